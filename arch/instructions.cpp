@@ -20,6 +20,7 @@ constexpr bool kKnowsX86 = false;
 Instruction decode_x86(bool, std::span<const std::uint8_t>) noexcept { return {}; }
 bool keeps_arguments_x86(bool, std::span<const std::uint8_t>) noexcept { return false; }
 bool is_nop_x86(bool, std::span<const std::uint8_t>) noexcept { return false; }
+SwitchJump switch_jump_x86(bool, std::span<const std::uint8_t>, std::span<const std::size_t>) noexcept { return {}; }
 
 #else
 
@@ -100,6 +101,72 @@ bool keeps_arguments_x86(bool is64, std::span<const std::uint8_t> bytes) noexcep
   return std::all_of(operands.begin(), operands.begin() + decoded.operand_count, keeps);
 }
 
+struct Decoded {
+  ZydisDecodedInstruction instruction;
+  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
+};
+
+std::optional<Decoded> decode_all_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept {
+  const ZydisDecoder decoder = decoder_for(is64);
+  Decoded decoded;
+  if (!ZYAN_SUCCESS(
+          ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &decoded.instruction, decoded.operands.data())))
+    return std::nullopt;
+  return decoded;
+}
+
+/// The table that an operand like `table(,%rax,8)` reads an address from.
+std::optional<std::uint64_t> table_of(bool is64, const ZydisDecodedOperand& operand) noexcept {
+  if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM ||
+      operand.mem.base != ZYDIS_REGISTER_NONE || operand.mem.index == ZYDIS_REGISTER_NONE ||
+      operand.mem.scale != (is64 ? 8 : 4) || operand.mem.disp.value == 0)
+    return std::nullopt;
+  const auto address = static_cast<std::uint64_t>(operand.mem.disp.value);
+  return is64 ? address : address & 0xffffffffU;
+}
+
+/// Whether one of the last instructions reads memory at a place that is counted, as `movslq (%rdx,%rax,4),%rax` does.
+bool reads_a_table(bool is64, std::span<const std::uint8_t> bytes, std::span<const std::size_t> starts) noexcept {
+  constexpr std::size_t most_before = 5;
+  for (std::size_t back = 1; back <= std::min(most_before, starts.size()); ++back) {
+    const auto code = decode_all_x86(is64, bytes.subspan(starts[starts.size() - back]));
+    if (!code) return false;
+    for (std::size_t i = 0; i < code->instruction.operand_count; ++i)
+      if (code->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY && code->operands[i].mem.type == ZYDIS_MEMOP_TYPE_MEM &&
+          code->operands[i].mem.index != ZYDIS_REGISTER_NONE)
+        return true;
+  }
+  return false;
+}
+
+/// Compilers mark a switch by "notrack", where indirect jumps have to land on endbr64. Else they add, in one of the
+/// last instructions, to the register that the jump is to, or load it, or jump by the table itself.
+SwitchJump switch_jump_x86(bool is64, std::span<const std::uint8_t> bytes,
+                           std::span<const std::size_t> starts) noexcept {
+  constexpr std::size_t most_between = 4;
+  if (starts.empty()) return {};
+  const auto jump = decode_all_x86(is64, bytes.subspan(starts.back()));
+  if (!jump) return {};
+  const ZydisDecodedOperand& to = jump->operands[0];
+  if ((jump->instruction.attributes & ZYDIS_ATTRIB_HAS_NOTRACK) != 0) return {.by_distance = true};
+  if (to.type != ZYDIS_OPERAND_TYPE_REGISTER) return {.table = table_of(is64, to)};
+  const auto whole = [is64](ZydisRegister reg) { return ZydisRegisterGetLargestEnclosing(mode_of(is64), reg); };
+  for (std::size_t back = 1; back <= most_between && back < starts.size(); ++back) {
+    const auto before = decode_all_x86(is64, bytes.subspan(starts[starts.size() - 1 - back]));
+    if (!before || flow_of(before->instruction) != Flow::next) return {};
+    const ZydisDecodedOperand& written = before->operands[0];
+    const ZydisDecodedOperand& other = before->operands[1];
+    if (written.type != ZYDIS_OPERAND_TYPE_REGISTER || whole(written.reg.value) != whole(to.reg.value) ||
+        (written.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
+      continue;
+    if (before->instruction.mnemonic == ZYDIS_MNEMONIC_ADD)
+      return {.by_distance = reads_a_table(is64, bytes, starts.first(starts.size() - back))};
+    if (before->instruction.mnemonic == ZYDIS_MNEMONIC_MOV) return {.table = table_of(is64, other)};
+    return {};
+  }
+  return {};
+}
+
 bool is_nop_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept {
   const ZydisDecoder decoder = decoder_for(is64);
   ZydisDecodedInstruction decoded;
@@ -164,6 +231,19 @@ bool is_nop(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return is_nop_x86(machine == Machine::x86_64, bytes);
 }
 
+/// Arm Architecture Reference Manual, C6.2: ADD (shifted register) and ADD (extended register) of 64 bits, whose result
+/// "br" then takes.
+SwitchJump switch_jump_arm64(std::span<const std::uint8_t> bytes, std::span<const std::size_t> starts) noexcept {
+  if (starts.size() < 2 || bytes.size() < starts.back() + kArm64Instruction) return {};
+  const auto word_at = [bytes](std::size_t at) {
+    return bytes[at] | bytes[at + 1] << 8U | bytes[at + 2] << 16U | std::uint32_t{bytes[at + 3]} << 24U;
+  };
+  const std::uint32_t jump = word_at(starts.back());
+  const std::uint32_t before = word_at(starts[starts.size() - 2]);
+  const bool adds = (before & 0xff200000) == 0x8b000000 || (before & 0xffe00000) == 0x8b200000;
+  return {.by_distance = adds && (before & 31) == (jump >> 5 & 31)};
+}
+
 /// Not arm64's return by another register than x30.
 bool is_usual_return(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   constexpr std::array<std::uint8_t, kArm64Instruction> ret = {0xc0, 0x03, 0x5f, 0xd6};
@@ -181,6 +261,12 @@ Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> by
 bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return machine == Machine::aarch64 ? keeps_arguments_arm64(bytes)
                                      : keeps_arguments_x86(machine == Machine::x86_64, bytes);
+}
+
+SwitchJump switch_jump(Machine machine, std::span<const std::uint8_t> bytes,
+                       std::span<const std::size_t> starts) noexcept {
+  return machine == Machine::aarch64 ? switch_jump_arm64(bytes, starts)
+                                     : switch_jump_x86(machine == Machine::x86_64, bytes, starts);
 }
 
 std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
@@ -201,6 +287,22 @@ bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexce
   for (std::size_t size = std::min(bytes.size(), kLongestCall); size > 0; --size) {
     const Instruction last = decode_instruction(machine, bytes.last(size));
     if (last.size == size && last.flow == Flow::call) return true;
+  }
+  return false;
+}
+
+bool returns_from_signal(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  const auto begins_with = [&](std::initializer_list<std::uint8_t> code) {
+    return bytes.size() >= code.size() && std::equal(code.begin(), code.end(), bytes.begin());
+  };
+  switch (machine) {
+    case Machine::x86_64:  // mov $15,%rax or %eax; syscall
+      return begins_with({0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}) ||
+             begins_with({0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05});
+    case Machine::i386:  // mov $173,%eax; int $0x80, and pop %eax; mov $119,%eax; int $0x80
+      return begins_with({0xb8, 0xad, 0, 0, 0, 0xcd, 0x80}) || begins_with({0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80});
+    case Machine::aarch64:  // mov x8, #139; svc #0
+      return begins_with({0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4});
   }
   return false;
 }

@@ -34,6 +34,18 @@ struct Instruction {
 /// that knows_instructions() has.
 [[nodiscard]] Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
+/// What tells a switch, which stays in its function, from a call that a jump makes.
+struct SwitchJump {
+  bool by_distance =
+      false;  ///< it goes to a sum of two registers: a distance out of a table, and where that counts from
+  std::optional<std::uint64_t> table = {};  ///< it goes to what a table at this address has
+};
+
+/// Of the jump that `bytes` end with, which does not say itself where it leads. `starts`: where in `bytes` it and the
+/// instructions before it begin.
+[[nodiscard]] SwitchJump switch_jump(Machine machine, std::span<const std::uint8_t> bytes,
+                                     std::span<const std::size_t> starts) noexcept;
+
 /// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. What machine
 /// `bytes` are for is one that knows_instructions().
 [[nodiscard]] std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
@@ -50,5 +62,10 @@ struct Instruction {
 /// Whether a call can return to right behind `bytes`: they end with one. No longer than that of any machine:
 constexpr std::size_t kLongestCall = 8;
 [[nodiscard]] bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
+/// Whether `bytes` are where a signal handler returns to: they begin with the system call that ends a signal, as C
+/// libraries and vDSOs have it (which debuggers go by, too), and nothing called it.
+constexpr std::size_t kLongestSignalReturn = 9;
+[[nodiscard]] bool returns_from_signal(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace usdt::arch

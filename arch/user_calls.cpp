@@ -106,6 +106,27 @@ bool is_x87(const UserShape& shape) {
   return shape.kind == Kind::scalar && shape.scalars.front().kind == Scalar::Kind::x87;
 }
 
+/// Whether bytes before `offset` belong to no scalar, as before one that is aligned.
+bool is_behind_gap(const UserShape& shape, std::uint32_t offset) {
+  return offset != 0 && std::ranges::none_of(shape.scalars, [offset](const Scalar& each) {
+           return each.offset < offset && each.offset + each.size >= offset;
+         });
+}
+
+/// How a value of x86-64 is aligned on the stack, to 8 or to 16 bytes. Debug information does not tell of a struct
+/// whether it is packed, and so not aligned to what its members are: nothing where its layout does not show it.
+std::optional<std::uint32_t> alignment_on_stack(const UserShape& shape) {
+  constexpr std::uint32_t word = 8, wide = 16;
+  if (shape.alignment <= word || shape.size % wide != 0) return word;
+  if (shape.kind != Kind::structure) return wide;
+  if (shape.misaligned || shape.bit_fields || shape.size > UserShape::flat_size) return std::nullopt;
+  const bool is_natural =
+      is_behind_gap(shape, shape.size) || std::ranges::any_of(shape.scalars, [&](const Scalar& each) {
+        return each.size == wide && is_behind_gap(shape, each.offset);
+      });
+  return is_natural ? std::optional(wide) : std::nullopt;
+}
+
 /// Takes the registers of a value of these classes, beginning at `general` and `vectors`.
 UserPlace by_classes(const std::vector<Class>& classes, std::uint32_t size, std::span<const RegisterId> general,
                      std::span<const RegisterId> vectors) {
@@ -190,7 +211,7 @@ UserPlace UserPlaces::x86_64(const UserShape& shape) {
   if (is_x87(shape)) return on_stack(16, 16);
   const auto classes = eightbytes(shape);
   if (classes.front() == Class::unknown) return lose();
-  if (classes.front() == Class::memory || classes.front() == Class::x87) return on_stack(shape.size, shape.alignment);
+  if (classes.front() == Class::memory || classes.front() == Class::x87) return on_stack(shape);
   const auto count = [&classes](Class wanted) {
     return static_cast<std::uint32_t>(std::ranges::count(classes, wanted));
   };
@@ -200,7 +221,7 @@ UserPlace UserPlaces::x86_64(const UserShape& shape) {
   // Clang before 18 begins an __int128 that does not fit in the last register (LLVM D158169), GCC does not.
   if (!fits && shape.kind == Kind::scalar && count(Class::integer) == 2) return lose();
   // What does not fit leaves the registers to later arguments.
-  if (!fits) return on_stack(shape.size, shape.alignment);
+  if (!fits) return on_stack(shape);
   UserPlace place = by_classes(classes, shape.size, calls.arguments.subspan(general_), calls.vectors.subspan(vectors_));
   general_ += count(Class::integer);
   vectors_ += count(Class::sse);
@@ -258,6 +279,13 @@ UserPlace UserPlaces::in_general(std::uint32_t size) {
   for (std::uint32_t offset = 0; offset < size; offset += 8)
     place.parts.push_back({offset, std::min(8U, size - offset), arch_.user_calls.arguments[general_++]});
   return place;
+}
+
+UserPlace UserPlaces::on_stack(const UserShape& shape) {
+  constexpr std::uint32_t wide = 16;
+  const auto alignment = alignment_on_stack(shape);
+  if (!alignment && (stack_ - arch_.entry_frame) % wide != 0) return lose();
+  return on_stack(shape.size, alignment.value_or(wide));
 }
 
 UserPlace UserPlaces::on_stack(std::uint32_t size, std::uint32_t alignment) {

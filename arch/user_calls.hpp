@@ -26,6 +26,10 @@ struct Scalar {
   Kind kind = Kind::other;
   std::uint32_t offset = 0;  ///< bytes from the start of the value
   std::uint32_t size = 0;    ///< bytes
+  bool pointer = false;      ///< an address of other memory
+  /// Of a pointer in an object of a library, which is shown by what is there: the same number for all of that object,
+  /// from 1 on.
+  std::uint32_t of_library = 0;
 };
 
 /// What a type asks of the conventions.
@@ -89,6 +93,7 @@ class UserPlaces {
   [[nodiscard]] UserPlace address(const UserShape& shape);
   [[nodiscard]] UserPlace in_vectors(const UserShape& shape);
   [[nodiscard]] UserPlace in_general(std::uint32_t size);
+  [[nodiscard]] UserPlace on_stack(const UserShape& shape);  // x86-64
   [[nodiscard]] UserPlace on_stack(std::uint32_t size, std::uint32_t alignment);
   [[nodiscard]] UserPlace lose();
 

@@ -35,7 +35,7 @@ std::string why_unreadable(const Type& type) {
   if (type.kind == TypeKind::structure) return fmt::format("struct by value ({} bytes)", type.size);
   if (type.kind == TypeKind::array) return fmt::format("array by value ({} bytes)", type.size);
   if (type.size == 0) return "of a type that is not known";
-  if (type.size > 8 || !std::has_single_bit(type.size) || (type.is_float() && type.size < 4))
+  if (type.size > 8 || !std::has_single_bit(type.size) || (type.is_float() && type.size < 2))
     return fmt::format("{}-byte value: only values of 1, 2, 4 and 8 bytes can be read", type.size);
   return {};
 }

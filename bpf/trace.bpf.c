@@ -40,8 +40,6 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	const bool calls = (can & MAKES_CALLS) && usdt_calls();
 	__u32 site = usdt_site(ctx);
 	struct usdt_site_stats *stats;
-	struct usdt_row row;	  /* of programs that fill a table */
-	struct usdt_span_key key; /* of others that pair hits */
 
 	if (!is_traced())
 		return 0;
@@ -49,21 +47,30 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
 		return 0;
 	if (calls && ctx->returns) {
+		struct usdt_row row; /* of programs that fill a table */
+
 		close_call(ctx, &row, can, site, stats);
 		return 0;
 	}
 	/* Atomic although per CPU: another task's hit may preempt this one. */
 	__sync_fetch_and_add(&stats->hits, 1);
-	if (calls)
+	if (calls) {
 		open_call(ctx, can, site, stats);
-	else if (can & FILLS_TABLE && can & ENDS_SPANS)
+	} else if (can & FILLS_TABLE && can & ENDS_SPANS) {
+		struct usdt_row row;
+
 		trace_span(ctx, (struct usdt_span_key *)&row, can, site, stats);
-	else if (can & (BEGINS_SPANS | ENDS_SPANS))
+	} else if (can & (BEGINS_SPANS | ENDS_SPANS)) {
+		struct usdt_span_key key;
+
 		trace_span(ctx, &key, can, site, stats);
-	else if (!is_sampled())
+	} else if (!is_sampled()) {
 		count_unsampled(stats);
-	else
+	} else {
+		struct usdt_row row;
+
 		record_hit(ctx, &row, can, site, stats, 0);
+	}
 	return 0;
 }
 

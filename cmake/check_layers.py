@@ -17,7 +17,7 @@ WALLS = [
     (re.compile(r"(libelf|gelf|dwarf|elfutils/.*)\.h"), {"dwarf"}),
     (re.compile(r"libiberty/.*|(lzma|zlib)\.h"), {"elf"}),
     (re.compile(r"Zydis/.*"), {"arch"}),
-    (re.compile(r"zstd\.h"), {"record"}),
+    (re.compile(r"zstd\.h"), {"dwarf", "record"}),
     (re.compile(r"boost/spirit/.*"), {"parsers", "tools"}),
     (re.compile(r"bpf/(libbpf|bpf|btf)\.h"), {"btf", "features", "attach", "event"}),
     (re.compile(r"CLI/.*"), {"tools"}),

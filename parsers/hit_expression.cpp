@@ -11,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include "parsers/literal.hpp"
 #include "parsers/quote.hpp"
 #include "parsers/value_path_prefix.hpp"
 #include "usdt/expression.hpp"
@@ -34,6 +35,7 @@ struct Draft {
   std::vector<std::string_view> parts = {};  ///< of a list of expressions
   int depth = 0;
   std::size_t nodes = 0;
+  bool says_unsigned = false;         ///< the last integer has a "u" at its end
   std::optional<Error> refusal = {};  ///< the first reason why it is none
 };
 struct DraftTag {};
@@ -126,8 +128,24 @@ std::optional<ExpressionNode> number_of(Draft& draft, std::string_view word) {
     return refused(ErrorKind::syntax,
                    fmt::format("'{}' is no number; units are ns, us, ms, s, m, h, KiB, MiB, GiB", word));
   }
+  draft.says_unsigned = unit == kUnits.end() && rest.find_first_of("uU") != rest.npos;
   const bool beyond = value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   return ExpressionNode{.op = Op::integer, .is_unsigned = beyond, .bits = value};
+}
+
+/// Makes of "-" and its operand one node. A literal is negated as the number that it is, not modulo 2^64: that of
+/// INT64_MIN is there, and what is below has no 64 bits.
+bool negate(Draft& draft) {
+  ExpressionNode& operand = draft.stack.back();
+  if (operand.op != Op::integer || !operand.is_unsigned || draft.says_unsigned) return reduce(draft, Op::negate, 1);
+  constexpr std::uint64_t lowest = 1ULL << 63;
+  if (operand.bits > lowest) {
+    refuse(draft, ErrorKind::limit, fmt::format("-{} does not fit 64 bits", operand.bits),
+           draft.start + operand.column);
+    return false;
+  }
+  operand.is_unsigned = false;
+  return true;
 }
 
 /// A literal that begins with a digit, and all the letters and digits behind it.
@@ -167,9 +185,13 @@ struct TextParser : x3::parser<TextParser> {
     ExpressionNode node{.op = Op::text};
     std::size_t length = quoted_length(rest);
     if (length > 0) {
-      node.text = *unquoted(rest.substr(0, length));
+      auto text = parsers::text_of_literal(rest.substr(1, length - 2));
+      if (!text) return refused(draft, text.error(), first + 1);
+      node.text = std::move(*text);
     } else if (*first == '\'') {
-      length = character(rest, node);
+      auto ends = character(rest, node);
+      if (!ends) return refused(draft, ends.error(), first + 1);
+      length = *ends;
     }
     if (length == 0) {
       if (*first == '"') refuse(draft, ErrorKind::syntax, "the quote does not end", first);
@@ -183,15 +205,21 @@ struct TextParser : x3::parser<TextParser> {
   }
 
  private:
+  static bool refused(Draft& draft, const Error& error, const char* begin) {
+    refuse(draft, error.kind, error.message, begin + error.column.value_or(0));
+    return false;
+  }
+
   /// Its length with the quotes; 0: there is none.
-  static std::size_t character(std::string_view rest, ExpressionNode& node) {
+  static Result<std::size_t> character(std::string_view rest, ExpressionNode& node) {
     const std::size_t length = rest.size() > 1 && rest[1] == '\\' ? rest.find('\'', 3) : rest.find('\'', 2);
     if (length == rest.npos) return 0;
-    const std::string inner = without_backslashes(rest.substr(1, length - 1));
-    if (inner.size() != 1) return 0;
+    const auto inner = parsers::text_of_literal(rest.substr(1, length - 1));
+    if (!inner) return fail(inner.error());
+    if (inner->size() != 1) return 0;
     node.op = Op::integer;
     // NOLINTNEXTLINE(bugprone-signed-char-misuse): as C has it, '\xff' is -1
-    node.bits = static_cast<std::uint64_t>(static_cast<signed char>(inner[0]));
+    node.bits = static_cast<std::uint64_t>(static_cast<signed char>((*inner)[0]));
     return length + 1;
   }
 };
@@ -250,6 +278,7 @@ const PathParser path;
 
 template <Op op, std::size_t count>
 const auto make = [](auto& ctx) { x3::_pass(ctx) = reduce(draft_of(ctx), op, count); };
+const auto make_negative = [](auto& ctx) { x3::_pass(ctx) = negate(draft_of(ctx)); };
 const auto go_deeper = [](auto& ctx) {
   Draft& draft = draft_of(ctx);
   x3::_pass(ctx) = ++draft.depth <= kMostDepth;
@@ -298,7 +327,7 @@ const auto ntop = ((x3::lexeme["ntop" >> word_end] >> '(') > whole > ')')[make<O
 const auto primary_def = number | literal | text_of | hex | ntop | path | ('(' > whole > ')');
 const auto unary_def = x3::eps[go_deeper] >>
                        ((only('!', '=') > unary)[make<Op::logical_not, 1>] |
-                        (x3::lit('~') > unary)[make<Op::complement, 1>] | (x3::lit('-') > unary)[make<Op::negate, 1>] |
+                        (x3::lit('~') > unary)[make<Op::complement, 1>] | (x3::lit('-') > unary)[make_negative] |
                         (x3::lit('+') > unary) | primary) >>
                        x3::eps[come_back];
 const auto product_def = unary >>
@@ -350,6 +379,8 @@ std::string_view last_word(std::string_view text) noexcept {
 std::string hint(std::string_view before, std::string_view there) {
   const std::string_view word = first_word(there);
   if (there.starts_with('=')) return "; to compare is ==";
+  if (there.empty() && before.ends_with('-'))
+    return "; 'p->member' has to be in quotes, or the shell takes what is behind > for a file to write to";
   if (word == "and") return "; that is &&";
   if (word == "or") return "; that is ||";
   const std::string_view last = last_word(before);

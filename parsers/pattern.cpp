@@ -258,9 +258,10 @@ std::string safe_name(const std::string& name) {
   return fmt::format("{}{}\\{}", begin, name.substr(0, offset->plus), name.substr(offset->plus));
 }
 
-}  // namespace
+constexpr std::string_view kSpanSign = " ~~ ";
 
-Result<PointPattern> parse_pattern(std::string_view text) {
+/// One point, whatever its name has in it.
+Result<PointPattern> parse_point(std::string_view text) {
   const Prefix* prefix = find_prefix(text);
   if (prefix == nullptr) return parse_probe(text, 0);
   const std::size_t start = prefix->text.size() + 1;
@@ -272,6 +273,22 @@ Result<PointPattern> parse_pattern(std::string_view text) {
     return fail(Error{ErrorKind::not_supported, fmt::format("'{}': {}", text, foreign->answer), 0, 0U});
   }
   return parse_probe(text, start);
+}
+
+}  // namespace
+
+Result<PointPattern> parse_pattern(std::string_view text) {
+  auto pattern = parse_point(text);
+  const std::size_t sign = text.find(kSpanSign);
+  // (No name that a point has holds this sign, and a pattern has to come back from its own text.)
+  const bool is_span = pattern ? to_string(*pattern).find(kSpanSign) != std::string::npos : sign != text.npos;
+  if (!is_span) return pattern;
+  return fail(
+      Error{ErrorKind::not_supported,
+            fmt::format("'{}' is a span, from one probe to another, and one probe is meant here: usdt-trace has "
+                        "spans, and in C++ plan_spans()",
+                        text),
+            0, static_cast<std::uint32_t>(sign == text.npos ? 0 : sign + 1)});
 }
 
 Result<std::vector<PointPattern>> parse_patterns(const std::vector<std::string>& texts) {

@@ -68,7 +68,7 @@ const auto add_member = [](auto& ctx) {
   add(ctx, {.kind = kind, .name = std::move(name)}, &*x3::_attr(ctx).begin());
 };
 const auto add_element = [](auto& ctx) {
-  add(ctx, {.kind = Kind::element, .index = x3::_attr(ctx)}, &*x3::_where(ctx).begin());
+  add(ctx, {.kind = Kind::element, .index = static_cast<std::uint64_t>(x3::_attr(ctx))}, &*x3::_where(ctx).begin());
 };
 const auto add_front = [](auto& ctx) {
   const Front& front = x3::_val(ctx);
@@ -93,7 +93,7 @@ const auto come_back = [](auto& ctx) { --draft_of(ctx).depth; };
 const auto letter = x3::ascii::alpha | x3::char_('_');
 const auto more = letter | x3::ascii::digit;
 const x3::uint_parser<std::uint8_t, 10, 1, 3> argument_number;
-const x3::uint_parser<std::uint64_t, 10, 1, 18> index;
+const x3::int_parser<std::int64_t, 10, 1, 18> index;
 
 x3::rule<struct UnaryRule> const unary("a value");
 x3::rule<struct FrontedRule, Front> const fronted("a value");

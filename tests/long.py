@@ -44,6 +44,8 @@ ALL = [
     Long("overhead", "programs slowed by what --max-overhead allows, from 10^3 to 5 * 10^6 hits a second",
          scenarios("live/overhead_test.py")),
     Long("go", "10^7 calls of a Go program whose stacks move, seen at their returns, 0 crashes", scenarios("live/go_test.py")),
+    Long("harm", "100 runs for each name, each way to leave a function and each end of a call: no program ends otherwise",
+         scenarios("live/harm_test.py")),
     Long("python", "100,000 decorated calls: counts, names and nesting exact",
          [sys.executable, "-B", "{tests}/bindings/python_test.py", "ProviderLive"],
          {"USDT_LIBRARY": "{build}/bindings/c/libusdt-c.so", "USDT_TRACE": "{bin}/usdt-trace",
@@ -52,6 +54,8 @@ ALL = [
          ["node", "{tests}/bindings/node_test.js", "live"], {"USDT_NODE_ADDONS": "{build}/bindings/node"}),
     Long("scripts", "5,000 damaged scripts", [sys.executable, "-B", "{tests}/tools/script_test.py"],
          {"USDT_TRACE": "{bin}/usdt-trace"}),
+    Long("values", "2,000,000 values of functions of programs by chance: 0 wrong (USDT_CHANCE_SYSROOT=DIRECTORY: with the compilers of another system, too)",
+         scenarios("dwarf/chance_test.py")),
     Long("gdb", "126 functions of eight real programs: values equal to GDB's (an hour where sources have to be built)",
          scenarios("live/against_gdb_test.py")),
 ]

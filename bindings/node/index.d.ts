@@ -5,6 +5,22 @@ type OneOrMore<T> = T | readonly T[];
  * not UTF-8. */
 export type Value = number | bigint | boolean | string | Buffer | null | {unreadable: string};
 
+export type ErrorKind =
+    'invalid_argument' | 'syntax' | 'not_found' | 'no_permission' | 'not_supported' | 'malformed' | 'changed' | 'limit' | 'io' |
+    'type_mismatch' | 'stopped' | 'verifier' | 'no_memory' | 'internal';
+
+/** What the libraries could not do. The caller's mistakes in JavaScript (a number that is none) are TypeError. */
+export class UsdtError extends Error {
+  readonly name: 'UsdtError';
+  readonly kind: ErrorKind;
+  /** That kind's number, negative, as of other errors of the system. */
+  readonly errno: number;
+  /** Of 'syntax': the position in the text. */
+  readonly column?: number;
+  /** Of 'verifier': all that the kernel's verifier said. */
+  readonly log?: string;
+}
+
 export interface Arg {
   kind: 'integer' | 'float' | 'boolean' | 'enum' | 'pointer' | 'text' | 'struct' | 'array' | 'unknown';
   bytes: number;
@@ -167,6 +183,8 @@ export interface Counts {
   unpaired: number;
   /** With `maxOverhead` how many hits there were, as far as can be told; in no other number. */
   estimated: number;
+  /** Calls and spans that had not ended when others needed their room; among `lost`. */
+  abandoned: number;
 }
 
 export class Tracer implements AsyncIterable<Event> {
@@ -208,7 +226,7 @@ export interface Probe {
 export class Provider {
   constructor(name: string, options?: {required?: boolean; keepFiles?: boolean});
   readonly name: string;
-  readonly error: Error | null;
+  readonly error: UsdtError | null;
   probe(name: string, declared?: string | Record<string, Type>): Probe;
   batch<T>(make: () => T): T;
   span<T>(name: string, action: () => T): T;

@@ -5,14 +5,49 @@
 
 const {AsyncLocalStorage} = require('node:async_hooks');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
+const util = require('node:util');
 
 const addons = {};
 const built = path.join(__dirname, 'build/Release');
 const directory = process.env.USDT_NODE_ADDONS || (fs.existsSync(built) ? built : __dirname);
 // Each is loaded when it is first needed: to have probes takes no tracer.
-const addon = (name) => (addons[name] ??= require(path.join(directory, `${name}.node`)));
+const addon = (name) => (addons[name] ??= typed(require(path.join(directory, `${name}.node`))));
 const tracing = () => addon('usdt_tracing');
+
+/** What libusdt-c or libusdt-provider could not do. `kind` says what kind of failure it is ("not_found"), `errno` is that kind's
+ * number, negative; of a syntax error `column` is the position in the text, and `log` all that the kernel's verifier said. */
+class UsdtError extends Error {
+  get name() { return 'UsdtError'; }
+}
+
+// Of errors that native code has only a number for.
+const KIND_OF_ERRNO = {EPERM: 'no_permission', EACCES: 'no_permission', ENOENT: 'not_found', ENOMEM: 'no_memory', EMFILE: 'limit',
+                       ENFILE: 'limit', ENOSPC: 'limit', EINVAL: 'invalid_argument', E2BIG: 'invalid_argument',
+                       EEXIST: 'invalid_argument', ENOSYS: 'not_supported'};
+
+/** Makes a UsdtError of an error of native code; a TypeError, the caller's mistake, stays one. */
+function typedError(error) {
+  if (!(error instanceof Error) || error instanceof UsdtError || error.constructor !== Error) return error;
+  Object.setPrototypeOf(error, UsdtError.prototype);
+  error.errno ??= error.message === 'usdt: no memory' ? -os.constants.errno.ENOMEM : -os.constants.errno.EINVAL;
+  error.kind ??= KIND_OF_ERRNO[util.getSystemErrorName(error.errno)] ?? 'io';
+  return error;
+}
+
+/** The functions of an addon, whose errors are UsdtError. `fire` has none, and has no time. */
+function typed(native) {
+  const wrapped = (call) => (...words) => {
+    try {
+      const result = call(...words);
+      return result instanceof Promise ? result.catch((error) => { throw typedError(error); }) : result;
+    } catch (error) {
+      throw typedError(error);
+    }
+  };
+  return Object.fromEntries(Object.entries(native).map(([name, call]) => [name, name === 'fire' ? call : wrapped(call)]));
+}
 
 const listOf = (oneOrMore) => (oneOrMore === undefined || oneOrMore === null ? [] : Array.isArray(oneOrMore) ? oneOrMore : [oneOrMore]);
 
@@ -108,7 +143,7 @@ class Tracer {
     this.#limited = limited;
   }
 
-  /** Attaches. Errors have a `kind` ("not_found", "no_permission") and an `errno`. */
+  /** Attaches. Errors: UsdtError. */
   static async start(patterns, options = {}) {
     const {texts = 'auto', textArgs, values, openStructs = false, stringSize = 200, ringBytes = 32 << 20, countOnly = false,
            descendants = false, record = null, sample = 1, maxRate = 0, maxOverhead = 0} = options;
@@ -198,7 +233,7 @@ class Tracer {
   }
 
   #open() {
-    if (!this.#handle) throw new Error('usdt: the tracer is closed');
+    if (!this.#handle) throw typedError(new Error('usdt: the tracer is closed'));
     return this.#handle;
   }
 }
@@ -388,4 +423,4 @@ function inSpan(pair, action) {
   return result.then((value) => (end(false), value), (error) => { end(true); throw error; });
 }
 
-module.exports = {list, Tracer, Recording, checkPrivilege, Provider};
+module.exports = {list, Tracer, Recording, checkPrivilege, Provider, UsdtError};

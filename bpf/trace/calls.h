@@ -9,24 +9,10 @@
 #include "counts.h"
 #include "guards.h"
 #include "hits.h"
+#include "open.h"
 #include "record.h"
+#include "threads.h"
 #include "wanted.h"
-
-/* Records of calls that have not ended; the loader gives it the size of a record. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(struct usdt_call_key));
-	__uint(value_size, sizeof(struct usdt_event));
-} usdt_open_calls SEC(".maps");
-
-/* One record of zeros, what a new entry of usdt_open_calls is made from. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct usdt_event));
-} usdt_blank SEC(".maps");
 
 /* Sessions of trampolines: arguments are still known at the end, so that the entry leaves nothing but the time. */
 static __always_inline bool keeps_arguments(const struct usdt_ctx *ctx)
@@ -57,11 +43,41 @@ static __always_inline long add_session(struct usdt_call_key *key, const struct 
 	return error;
 }
 
-/* The same of a call whose ends are two programs. A record that its stack pointer has left is of a call whose end never
- * came. */
-static __always_inline long add_call(struct usdt_call_key *key, const struct usdt_event *blank)
+/* While a call has not ended its record has in place of the duration: the registers that it was begun with, of a call
+ * of a process that replaced another record; else 0. */
+static __always_inline __u64 mark_of_call(const struct usdt_ctx *ctx)
 {
-	return update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+	return usdt_kept_registers(ctx) | 1;
+}
+
+/* The same of a call whose ends are two programs. A record that is there already is of a call whose end never came; or
+ * of one that still goes on, in a program that copies stacks away and back (greenlets of Python). */
+static __always_inline long add_call(const struct usdt_ctx *ctx, struct usdt_call_key *key,
+				     const struct usdt_event *blank)
+{
+	long error = update_elem(&usdt_open_calls, key, blank, BPF_NOEXIST);
+	struct usdt_event *event;
+
+	if (error != -USDT_EEXIST)
+		return error;
+	error = update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+	event = bpf_map_lookup_elem(&usdt_open_calls, key);
+	if (event && ctx->source == USDT_SOURCE_USER)
+		event->duration = mark_of_call(ctx);
+	return error;
+}
+
+/* Calls that two programs see in a process are told apart by process and stack: a thread may go on with a call that
+ * another one began (coroutines), and threads have no address of a stack in common. */
+static __always_inline bool is_of_process(const struct usdt_ctx *ctx)
+{
+	return ctx->source == USDT_SOURCE_USER && !is_session();
+}
+
+/* Whether this is the end of that other call. */
+static __always_inline bool is_of_another_call(const struct usdt_ctx *ctx, const struct usdt_event *event)
+{
+	return is_of_process(ctx) && event->duration && event->duration != mark_of_call(ctx);
 }
 
 /* What tells the call apart whose end or beginning this is; of sessions that begin, not yet. False: nothing does. */
@@ -69,16 +85,14 @@ static __always_inline bool find_key(const struct usdt_ctx *ctx, struct usdt_cal
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
-	key->tid = (__u32)pid_tgid;
+	key->tid = is_of_process(ctx) ? pid_tgid >> 32 : (__u32)pid_tgid;
 	if (is_session()) {
 		if (ctx->returns)
 			key->frame = *usdt_session_cookie(ctx);
 		return true;
 	}
-	if (usdt_program()->return_by == USDT_RETURN_BY_GOROUTINE_RET) {
-		key->tid = pid_tgid >> 32;
+	if (usdt_program()->return_by == USDT_RETURN_BY_GOROUTINE_RET)
 		return usdt_goroutine(ctx, &key->goroutine, &key->frame);
-	}
 	key->frame = usdt_frame(ctx);
 	return true;
 }
@@ -116,7 +130,7 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 		error = add_session(&key, event);
 		*usdt_session_cookie(ctx) = error ? 0 : key.frame;
 	} else {
-		error = add_call(&key, event);
+		error = add_call(ctx, &key, event);
 	}
 	if (error) {
 		__sync_fetch_and_add(&stats->calls_full, 1);
@@ -140,6 +154,26 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 		keep_stacks(ctx, event);
 }
 
+/* The record of a call that ends goes to the ring. Only once it is taken out is it known that it was the call's to the
+ * last: a full map may have given its place to another one meanwhile. */
+static __always_inline void record_call(const struct usdt_event *event, const struct usdt_call_key *key,
+					struct usdt_site_stats *stats)
+{
+	void *record = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
+
+	/* Looked at once: verifiers before Linux 5.11 do not know that a second look finds the same. */
+	if (!record) {
+		if (take_call(key, stats))
+			count_lost(stats);
+		return;
+	}
+	bpf_probe_read_kernel(record, usdt_stock()->record_size, event);
+	if (take_call(key, stats))
+		bpf_ringbuf_submit(record, wake_flags());
+	else
+		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+}
+
 static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
 				       struct usdt_site_stats *stats)
 {
@@ -160,29 +194,27 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
-	if (!event)
+	if (!event || is_of_another_call(ctx, event))
 		return;
 	if (!is_end_sampled(can)) {
-		count_unsampled(stats);
+		if (!bpf_map_delete_elem(&usdt_open_calls, &key))
+			count_unsampled(stats);
+		return;
+	}
+	/* A blank record is of a call that was not sampled. */
+	if ((!(can & FILLS_TABLE) && usdt_stock()->sample && !event->ts) ||
+	    (!is_session() && is_of_namesake(event->ts, is_of_process(ctx)))) {
 		bpf_map_delete_elem(&usdt_open_calls, &key);
 		return;
 	}
-	if (!(can & FILLS_TABLE) && usdt_stock()->sample && !event->ts) {
-		bpf_map_delete_elem(&usdt_open_calls, &key);
-		return;
-	}
-	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
 	fill_args(event, ctx, for_records(can), true);
-	if (is_call_wanted(ctx, row, can, event, stats) && !(can & COUNTS_ONLY)) {
-		if (!is_slow_enough(event->duration))
-			count_faster(stats);
-		else if (!may_pass())
-			count_held_back(stats);
-		else if (bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
-			count_lost(stats);
-	}
-	bpf_map_delete_elem(&usdt_open_calls, &key);
+	if (!is_call_wanted(ctx, row, can, event, &key, stats))
+		return;
+	if (!(can & COUNTS_ONLY) && is_slow_enough(event->duration) && may_pass())
+		record_call(event, &key, stats);
+	else if (take_call(&key, stats) && !(can & COUNTS_ONLY))
+		is_slow_enough(event->duration) ? count_held_back(stats) : count_faster(stats);
 }
 
 #endif /* USDT_TRACE_CALLS_H */

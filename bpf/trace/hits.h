@@ -35,6 +35,7 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, struct usdt_r
 			count_lost(stats);
 			return;
 		}
+		event->duration = 0;
 		fill(event, ctx, can, site, usdt_pid_tgid());
 		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
 			break;

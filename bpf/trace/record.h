@@ -49,7 +49,6 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	event->cpu = bpf_get_smp_processor_id();
 	event->site = usdt_stock()->site_base + site;
 	event->ip = ctx->source == USDT_SOURCE_USER ? usdt_ip(ctx->regs) : 0;
-	event->duration = 0;
 	event->stack_size = 0;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	event->arg_cnt = usdt_arg_cnt(ctx);

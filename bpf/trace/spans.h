@@ -10,7 +10,9 @@
 #include "calls.h"
 #include "counts.h"
 #include "guards.h"
+#include "open.h"
 #include "record.h"
+#include "threads.h"
 #include "wanted.h"
 
 /* usdt_open_calls has the records of spans that have not ended, too, each with a struct usdt_open_span behind it, whole
@@ -40,50 +42,68 @@ static __always_inline bool find_span_key(const struct usdt_ctx *ctx, struct usd
 	*key = (struct usdt_span_key){};
 	answer = usdt_compiled_pair(question, (struct usdt_row *)key);
 	usdt_end_question(ctx);
+	key->part = pair_life();
 	return answer == USDT_YES;
 }
 
-/* Adds to the number of open spans with these keys, if there are any. */
-static __always_inline void change_open(struct usdt_span_key *key, __s64 by)
+/* Adds to the number of open spans with these keys, if there are any; `first`: the part of the outermost one. */
+static __always_inline void change_open(struct usdt_span_key *key, __u64 first, __s64 by)
 {
 	void *outermost;
 
-	key->part = 0;
+	key->part = first;
 	outermost = bpf_map_lookup_elem(&usdt_open_calls, key);
 	if (outermost)
 		__sync_fetch_and_add(open_spans(outermost), by);
 }
 
 /* There is no record for a span that begins: of those with its keys the next end is its own, and no other one's. */
-static __always_inline void lose_span(struct usdt_span_key *key, struct usdt_site_stats *stats)
+static __always_inline void lose_span(struct usdt_span_key *key, __u64 first, struct usdt_site_stats *stats)
 {
 	void *outermost;
 
 	__sync_fetch_and_add(&stats->calls_full, 1);
-	key->part = 0;
+	key->part = first;
 	outermost = bpf_map_lookup_elem(&usdt_open_calls, key);
 	if (outermost)
 		__sync_fetch_and_add(&behind_record(outermost)->lost, 1);
+}
+
+/* A blank record for a span that begins. Where one of an earlier outermost span has its place, which the map had given
+ * up, that cannot end any more. */
+static __always_inline long add_span(const struct usdt_span_key *key, const struct usdt_event *blank,
+				     const struct usdt_event *outermost)
+{
+	long error = update_elem(&usdt_open_calls, key, blank, BPF_NOEXIST);
+	const struct usdt_event *known;
+
+	if (error != -USDT_EEXIST || !outermost)
+		return error;
+	known = bpf_map_lookup_elem(&usdt_open_calls, key);
+	if (!known || !known->ts || known->ts >= outermost->ts)
+		return error;
+	return update_elem(&usdt_open_calls, key, blank, BPF_ANY);
 }
 
 static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can,
 				       __u32 site, struct usdt_site_stats *stats)
 {
 	void *outermost = bpf_map_lookup_elem(&usdt_open_calls, key);
+	const __u64 first = key->part;
 	const bool sampled = is_sampled();
 	struct usdt_event *event;
 	__u32 zero = 0;
 
 	/* What begins within a span that was lost is lost with it, even where there is room again. */
 	if (outermost && behind_record(outermost)->lost) {
-		lose_span(key, stats);
+		lose_span(key, first, stats);
 		return;
 	}
 	if (outermost)
-		key->part = *open_spans(outermost);
+		key->part = first + *open_spans(outermost);
 	event = bpf_map_lookup_elem(&usdt_blank, &zero);
-	if (!event || update_elem(&usdt_open_calls, key, event, BPF_NOEXIST)) {
-		lose_span(key, stats);
+	if (!event || add_span(key, event, outermost)) {
+		lose_span(key, first, stats);
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_open_calls, key);
@@ -99,24 +119,33 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 	}
 	if (usdt_stock()->span_owner)
 		take_owner(&behind_record(event)->owner);
-	change_open(key, 1);
+	change_open(key, first, 1);
 }
 
 /* Of two ends that find the same beginning, one gets it. */
-static __always_inline bool take_out(struct usdt_span_key *key)
+static __always_inline bool take_out(struct usdt_span_key *key, __u64 first)
 {
 	if (bpf_map_delete_elem(&usdt_open_calls, key))
 		return false;
-	if (key->part)
-		change_open(key, -1);
+	if (key->part != first)
+		change_open(key, first, -1);
 	return true;
 }
 
-static __always_inline bool take_span(struct usdt_span_key *key, __u32 begin, struct usdt_site_stats *stats)
-{
-	struct usdt_site_stats *begins = stats_of(begin);
+/* A span that ends. */
+struct ended_span {
+	__u32 begin; /* the site where it began, */
+	__u32 end;   /* and where it ends */
+	__u64 duration;
+	__u64 first; /* the part of the outermost one with its keys */
+};
 
-	if (!take_out(key))
+static __always_inline bool take_span(struct usdt_span_key *key, const struct ended_span *span,
+				      struct usdt_site_stats *stats)
+{
+	struct usdt_site_stats *begins = stats_of(span->begin);
+
+	if (!take_out(key, span->first))
 		return false;
 	if (begins)
 		__sync_fetch_and_add(&begins->ended, 1);
@@ -124,10 +153,10 @@ static __always_inline bool take_span(struct usdt_span_key *key, __u32 begin, st
 	return true;
 }
 
-/* The innermost span with these keys, unless that was lost; `key` becomes its own. */
+/* The innermost span with these keys, unless that was lost or given up; `key` becomes its own. */
 static __always_inline struct usdt_event *find_span(struct usdt_span_key *key)
 {
-	void *found = bpf_map_lookup_elem(&usdt_open_calls, key);
+	void *found = bpf_map_lookup_elem(&usdt_open_calls, key), *innermost;
 	__u64 open;
 
 	if (!found)
@@ -141,16 +170,13 @@ static __always_inline struct usdt_event *find_span(struct usdt_span_key *key)
 		return NULL;
 	if (open == 1)
 		return found;
-	key->part = open - 1;
-	return bpf_map_lookup_elem(&usdt_open_calls, key);
+	key->part += open - 1;
+	innermost = bpf_map_lookup_elem(&usdt_open_calls, key);
+	/* The end of one that the full map gave up; unless another end has just taken it, and changes the number. */
+	if (!innermost && *(volatile __u64 *)open_spans(found) == open)
+		__sync_fetch_and_add(open_spans(found), -1);
+	return innermost;
 }
-
-/* A span that ends. */
-struct ended_span {
-	__u32 begin; /* the site where it began, */
-	__u32 end;   /* and where it ends */
-	__u64 duration;
-};
 
 /* Its number in the plan. */
 static __always_inline __u32 pair_of(const struct ended_span *span)
@@ -232,7 +258,7 @@ static __always_inline void record_span(const struct usdt_ctx *ctx, const struct
 	for (__u32 look = 0; look < 2; look++) {
 		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
 		if (!event) {
-			if (take_span(key, span->begin, stats))
+			if (take_span(key, span, stats))
 				count_lost(stats);
 			return;
 		}
@@ -245,7 +271,7 @@ static __always_inline void record_span(const struct usdt_ctx *ctx, const struct
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 		page_in(ctx, can);
 	}
-	if (!take_span(key, span->begin, stats)) {
+	if (!take_span(key, span, stats)) {
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 		return;
 	}
@@ -257,7 +283,7 @@ static __always_inline void record_span(const struct usdt_ctx *ctx, const struct
 static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can, __u32 site,
 				     struct usdt_site_stats *stats)
 {
-	struct ended_span span = {.end = site, .duration = bpf_ktime_get_ns()};
+	struct ended_span span = {.end = site, .duration = bpf_ktime_get_ns(), .first = key->part};
 	struct usdt_event *event = find_span(key);
 	struct usdt_question *question;
 	__u64 answer;
@@ -265,7 +291,7 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 	if (!event)
 		return;
 	if (usdt_stock()->sample && !event->ts) {
-		if (take_out(key))
+		if (take_out(key, span.first))
 			count_unsampled(stats);
 		return;
 	}
@@ -273,7 +299,7 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 	span.duration -= event->ts;
 	if (can & FILLS_TABLE) {
 		question = question_about_span(ctx, event, &span);
-		if (take_span(key, span.begin, stats))
+		if (take_span(key, &span, stats))
 			is_wanted(ctx, question, (struct usdt_row *)key, NULL, can, stats);
 		return;
 	}
@@ -281,17 +307,17 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 		answer = usdt_compiled_answer(question_about_span(ctx, event, &span));
 		usdt_end_question(ctx);
 		if (answer != USDT_YES) {
-			if (take_span(key, span.begin, stats))
+			if (take_span(key, &span, stats))
 				leaves_out(answer, stats);
 			return;
 		}
 	}
 	if (!is_slow_enough(span.duration)) {
-		if (take_span(key, span.begin, stats))
+		if (take_span(key, &span, stats))
 			count_faster(stats);
 	} else if (may_pass())
 		record_span(ctx, event, key, can, &span, stats);
-	else if (take_span(key, span.begin, stats))
+	else if (take_span(key, &span, stats))
 		count_held_back(stats);
 }
 

@@ -143,9 +143,9 @@ static __always_inline void take_user_key(const struct usdt_ctx *ctx, struct usd
 
 	key->number = stack_number(ctx, BPF_F_USER_STACK);
 	key->pid = usdt_pid_tgid() >> 32;
-	if (!usdt_program()->at_entry || ctx->returns)
+	if (!usdt_program()->at_entry || (ctx->returns && usdt_program()->return_by == USDT_RETURN_BY_PROBE))
 		return;
-		/* At the first instruction of a function, which has no frame yet. */
+		/* At the first instruction of a function, which has no frame yet, or at its last. */
 #if defined(__TARGET_ARCH_arm64)
 	USDT_LOAD_REG(at, ctx->regs, USDT_ARM64_CALLER_OFFSET);
 	key->caller = at;

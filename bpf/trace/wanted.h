@@ -7,6 +7,7 @@
 #include <usdt/bpf/event.h>
 #include "abilities.h"
 #include "counts.h"
+#include "open.h"
 #include "rows.h"
 #include "stacks.h"
 
@@ -20,10 +21,16 @@ static __always_inline bool leaves_out(__u64 answer, struct usdt_site_stats *sta
 	return answer != USDT_YES;
 }
 
+/* A call that ends: its record. */
+struct ended_call {
+	struct usdt_event *event;
+	const struct usdt_call_key *key; /* in usdt_open_calls */
+};
+
 /* Whether the hit becomes an event, by the question about it; where it does not count, that is counted, and where there
- * is a table, it becomes a row. `call`: the record of the call that ends. */
+ * is a table, it becomes a row. `call` may be NULL: a call that is no event is taken out. */
 static __always_inline bool is_wanted(const struct usdt_ctx *ctx, struct usdt_question *question, struct usdt_row *row,
-				      struct usdt_event *call, const __u32 can, struct usdt_site_stats *stats)
+				      const struct ended_call *call, const __u32 can, struct usdt_site_stats *stats)
 {
 	__u64 answer;
 
@@ -33,10 +40,13 @@ static __always_inline bool is_wanted(const struct usdt_ctx *ctx, struct usdt_qu
 	} else {
 		answer = usdt_compiled_answer(question);
 	}
+	if ((can & TAKES_STACKS) && answer == USDT_YES)
+		put_stacks(ctx, row, call ? call->event : NULL);
+	/* What is in the record is in the question and in the row by now. */
+	if (call && ((can & FILLS_TABLE) || answer != USDT_YES) && !take_call(call->key, stats))
+		return false;
 	if (leaves_out(answer, stats))
 		return false;
-	if (can & TAKES_STACKS)
-		put_stacks(ctx, row, call);
 	if (can & FILLS_TABLE)
 		tally(row, question, can, stats);
 	return !(can & FILLS_TABLE);
@@ -68,8 +78,10 @@ static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, struct usd
 
 /* The same at the end of a call, of which both ends are in its record. */
 static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can,
-					   struct usdt_event *event, struct usdt_site_stats *stats)
+					   struct usdt_event *event, const struct usdt_call_key *key,
+					   struct usdt_site_stats *stats)
 {
+	const struct ended_call call = {event, key};
 	struct usdt_question *question = (struct usdt_question *)ctx->window;
 	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
 	__u32 unread = 0;
@@ -92,7 +104,7 @@ static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, struct us
 	question->unread = usdt_unknown(unread);
 	question->site = event->site;
 	question->duration = event->duration;
-	return is_wanted(ctx, question, row, event, can, stats);
+	return is_wanted(ctx, question, row, &call, can, stats);
 }
 
 #endif /* USDT_TRACE_WANTED_H */

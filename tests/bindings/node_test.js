@@ -21,7 +21,8 @@ if (live && process.geteuid() !== 0) {
   console.log('SKIP live: needs root (attaching uprobes)');
   process.exit(77);
 }
-const kind = (expected) => (error) => error.kind === expected;
+const kind = (expected) => (error) => error instanceof usdt.UsdtError && error instanceof Error && error.name === 'UsdtError' &&
+    error.kind === expected && Number.isInteger(error.errno) && error.errno < 0;
 
 // A program that waits for a word before it does what it is for, and prints what it says of it as one line.
 class Child {
@@ -142,6 +143,7 @@ if (!live) {
   test('says what is wrong', async () => {
     assert.throws(() => usdt.list('/no/such/file'), kind('not_found'));
     assert.throws(() => usdt.list([], {patterns: 'nonsense'}), kind('syntax'));
+    assert.throws(() => usdt.list([], {patterns: 'apm:request ~~ apm:response'}), kind('not_supported'));
     await assert.rejects(usdt.Tracer.start('nobody:none', {targets: '/bin/true'}), kind('not_found'));
     await assert.rejects(usdt.Tracer.start('a:b', {texts: 'handwritten'}), TypeError);
     const provider = new usdt.Provider('jtest2', {required: true});

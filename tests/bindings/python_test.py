@@ -191,6 +191,9 @@ class Pure(unittest.TestCase):
         with self.assertRaises(usdt.NotFound) as caught:
             usdt.list("/no/such/file")
         self.assertIn("/no/such/file", str(caught.exception))
+        with self.assertRaises(usdt.NotSupported) as caught:
+            usdt.list(PYTHON, patterns="apm:request ~~ apm:response")
+        self.assertIn("is a span", str(caught.exception))
         with self.assertRaises(usdt.SyntaxFault) as caught:
             usdt.list(PYTHON, patterns="nonsense")
         self.assertIsNotNone(caught.exception.column)

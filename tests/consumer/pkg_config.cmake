@@ -8,6 +8,39 @@ use_pkg_config(${WORK_DIR}/moved)
 compile_with_pkg_config()
 expect_probes(${WORK_DIR}/consumer)
 
+# Whoever builds with the strictest warnings includes each header, alone, where nothing tells the compiler that it is not
+# their own.
+run(pkg-config --dont-define-prefix --cflags usdt)
+separate_arguments(includes UNIX_COMMAND "${output}")
+set(strict -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wnon-virtual-dtor -Werror -fsyntax-only)
+file(GLOB headers ${WORK_DIR}/moved/include/usdt/*.h ${WORK_DIR}/moved/include/usdt/*.hpp)
+list(LENGTH headers count)
+if(count LESS 40)
+  message(FATAL_ERROR "${count} headers in ${WORK_DIR}/moved/include/usdt")
+endif()
+foreach(header IN LISTS headers)
+  cmake_path(GET header FILENAME name)
+  file(WRITE ${WORK_DIR}/alone.cpp "#include <usdt/${name}>\n")
+  run(${CXX} -std=c++20 ${strict} ${includes} ${WORK_DIR}/alone.cpp)
+  if(name MATCHES "\\.h$")
+    file(WRITE ${WORK_DIR}/alone.c "#include <usdt/${name}>\nint main(void) { return 0; }\n")
+    run(${CC} -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only ${includes} ${WORK_DIR}/alone.c)
+  endif()
+endforeach()
+
+# What the whole interface costs a file of theirs: lines of libstdc++ 12, which every other one has more or less of. They
+# were 109,019.
+execute_process(COMMAND ${CXX} -dumpversion OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(version MATCHES "^12")
+  file(WRITE ${WORK_DIR}/alone.cpp "#include <usdt/usdt.hpp>\n")
+  run(${CXX} -std=c++20 ${includes} -E ${WORK_DIR}/alone.cpp -o ${WORK_DIR}/alone.ii)
+  file(STRINGS ${WORK_DIR}/alone.ii lines)
+  list(LENGTH lines count)
+  if(count GREATER 102000)
+    message(FATAL_ERROR "<usdt/usdt.hpp> is ${count} lines to the compiler")
+  endif()
+endif()
+
 # libusdt-provider, in C and with its libc alone; the same in an archive.
 run(pkg-config --dont-define-prefix --cflags --libs libusdt-provider)
 separate_arguments(flags UNIX_COMMAND "${output}")

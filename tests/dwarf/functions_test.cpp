@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Functions by name and by address, and source lines; nm and the sources say what is right.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -23,6 +25,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+
+std::vector<std::string> split(const std::string& words) {
+  std::istringstream text(words);
+  return {std::istream_iterator<std::string>(text), {}};
+}
 
 constexpr std::string_view kSource = R"(namespace net {
 struct Server {
@@ -235,6 +242,91 @@ int entry{0}(int x) {{ return app{0}::Handler::run(x) {1} + shared::Box<int>{{x}
 }
 
 /// Debuggers look for such a value in the caller: a probe does not know which one that is.
+/// A function in pieces, as Propeller and BOLT lay them out: where its code is, its debug information tells in any
+/// order.
+class InPieces : public testing::Test {
+ protected:
+  static constexpr std::string_view kWork = R"(
+    #include <string.h>
+    __attribute__((noinline)) long note(const char *s, long n) { __asm__ volatile("" :: "r"(s) : "memory"); return n + (long)strlen(s); }
+    __attribute__((noinline)) long work(const char *name, long n) {
+      long a = note(name, n), b = note(name, n + 1), t = 0;
+      if (n & 1) { for (long i = 0; i < 3; i++) t += note("odd", i + a); return t + b; }
+      for (long i = 0; i < 2; i++) t += note("even", i + b);
+      return t - a;
+    }
+    int main(void) { long s = 0; for (int i = 0; i < 10; i++) s += work(i & 1 ? "one" : "two", i); return s == 0; })";
+
+  /// The sections of blocks, as the linker has them without an order.
+  void build(const std::string& flags) {
+    dir_.write("work.c", kWork);
+    const auto built = run_in(dir_, "clang -g -O2 " + flags + " work.c -o prog");
+    ASSERT_EQ(built.status, 0) << built.output;
+  }
+  [[nodiscard]] std::uint64_t address_of(const std::string& symbol) const {
+    return std::stoull(run_in(dir_, "nm prog | grep -w '" + symbol + "$' | cut -d' ' -f1").output, nullptr, 16);
+  }
+  [[nodiscard]] std::vector<dwarf::Instance> instances() const {
+    const auto info = DebugInfo::open(ElfFile::open(dir_ / "prog").value()).value();
+    const auto found = info.functions_named("work").value();
+    return found.empty() ? std::vector<dwarf::Instance>() : found.front().instances;
+  }
+  void expect_its_entry() const {
+    const std::uint64_t entry = address_of("work");
+    ASSERT_THAT(instances(), SizeIs(1));
+    EXPECT_EQ(instances()[0].pc.value, entry);
+    EXPECT_THAT(instances()[0].elsewhere, SizeIs(3));
+    const auto info = DebugInfo::open(ElfFile::open(dir_ / "prog").value()).value();
+    EXPECT_EQ(info.function_at(VirtAddr(entry)).value().name, "work");
+    EXPECT_FALSE(info.function_at(VirtAddr(address_of("work.__part.1"))));
+    const auto function = info.functions_named("work").value().front();
+    EXPECT_THAT(info.signature(function, function.instances[0])->args, SizeIs(2));
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(InPieces, begins_where_its_own_symbol_is) {
+  build("-fbasic-block-sections=all");
+  expect_its_entry();
+}
+
+TEST_F(InPieces, begins_there_wherever_the_linker_puts_its_pieces) {
+  for (const char* order :
+       {"work.__part.2 work.__part.1 work work.__part.3", "work.__part.3 work note work.__part.1",
+        "work work.__part.3 work.__part.2 work.__part.1", "work.__part.1 note work.__part.3 work.__part.2 work"}) {
+    SCOPED_TRACE(order);
+    dir_.write("order", fmt::format("{}\n", fmt::join(split(order), "\n")));
+    build(
+        "-fbasic-block-sections=all -funique-basic-block-section-names -fuse-ld=lld -Wl,--symbol-ordering-file=order "
+        "-Wl,--no-warn-symbol-ordering");
+    expect_its_entry();
+  }
+}
+
+TEST_F(InPieces, begins_nowhere_that_is_known_where_it_has_no_symbol) {
+  build("-fbasic-block-sections=all");
+  ASSERT_EQ(run_in(dir_, "objcopy --strip-symbol=work prog").status, 0);
+  EXPECT_THAT(instances(), IsEmpty());
+}
+
+TEST_F(InPieces, of_gcc_begins_in_its_likely_half) {
+  dir_.write("work.c", R"(
+    #include <stdio.h>
+    __attribute__((cold, noinline)) void complain(int x) { printf("%d", x); }
+    __attribute__((noinline)) int work(int x) {
+      if (__builtin_expect(x > 1000, 0)) { complain(x); complain(x + 1); return -x; }
+      return x * 3;
+    }
+    int main(int argc, char **argv) { return work(argc); })");
+  const auto built = run_in(dir_, "gcc -g -O2 work.c -o prog");
+  ASSERT_EQ(built.status, 0) << built.output;
+  ASSERT_THAT(instances(), SizeIs(1));
+  EXPECT_EQ(instances()[0].pc.value, address_of("work"));
+  EXPECT_THAT(instances()[0].elsewhere, SizeIs(1));
+  EXPECT_EQ(instances()[0].elsewhere[0].first.value, address_of("work.cold"));
+}
+
 TEST(EntryValues, are_an_error_where_the_register_has_something_else_since) {
   const TempDir dir;
   dir.write("prog.c", R"(int seen;

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/symbol_name.hpp"
 #include "elf/emulated_start.hpp"
 #include "image_builder.hpp"
 #include "toolchain.hpp"
@@ -409,10 +410,10 @@ TEST(FunctionEntries, are_also_where_the_kernel_emulates_if_each_call_comes_by_t
   ASSERT_EQ(made.status, 0) << made.output;
   const auto file = ElfFile::open(dir / "lib.so");
   ASSERT_TRUE(file);
-  const Function half = functions_of(dir / "lib.so", "jumps_to_its_half.cold").at(0);
+  const elf::FunctionPieces pieces(*file);
   for (const auto& [name, expected] : functions) {
     const Function function = functions_of(dir / "lib.so", name).at(0);
-    const auto found = elf::emulated_start(*file, function, {&half}, function.address);
+    const auto found = elf::emulated_start(*file, function, &pieces, function.address);
     const auto distance = found ? std::optional(found->value - function.address.value) : std::nullopt;
     EXPECT_EQ(distance, expected.first) << name;
   }
@@ -570,6 +571,29 @@ TEST(Demangling, knows_rust) {
       demangled("_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y"),
       "utf8_idents::\u10e1\u10d0\u10ed\u10db\u10d4\u10da\u10d0\u10d3_\u10d2\u10d4\u10db\u10e0\u10d8\u10d4\u10da\u10d8"
       "_\u10e1\u10d0\u10d3\u10d8\u10da\u10d8");
+}
+
+TEST(Demangling, names_functions_of_d_and_pascal_without_their_parameters) {
+  EXPECT_EQ(demangled("_D4main5serveFiZi"), "main.serve");
+  EXPECT_EQ(demangled("_D3std5stdio7writelnQkFZv"), "");  // refers to the midst of another name
+  EXPECT_EQ(demangled("_D3net4host4giveMFiZi"), "net.host.give");
+  EXPECT_EQ(demangled("_D3net4hostQjFZv"), "net.host.net");
+  EXPECT_EQ(demangled("_D99x"), "");
+  EXPECT_EQ(demangled("P$MAINP_$$_SERVE$LONGINT$$LONGINT"), "MAINP.SERVE");
+  EXPECT_EQ(demangled("P$MAINP$_$THOST_$__$$_GIVE$LONGINT$$LONGINT"), "MAINP.THOST.GIVE");
+  EXPECT_EQ(demangled("SYSTEM_$$_HALT"), "SYSTEM.HALT");
+}
+
+TEST(SymbolName, tells_the_pieces_that_compilers_make_of_functions) {
+  EXPECT_EQ(piece_suffix("work"), "");
+  EXPECT_EQ(piece_suffix("work.part.0"), ".part");
+  EXPECT_EQ(piece_suffix("work.isra.0.part.1.cold"), ".part");
+  EXPECT_EQ(piece_suffix("work.cold"), ".cold");
+  EXPECT_EQ(piece_suffix("main.(*T).part"), "");  // Go
+  EXPECT_EQ(piece_suffix("_Z5servei.resume"), ".resume");
+  EXPECT_EQ(piece_suffix("serve(int) [clone .actor]"), ".actor");
+  EXPECT_EQ(piece_suffix("work.constprop.0"), "");
+  EXPECT_EQ(piece_suffix("work.partial"), "");
 }
 
 TEST(Demangling, leaves_what_is_not_mangled) {

@@ -61,6 +61,35 @@ TEST(Expression, of_signed_numbers_is_what_a_c_compiler_makes_of_the_same_text) 
   }
 }
 
+TEST(Expression, literals_of_texts_and_characters_are_what_a_c_compiler_makes_of_them) {
+  const std::vector<std::string> texts{R"(hello)",     R"(\150ello)",       R"(\1502)",      R"(\0)",    R"(\08)",
+                                       R"(\12\377\1)", R"(\a\b\f\n\r\t\v)", R"(\\\"\'\?)",   R"(\x68)",  R"(\x68 ello)",
+                                       R"(\xff\x00)",  R"(\u00e9t\u00e9)",  R"(\U0001f600)", "\xc3\xa9", R"(%d\n)"};
+  std::string program =
+      "#include <stdio.h>\nstatic void say(const char *t, unsigned n) { while (n--) printf(\"%02x\", "
+      "(unsigned char)*t++); puts(\"\"); }\nint main(void) {\n";
+  for (const std::string& text : texts) program += fmt::format("say(\"{0}\", sizeof(\"{0}\") - 1);\n", text);
+  const TempDir dir;
+  dir.write("texts.c", program + "return 0; }\n");
+  const auto ran = run_in(dir, "cc -w texts.c -o texts && ./texts");
+  ASSERT_EQ(ran.status, 0) << ran.output;
+  std::string ours;
+  for (const std::string& text : texts) {
+    const auto parsed = parse_expression("\"" + text + "\"");
+    ASSERT_TRUE(parsed) << text << ": " << parsed.error().message;
+    for (const char c : parsed->root.text) ours += fmt::format("{:02x}", static_cast<unsigned char>(c));
+    ours += "\n";
+  }
+  EXPECT_EQ(ours, ran.output);
+  EXPECT_EQ(parse_expression(R"('\150')")->root.bits, 'h');
+  for (const char* none : {R"("\h")", R"("\e")", R"("\8")", R"("\400")", R"("\x")", R"("\x4")", R"("\u12")",
+                           R"("\ud800")", R"("\*")", R"('\h')"}) {
+    const auto parsed = parse_expression(none);
+    ASSERT_FALSE(parsed) << none;
+    EXPECT_EQ(parsed.error().column, 1U) << none << ": " << parsed.error().message;
+  }
+}
+
 /// What the documentation says of numbers, as a class whose operators a C++ compiler puts in order.
 constexpr const char* kNumbers = R"(
 typedef unsigned long long u;

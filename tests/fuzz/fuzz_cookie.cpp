@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "usdt/bpf/cookie.h"
 #include "usdt/cookie.hpp"
 
 namespace {

@@ -12,8 +12,8 @@ long twice_and_one(long argument) {
 }
 
 Selection function_at(Moment moment) {
-  auto selection =
-      select({FunctionPattern{.moment = moment, .target = "/proc/self/exe", .name = "usdt::calls::twice_and_one"}});
+  auto selection = select({FunctionPattern{
+      .moment = moment, .target = "/proc/self/exe", .name = "usdt::calls::twice_and_one", .ret_probes = false}});
   EXPECT_TRUE(selection) << selection.error().message;
   for (FunctionPoint& point : selection->files.at(0).functions) {
     FunctionSignature signature = *point.signature;

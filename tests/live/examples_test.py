@@ -35,7 +35,7 @@ OF_THE_KERNEL = re.compile(r"\b(kfunc|kcall|raw_tp):")
 
 def examples(tool):
     """Commands of --help, without what is said of them."""
-    text = subprocess.run([tool, "--help"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([tool, "--help", "all"], capture_output=True, text=True, check=True).stdout
     found = [line.strip() for line in text.splitlines() if line.startswith(f"  {tool.name} ")]
     check(len(found) >= 8, f"{tool.name} has {len(found)} examples: {found}")
     return [re.split(r" {2,}| \| |; ", line)[0] for line in found]

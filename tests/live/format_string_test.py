@@ -30,7 +30,8 @@ def directives_take_the_values_of_the_list_in_their_order(run):
     program = build(run)
     lines, hits = lines_of(run, program, NUMBERS, "--print", "arg0, str(arg3), arg1, arg4, arg2",
                            "--format-string", "%6d|%-34s|%#018x|%.3f|%c|100%%")
-    wanted = ["%6d|%-34s|%#018x|%.3f" % (h.short, h.name, h.large, h.real) for h in hits]
+    # (C has no 0x before 0, and Python has.)
+    wanted = [("%6d|%-34s|%#018x|%.3f" if h.large else "%6d|%-34s|%018x|%.3f") % (h.short, h.name, h.large, h.real) for h in hits]
     check_equal([line[:len(want)] for line, want in zip(lines, wanted)], wanted, "lines")
     check_equal(len(lines), 500, "lines")
     check(all(line.endswith("|100%") for line in lines), lines[0])

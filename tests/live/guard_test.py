@@ -136,7 +136,7 @@ def spans_are_sampled_at_their_beginning_and_end_where_they_began(run):
         work, depth = each["args"]
         check_equal(each["end_args"], [work, depth * (depth + 1) // 2], f"the end of {each}")
     check_equal(begin["hits"], begin["paired"] + begin["not_sampled"] + begin["in_flight"] + begin["unpaired"] +
-                begin["lost"]["calls_full"], f"hits that begin: {begin}")
+                begin["lost"]["calls_full"] + begin["lost"]["abandoned"], f"hits that begin: {begin}")
     check_equal((begin["paired"], begin["in_flight"], end["unmatched"]), (len(spans), 0, 0), "spans")
     check_equal((end["hits"], end["not_sampled"]), (60 * 200, begin["not_sampled"]), "ends")
     accounts_add_up(end)

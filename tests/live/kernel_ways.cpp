@@ -136,8 +136,8 @@ void call_with(int id) {
 }
 
 void expect_whole(const ProbeCounts& counts) {
-  EXPECT_EQ(counts.hits,
-            counts.delivered + counts.ring_full + counts.calls_full + counts.unfinished + counts.discarded);
+  EXPECT_EQ(counts.hits, counts.delivered + counts.ring_full + counts.calls_full + counts.unfinished +
+                             counts.abandoned + counts.discarded);
 }
 
 void KernelTest::SetUp() {

@@ -334,7 +334,6 @@ def what_is_not_there_is_refused_with_what_there_is(run):
     program = build(run, "gcc", "-O1")
     for asked, answer in [
         ("req->peeer", "struct request has no member 'peeer'; it has peer"),
-        ("req.id", "req is a pointer (struct request *): write req->id"),
         ("req->peer->port", "req->peer is no pointer but struct peer: write req->peer.port"),
         ("req->headers[3].name", "req->headers has 3 elements, the last one [2]"),
         ("count->x", "*count has no members: it is int"),

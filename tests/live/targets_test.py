@@ -113,8 +113,9 @@ def families_of_several_pids_are_traced(run):
     program = puppet.build(run)
     one, two, stranger = Puppet(run, program), Puppet(run, program), Puppet(run, program)
     tracing = run.trace_start(probe_of(program), "-p", f"{one.pid},{two.pid}", "--children")
-    for each in (one, two, stranger):
+    for each in (one, two):
         each.wait_attached()
+    for each in (one, two, stranger):
         each.order("fork:4")
         each.order("fire:3")
     tracing.signal(signal.SIGINT)

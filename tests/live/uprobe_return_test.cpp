@@ -58,7 +58,8 @@ TEST_F(UprobeReturn, of_a_file_that_is_written_to_is_let_go_with_the_entries) {
   std::filesystem::copy_file("/proc/self/exe", copy, std::filesystem::copy_options::overwrite_existing);
   std::vector<PointPattern> both;
   for (const Moment moment : {Moment::entry, Moment::exit})
-    both.push_back(FunctionPattern{.moment = moment, .target = copy, .name = "usdt::calls::twice_and_one"});
+    both.push_back(
+        FunctionPattern{.moment = moment, .target = copy, .name = "usdt::calls::twice_and_one", .ret_probes = false});
   const auto selection = select(both);
   ASSERT_TRUE(selection) << selection.error().message;
   auto made = plan_attach(*selection, kernel_facts(both));

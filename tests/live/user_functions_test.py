@@ -8,7 +8,7 @@ import platform
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, scenario
+from harness import Skip, check, check_equal, main, require_program, require_root, scenario
 from said import quiet
 
 FUNCTIONS = ["small_ones", "eight", "texts", "nothing", "with_float", "recursive", "jumps", "local_one"]
@@ -577,18 +577,124 @@ def exceptions_leave_functions_whose_return_is_traced(run):
 
 
 @scenario
-def exceptions_are_warned_of_where_a_return_would_be_lost(run):
-    """jumps() returns by what it jumps to, and has a return probe of the kernel's."""
+def no_return_probe_of_the_kernel_is_taken_unasked_where_an_exception_may_pass(run):
+    """jumps() returns by what it jumps to; thrice() is left by nothing."""
     require_root()
     source = run.dir / "throws.cpp"
     source.write_text(THROWS)
     program = run.build("throws", [source], ["-O2", "-g"], "g++")
-    for name, option, warned in (("jumps", (), True), ("jumps", ("--ret-probes",), False), ("thrice", (), False),
-                                 ("half", ("--no-ret-probes",), True)):
-        result = run.trace(f"uretprobe:{program}:{name}", *option, "--duration", "0.1", command=["true"])
-        check_equal("ends the program" in result.stderr, warned, f"{name} {option}: {result.stderr}")
-    result = run.trace(f"uretprobe:{program}:jumps", command=["sh", "-c", f"exec {program} >&2"])
-    check_equal([event["return"] for event in result.events], [1], "its return")
+    command = ["sh", "-c", f"exec {program} >&2"]
+    refused = run.trace(f"uretprobe:{program}:jumps", command=command)
+    refused.check_code(1)
+    check("it has no RET instruction" in refused.stderr and "--no-ret-probes" in refused.stderr, refused.stderr)
+    for name, option, returns in (("jumps", "--no-ret-probes", [1]), ("thrice", "--ret-probes", [3 * i for i in range(10)]),
+                                  ("thrice", "--no-ret-probes", [3 * i for i in range(10)])):
+        result = run.trace(f"uretprobe:{program}:{name}", option, command=command)
+        result.check_code(0)
+        check_equal([event["return"] for event in result.events], returns, f"{name} {option}")
+        check_equal("ends the program" in result.stderr, option == "--no-ret-probes", f"{name} {option}: {result.stderr}")
+
+
+@scenario
+def calls_that_go_on_in_another_function_are_unfinished_where_an_exception_may_pass(run):
+    require_root()
+    source = run.dir / "goes_on.cpp"
+    source.write_text("""
+        #include <cstdio>
+        #include <stdexcept>
+        __attribute__((noinline)) int other(int n) { if (n % 5 == 0) throw std::runtime_error("five"); return n; }
+        __attribute__((noinline)) int either(int n) { return n % 2 ? other(n) : 2 * n; }
+        int main() {
+          int sum = 0;
+          for (int i = 0; i < 20; i++) try { sum += either(i); } catch (const std::exception&) { sum += 100; }
+          std::printf("%d", sum);
+        }""")
+    program = run.build("goes_on", [source], ["-O2", "-g"], "g++")
+    log = run.dir / "said"
+    result = run.trace(f"ucall:{program}:either", command=["sh", "-c", f"exec {program} > {log}"])
+    result.check_code(0)
+    check_equal(log.read_text(), subprocess.run([program], capture_output=True, text=True, check=True).stdout, "output")
+    check_equal([(event["args"], event["return"]) for event in result.events], [([n], 2 * n) for n in range(0, 20, 2)],
+                "calls that returned")
+    check_equal(result.summary["lost"]["unfinished"], 10, "calls that went on in other()")
+    check("either(int): jumps to other functions" in result.stderr, result.stderr)
+
+
+@scenario
+def a_return_probe_of_the_kernel_is_told_of_before_it_is_there(run):
+    """What it does to programs that switch stacks."""
+    require_root()
+    source = run.dir / "jumps.c"
+    source.write_text("""
+        __attribute__((noinline)) int other(int x) { __asm__ volatile(""); return x + 1; }
+        __attribute__((noinline)) int away(int x) { return other(2 * x); }
+        __attribute__((noinline)) int switches(int x) {
+          switch (x) { case 0: return other(3); case 1: return 7; case 2: return other(x) * 9; case 3: return 11;
+                       case 4: return other(8) - 1; case 5: return 1; case 6: return 5; case 7: return 2; }
+          return x;
+        }
+        int main(void) { int sum = 0; for (int i = 0; i < 10; ++i) sum += away(i) + switches(i); return sum == 0; }""")
+    program = run.build("jumps", [source], ["-O2", "-fno-inline", "-fno-optimize-sibling-calls"])
+    for name, flags, told in (("away", [], False), ("switches", [], False), ("away", ["-foptimize-sibling-calls"], True)):
+        program = run.build("jumps" + name + "".join(flags), [source], ["-O2", "-fno-inline", "-fno-optimize-sibling-calls", *flags])
+        result = run.trace(f"uretprobe:{program}:{name}", "--count", command=[program])
+        result.check_code(0)
+        check_equal("switches stacks" in result.stderr, told, f"{name} {flags}: {result.stderr}")
+        check_equal(result.summary["hits"], 10, f"{name} {flags}: returns")
+
+
+@scenario
+def returns_that_the_kernel_does_not_remember_are_counted(run):
+    """It gives up where a thread is in 64 calls with its return probes."""
+    require_root()
+    source = run.dir / "down.c"
+    source.write_text("""
+        #include <stdlib.h>
+        static volatile long sink;
+        __attribute__((noinline)) long down(int n) { long r = 1; if (n > 1) r += down(n - 1); sink = r; return r; }
+        int main(int argc, char **argv) { return down(atoi(argv[1])) != atoi(argv[1]); }""")
+    program = run.build("down", [source], ["-g", "-O1", "-fno-optimize-sibling-calls"])
+    for prefix in ("uretprobe", "ucall"):
+        for depth in (64, 65, 100, 300):
+            result = run.trace(f"{prefix}:{program}:down", "--count", "--strict", command=[program, str(depth)])
+            result.check_code(0)
+            check_equal((result.summary["hits"], result.summary["missed"]), (depth, 0), f"{prefix} {depth}: by RET")
+            result = run.trace(f"{prefix}:{program}:down", "--no-ret-probes", "--count", "--strict",
+                               command=[program, str(depth)])
+            deeper = max(depth - 64, 0)
+            result.check_code(3 if deeper else 0)
+            returns = depth if prefix == "ucall" else depth - deeper
+            check_equal((result.summary["hits"], result.summary["missed"]), (returns, deeper), f"{prefix} {depth}: the kernel's")
+            check_equal("more calls than the kernel's return probes remember" in result.stderr, deeper > 0, result.stderr)
+
+
+@scenario
+def fibers_of_ruby_go_on_whatever_returns_are_seen(run):
+    """Its fibers have stacks of their own, which its C functions change."""
+    require_root()
+    require_program("ruby")
+    library = subprocess.run("ldd $(readlink -f $(which ruby)) | grep -o '/[^ ]*libruby[^ ]*'", shell=True, text=True,
+                             capture_output=True, check=False).stdout.strip()
+    if not library:
+        raise Skip("ruby has no library of its own")
+    script = run.dir / "fibers.rb"
+    script.write_text("""
+        a = Fiber.new { |x| 20.times { |i| x = Fiber.yield(x + i) }; :a }
+        b = Fiber.new { |x| 20.times { |i| x = Fiber.yield(x * 2) }; :b }
+        e = Enumerator.new { |y| 10.times { |i| y << i * i } }
+        sum = 0
+        20.times { |i| sum += a.resume(i) + b.resume(i) }
+        10.times { sum += e.next }
+        puts sum""")
+    command = ["ruby", str(script)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for name in ("rb_fiber_*", "rb_*ensure*", "rb_obj_*", "rb_protect"):
+        for prefix in ("ucall", "uretprobe"):
+            log = run.dir / "said"
+            log.unlink(missing_ok=True)
+            result = run.trace(f"{prefix}:{library}:{name}", "--count", command=["sh", "-c", f"exec ruby {script} > {log}"])
+            check_equal((result.code, log.read_text()), (0, told), f"{prefix}:{name}: {result.stderr}")
+            check(result.summary["hits"] > 0, f"{prefix}:{name} {result.stderr}")
 
 
 if __name__ == "__main__":

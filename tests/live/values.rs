@@ -35,7 +35,7 @@ pub fn scalars(a: i8, b: u8, c: i16, d: u16, e: i32, f: u64, g: bool, h: i64) ->
 
 #[inline(never)]
 pub fn texts(text: &str, owned: String, by_reference: &String, count: usize) -> usize {
-    println!("texts\ttext\t\"{text}\"\ntexts\towned\t\"{owned}\"\ntexts\tby_reference\t\"{by_reference}\"");
+    println!("texts\ttext\t\"{text}\"\ntexts\towned\t\"{owned}\"\ntexts\t*by_reference\t\"{by_reference}\"");
     println!("texts\tcount\t{count}\ntexts_ret\tretval\t{}", text.len() + owned.len());
     black_box(text.len() + owned.len())
 }

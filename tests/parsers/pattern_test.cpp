@@ -165,6 +165,18 @@ std::vector<std::string> odd_texts() {
   return out;
 }
 
+TEST(Pattern, is_no_span) {
+  for (const char* text : {"apm:request ~~ apm:response", "uprobe:./server:begin ~~ uprobe:./server:end"}) {
+    const auto pattern = parse_pattern(text);
+    ASSERT_FALSE(pattern) << text;
+    EXPECT_EQ(pattern.error().kind, ErrorKind::not_supported) << text;
+    EXPECT_NE(pattern.error().message.find("is a span"), std::string::npos) << pattern.error().message;
+    EXPECT_EQ(pattern.error().column, std::string_view(text).find("~~"));
+  }
+  EXPECT_TRUE(parse_pattern("a [~]~ b:name")) << "a provider that is called so is meant by this";
+  EXPECT_TRUE(parse_pattern("usdt:/tmp/a~~b:provider:name")) << "and a file";
+}
+
 TEST(Quotes, make_any_provider_and_name_a_pattern_that_means_it_alone) {
   for (const std::string& text : odd_texts()) {
     const std::string pasted = "usdt:/bin/x:" + quote_name(text) + ":" + quote_name(text);

@@ -90,8 +90,9 @@ TEST(ValuePaths, refuse_what_is_none_and_say_where) {
   EXPECT_EQ(steps_of("req->"), "at column 3: syntax");
   EXPECT_EQ(steps_of("arg256"), "at column 0: syntax");
   EXPECT_EQ(steps_of("arg1x"), "at column 0: syntax");
-  for (const std::string_view bad : {"req-", "req.", "req[x]", "req[-1]", "req[", "(req", "req)", "*", "&p", "a+b",
-                                     "a b", "1", "sizeof()", "()", "((struct foo *))->x", "p->a[99999999999999999999]"})
+  for (const std::string_view bad :
+       {"req-", "req.", "req[x]", "req[-]", "req[--1]", "req[", "(req", "req)", "*", "&p", "a+b", "a b", "1",
+        "sizeof()", "()", "((struct foo *))->x", "p->a[99999999999999999999]"})
     EXPECT_NE(steps_of(bad).find("syntax"), std::string::npos) << bad << ": " << steps_of(bad);
 }
 

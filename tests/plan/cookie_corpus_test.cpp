@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "elf/toolchain.hpp"
 #include "resolve/encode.hpp"
+#include "usdt/bpf/cookie.h"
 #include "usdt/cookie.hpp"
 #include "usdt/decode.hpp"
 #include "usdt/plan.hpp"

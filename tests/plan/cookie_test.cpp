@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/arg_specs.hpp"
+#include "usdt/bpf/cookie.h"
 
 namespace usdt {
 namespace {

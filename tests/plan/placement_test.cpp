@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "file_places.hpp"
 #include "resolve/tiny_elf.hpp"
 #include "usdt/plan.hpp"

@@ -6,6 +6,8 @@ import errno
 import os
 import pathlib
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -125,6 +127,51 @@ def bpftrace_reads_the_same_values(run):
         check_equal(got, [values[:6] for values in passed[name]], f"values of {name}")
     got = [line.split()[1:] for line in lines if line.startswith("views ")]
     check_equal(got, [[values[0], str(values[1])] for values in passed["views"]], "texts with a length")
+
+
+# As docs/runtime-probes.md begins, fired again and again.
+DOCUMENTED = """
+#include <stdint.h>
+#include <unistd.h>
+#include <usdt/provider.h>
+int main(void) {
+  usdtp_provider* provider;
+  usdtp_probe* query;
+  usdtp_provider_create("db", 0, &provider);
+  usdtp_probe_add(provider, "query", "str sql, u32 rows, i64 took:duration[us]", &query);
+  usdtp_provider_publish(provider);
+  for (;; usleep(10000)) USDT_PROBE_FIRE(query, "SELECT 1", (uint32_t)10, (int64_t)1250);
+}
+"""
+
+
+def bpftraces():
+    """The one that is installed, and another one that a test of new releases names: a program with its own root."""
+    yield from filter(None, (["bpftrace"] if shutil.which("bpftrace") else None, shlex.split(os.environ.get("USDT_BPFTRACE", ""))))
+
+
+@scenario
+def bpftrace_takes_the_line_of_the_document(run):
+    require_root()
+    if not list(bpftraces()):
+        raise Skip("bpftrace is not installed")
+    [line] = re.findall(r"^# (bpftrace .*)$", (ROOT / "docs/runtime-probes.md").read_text(), re.M)
+    (run.dir / "documented.c").write_text(DOCUMENTED)
+    program = run.start(run.build("documented", [run.dir / "documented.c", *LIBRARY], ["-O1", "-D_GNU_SOURCE", f"-I{INCLUDE}"]))
+    found = {}
+
+    def descriptor():
+        for name in os.listdir(f"/proc/{program.pid}/fd"):
+            if os.readlink(f"/proc/{program.pid}/fd/{name}").startswith("/memfd:usdt-db"):
+                found["number"] = name
+        return found
+
+    wait_until(descriptor, "the provider's file")
+    words = shlex.split(line.replace("/fd/3", f"/fd/{found['number']}").replace("4711", str(program.pid)))
+    for bpftrace in bpftraces():
+        script = words[-1].removesuffix("}") + "exit(); }"
+        done = subprocess.run([*bpftrace, *words[1:-1], script], capture_output=True, text=True, timeout=60)
+        check("SELECT 1" in done.stdout.splitlines(), f"{bpftrace} {script}:\n{done.stdout}{done.stderr}")
 
 
 # --- what tools find ------------------------------------------------------------------------------------------------

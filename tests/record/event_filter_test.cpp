@@ -65,7 +65,7 @@ TEST(EventFilter, compares_what_may_be_text_whatever_it_looks_like) {
 
 TEST(EventFilter, says_what_no_event_has) {
   const AttachPlan plan = synthetic_plan("p", "n", Machine::x86_64, "8@%rdi");
-  EXPECT_THAT(filter("uid == 0", plan).error().message, HasSubstr("uid: these events do not have it"));
+  EXPECT_THAT(filter("uid == 0", plan).error().message, HasSubstr("uid: it was not recorded"));
   EXPECT_THAT(filter("duration > 1ms", plan).error().message, HasSubstr("only calls have one"));
   EXPECT_THAT(filter("arg7 == 1", plan).error().message, HasSubstr("arg7: there is no such argument"));
   EXPECT_THAT(filter("arg0->port == 1", plan).error().message, HasSubstr("not among what was recorded"));

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "stack/perf_map.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace usdt::stack {
 namespace {
@@ -30,6 +35,34 @@ TEST(PerfMap, of_code_that_took_the_place_of_other_code_the_later_line_counts) {
   EXPECT_EQ(name_at(text, 0x1048), "within");
   EXPECT_EQ(name_at(text, 0x1050), "second");
   EXPECT_EQ(name_at(text, 0x1090), "first");
+}
+
+TEST(PerfMap, of_all_addresses_the_last_line_that_has_them_counts_whatever_was_there_before) {
+  std::mt19937 random(20261126);
+  std::string text;
+  std::vector<std::uint32_t> line_of(4096, 0);  // as written, address by address
+  for (std::uint32_t line = 1; line <= 400; ++line) {
+    const std::uint64_t start = random() % 4000;
+    const std::uint64_t size = 1 + random() % (line % 5 == 0 ? 2000 : 30);
+    text += fmt::format("{:x} {:x} {}\n", start, size, line);
+    for (std::uint64_t at = start; at < std::min<std::uint64_t>(start + size, 4096); ++at) line_of[at] = line;
+  }
+  const auto entries = parse_perf_map(text);
+  for (std::uint32_t at = 0; at < line_of.size(); ++at) {
+    const std::string wanted = line_of[at] == 0 ? "" : std::to_string(line_of[at]);
+    const PerfMapEntry* entry = find_entry(entries, at);
+    ASSERT_EQ(entry == nullptr ? "" : text.substr(entry->name, entry->length), wanted) << at;
+  }
+}
+
+TEST(PerfMap, a_function_that_took_the_place_of_a_thousand_smaller_ones_is_found_in_all_of_it) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += fmt::format("{:x} 40 old{}\n", 0x1000 + 0x40 * i, i);
+  text += fmt::format("1000 {:x} new\n", 0x40 * 1000);
+  const auto entries = parse_perf_map(text);
+  EXPECT_EQ(name_at(text, 0x1000), "new");
+  EXPECT_EQ(name_at(text, 0x1000 + 0x40 * 999), "new");
+  EXPECT_EQ(find_entry(entries, 0x1000 + 0x40 * 999)->code, 0x1000U) << "what distances count from";
 }
 
 TEST(PerfMap, lines_of_another_form_are_passed_over) {

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include "common/stream.hpp"
 
@@ -48,7 +50,7 @@ TEST(FormatString, says_where_it_does_not_understand) {
                          {"%", 0},
                          {"a %y", 2},
                          {"%5", 0},
-                         {"% d", 0},
+                         {"% ", 0},
                          {"%9999d", 1},
                          {"%{comm", 1},
                          {"%{}", 2},
@@ -72,22 +74,48 @@ std::string judged(const std::string& format, T value) {
 
 FormatPiece piece_of(const std::string& directive) { return parse_format_string(directive)->pieces[0]; }
 
-TEST(FormatString, numbers_are_what_printf_makes_of_them) {
+/// All directives for `conversions`: each set of flags, with widths and precisions, but what C leaves undefined.
+std::vector<std::string> directives_for(std::string_view conversions, std::string_view undefined_flags) {
+  std::vector<std::string> all;
+  for (unsigned set = 0; set < 32; ++set) {
+    std::string flags;
+    for (unsigned i = 0; i < 5; ++i)
+      if ((set >> i & 1) != 0) flags += "-0+ #"[i];
+    if (flags.find_first_of(undefined_flags) != flags.npos) continue;
+    for (const char* size : {"", "1", "7", "25", ".0", ".1", ".3", ".20", "9.4", "12.0", "2.12"})
+      for (const char conversion : conversions) all.push_back("%" + flags + size + conversion);
+  }
+  return all;
+}
+
+/// `text` as a line has it: filled up to the directive's width.
+std::string fitted(const FormatPiece& piece, std::string text) {
+  const std::size_t missing = piece.width - std::min(piece.width, text.size());
+  return piece.left ? text + std::string(missing, ' ') : std::string(missing, ' ') + text;
+}
+
+std::string with_ll(const std::string& directive) {
+  return directive.substr(0, directive.size() - 1) + "ll" + directive.back();
+}
+
+TEST(FormatString, numbers_are_what_printf_makes_of_them_with_all_flags_widths_and_precisions) {
   const std::int64_t signeds[] = {
       0, 1, -1, 42, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
-  for (const char* directive : {"%d", "%i", "%05d", "%+d", "%+06i"})
+  for (const std::string& directive : directives_for("di", "#"))
     for (const std::int64_t value : signeds)
-      EXPECT_EQ(integer_text(piece_of(directive), value, 8),
-                judged(std::string(directive).insert(std::string(directive).size() - 1, "ll"), value))
+      EXPECT_EQ(fitted(piece_of(directive), integer_text(piece_of(directive), value, 8)),
+                judged(with_ll(directive), value))
           << directive;
-  for (const char* directive : {"%u", "%x", "%X", "%#x", "%o", "%016x", "%#010x"})
-    for (const std::uint64_t value : {1ULL, 255ULL, 0xffffffffffffffffULL})
-      EXPECT_EQ(integer_text(piece_of(directive), value, 8),
-                judged(std::string(directive).insert(std::string(directive).size() - 1, "ll"), value))
+  for (const auto& [conversions, undefined] : {std::pair("u", "+ #"), {"xXo", "+ "}})
+    for (const std::string& directive : directives_for(conversions, undefined))
+      for (const std::uint64_t value : {0ULL, 1ULL, 8ULL, 255ULL, 0xffffffffffffffffULL})
+        EXPECT_EQ(fitted(piece_of(directive), integer_text(piece_of(directive), value, 8)),
+                  judged(with_ll(directive), value))
+            << directive;
+  for (const std::string& directive : directives_for("fegFEG", ""))
+    for (const double value : {0.0, -0.0, 1.5, -5.0, -1234567.875, 1e-7, 1e300, HUGE_VAL, -HUGE_VAL})
+      EXPECT_EQ(fitted(piece_of(directive), real_text(piece_of(directive), value)), judged(directive, value))
           << directive;
-  for (const char* directive : {"%f", "%.2f", "%e", "%g", "%010.3f", "%.0f", "%+.1f"})
-    for (const double value : {0.0, 1.5, -1234567.875, 1e-7, 1e300})
-      EXPECT_EQ(real_text(piece_of(directive), value), judged(directive, value)) << directive;
   EXPECT_EQ(real_text(piece_of("%f"), std::nan("")), "nan");
 }
 

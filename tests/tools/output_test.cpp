@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "usdt-trace/view_output.hpp"
 #include "usdt/testing/event_builder.hpp"
 
 namespace usdt_trace {
@@ -68,6 +69,17 @@ TEST(Output, a_stack_that_could_not_be_read_is_an_error_and_not_an_empty_one) {
 TEST(Output, stacks_are_of_hits_in_the_kernel) {
   EXPECT_THAT(Shown(Format::json, true, 8).text, EndsWith("\"kstack\":[\"0x0\"]}\n"));
   EXPECT_THAT(Shown(Format::json, false, 0).text, Not(HasSubstr("kstack")));
+}
+
+TEST(EstimatedText, says_how_far_off_the_numbers_of_a_table_may_be_in_both_directions) {
+  usdt::Overhead overhead;
+  overhead.looked_at = 0.001;
+  overhead.own_share = 0.9;
+  EXPECT_THAT(estimated_text(overhead), Not(HasSubstr("large")));
+  overhead.own_share = 0.5;
+  EXPECT_THAT(estimated_text(overhead), HasSubstr("within 33 %"));
+  overhead.own_share = 0.09;  // 4,077,664,000 hits were told as 15,686,272
+  EXPECT_THAT(estimated_text(overhead), HasSubstr("4 times too large, and no telling how many times too small"));
 }
 
 }  // namespace

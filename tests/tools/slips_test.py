@@ -68,6 +68,54 @@ class Slips(tool.TempDirCase):
         self.assertIn("'nginx' is not a process id; those of a program are -p $(pgrep -d, nginx)", said("-p", "nginx", "app:work"))
         self.assertNotIn("pgrep", said("-p", "0", "app:work"))
 
+    def test_a_pgrep_that_found_none(self):
+        for words in (("-p", "app:work"), ("-p", ""), ("-p", "--count", "app:work"), ("-p", f"usdt:{self.app}:app:work")):
+            with self.subTest(words):
+                self.assertIn("did pgrep find none?", said(*words))
+
+    def test_an_arrow_that_the_shell_took(self):
+        for words in (("--by", "r-"), ("--where", "r-"), ("--print", "arg0, r-"), ("--sum", "r-")):
+            with self.subTest(words):
+                self.assertIn("'p->member' has to be in quotes", said("--explain", *words, f"usdt:{self.app}:app:work"))
+
+    def test_a_program_of_bpftrace(self):
+        probe = f"usdt:{self.app}:app:work"
+        for words, answer in (
+                ((probe + " /arg0 > 1/ { @[comm] = count(); }",), f"usdt-trace '{probe}' --where 'arg0 > 1' --by 'comm'"),
+                ((probe + " { @ = count(); }",), f"usdt-trace '{probe}' --count"),
+                ((probe + ' { printf("%d %s\\n", arg0, str(arg1)); }',),
+                 f"usdt-trace '{probe}' --print 'arg0, str(arg1)' --format-string '%d %s'"),
+                ((probe, "{ @ = hist(arg0); }"), f"usdt-trace '{probe}' --hist 'arg0'"),
+                ((probe, "/arg0 == 1/", "{", "@", "=", "lhist(arg0,", "0,", "100,", "10);", "}"),
+                 f"usdt-trace '{probe}' --where 'arg0 == 1' --lhist 'arg0:0:100:10'"),
+                ((probe + "{@=sum(arg0)}",), f"usdt-trace '{probe}' --sum 'arg0'"),
+                ((probe, "/arg0 == 1/"), f"usdt-trace '{probe}' --where 'arg0 == 1'")):
+            with self.subTest(words):
+                self.assertIn("a program of bpftrace", said(*words))
+                self.assertIn(answer, said(*words))
+
+    def test_names_and_paths_of_other_forms_are_none_of_bpftrace(self):
+        for word in ("uprobe:./server:main::{closure#0}", "uprobe:./server:foo()::{lambda(int)#1}", "/usr/lib/none:work",
+                     "/srv/{a,b}:app:work"):
+            with self.subTest(word):
+                self.assertNotIn("bpftrace", said("--explain", word, check=1))
+
+    def test_help_begins_with_what_most_people_need(self):
+        def printed(*words, width=None):
+            done = subprocess.run([TRACE, *words], capture_output=True, text=True, timeout=60, check=True)
+            return done.stdout
+        brief, whole = printed("--help"), printed("--help", "all")
+        self.assertEqual(printed("-h"), brief)
+        self.assertLessEqual(len(brief.splitlines()), 40)
+        self.assertEqual(sum(line.startswith("  -") for line in brief.splitlines()), 10, brief)
+        headings = [line for line in whole.splitlines() if line.endswith(":") and not line.startswith(" ")]
+        for word in ("Values", "Tables", "Limits", "Files", "Processes", "Functions", "Attaching"):
+            self.assertTrue(any(line.startswith(word) for line in headings), headings)
+            part = printed("--help", word.lower())
+            self.assertIn(part.split("\n", 1)[1], whole)
+            self.assertIn(word.lower(), brief)
+        self.assertGreater(whole.count("\n  -"), 55)
+
     def test_a_function_alone(self):
         self.assertIn("write PROVIDER:NAME, or uprobe:malloc for a function", said("malloc"))
 

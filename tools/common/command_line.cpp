@@ -113,6 +113,42 @@ int print_asked(const CLI::App& app, const CLI::ParseError& asked, int failure) 
   return print_lines(version ? std::string(asked.what()) : app.help(), failure);
 }
 
+bool is_help(std::string_view word) { return word == "-h" || word == "--help"; }
+
+/// "tables" of "Tables and histograms".
+std::string word_of(std::string_view group) {
+  std::string word(group.substr(0, group.find(' ')));
+  std::ranges::transform(word, word.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return word;
+}
+
+/// All that there is to say (`part`: "all"), or of one group of options; empty: there is no such group.
+std::string help_about(const CLI::App& app, const std::string& part) {
+  if (part == "all") return app.help();
+  const auto formatter = std::dynamic_pointer_cast<CLI::Formatter>(app.get_formatter());
+  if (!formatter) return {};
+  for (const std::string& group : app.get_groups()) {
+    if (word_of(group) != part) continue;
+    const auto options = app.get_options([&](const CLI::Option* option) { return option->get_group() == group; });
+    return formatter->make_group(group, false, options).substr(1);  // without the line between groups
+  }
+  return {};
+}
+
+std::string brief_text(const BriefHelp& brief, const CLI::App& app, std::size_t width) {
+  std::string text = fmt::format("Usage: {}\n{}\n", brief.usage, wrapped(brief.description, width));
+  for (const auto& [name, what] : brief.options) text += option_lines(name, what, width);
+  std::vector<std::string> groups;
+  for (const std::string& group : app.get_groups()) groups.push_back(word_of(group));
+  text += fmt::format("\n{}\n", brief.examples);
+  return text +
+         wrapped(
+             fmt::format("--help all has all options, --help GROUP those of one group: {}; --manual the manual page.",
+                         fmt::join(groups, ", ")),
+             width);
+}
+
 constexpr std::string_view kOneOf = "one of ";  ///< what validators of words are called, with the words behind it
 
 template <class Number>
@@ -123,14 +159,21 @@ bool read_all(const std::string& text, Number& number) {
 
 }  // namespace
 
-std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error) {
-  app.formatter(help_formatter(Terminal::of(STDOUT_FILENO).width));
+std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error,
+                                      const BriefHelp* brief) {
+  const std::size_t width = Terminal::of(STDOUT_FILENO).width;
+  app.formatter(help_formatter(width));
   std::string shell;
   bool manual = false;
   app.add_option("--completion", shell, "Print a script that completes these options: for bash, zsh or fish")
       ->check(one_of({"bash", "zsh", "fish"}))
       ->type_name("SHELL");
   app.add_flag("--manual", manual, "Print the manual page, for man -l -");
+  if (const auto help = std::find_if(words.begin(), words.end(), is_help); help != words.end()) {
+    const std::string part = help + 1 == words.end() ? "" : help[1];
+    if (part.empty() && brief != nullptr) return print_lines(brief_text(*brief, app, width), usage_error);
+    if (const std::string text = help_about(app, part); !text.empty()) return print_lines(text, usage_error);
+  }
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
     app.parse(words);
@@ -195,6 +238,8 @@ CLI::Validator process_id() {
     std::int32_t number = 0;
     if (read_all(text, number) && number > 0) return std::string();
     const bool name = !text.empty() && text.find_first_not_of("0123456789-+") != text.npos;
+    if (text.empty() || text.find(':') != text.npos || text.starts_with("--"))
+      return fmt::format("there is no process id behind it, but '{}': did pgrep find none?", text);
     return fmt::format("'{}' is not a process id{}", text,
                        name ? fmt::format("; those of a program are -p $(pgrep -d, {})", text) : "");
   };
@@ -226,13 +271,11 @@ void declare(CLI::App& app, FunctionFlags& flags) {
   app.add_flag("!--no-inline", flags.inlined, "Without the copies of functions that the compiler inlined into others");
   CLI::Option* always = app.add_flag(
       "--ret-probes", flags.ret_probes,
-      "See returns of functions by a probe on each RET instruction, as of Go programs always, instead of by the "
-      "kernel's return probes, by which programs die that move their stacks or whose exceptions leave the function. "
-      "Without it: where exceptions may, and no return is lost by it");
-  app.add_flag(
-         "--no-ret-probes", flags.no_ret_probes,
-         "See returns of functions by the kernel's return probes, which cost less, also where exceptions may leave "
-         "the function")
+      "See returns of functions by a probe on each RET instruction alone, as of Go programs always, also where they "
+      "return by a jump to another function, which is not seen then. Without it the kernel's return probe is taken "
+      "there, unless an exception may pass, which ends the program; so does a change of stacks");
+  app.add_flag("--no-ret-probes", flags.no_ret_probes,
+               "See returns of functions by the kernel's return probes, also where exceptions may leave the function")
       ->excludes(always);
 }
 

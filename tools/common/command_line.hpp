@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "usdt/pattern.hpp"
@@ -19,9 +20,20 @@ class Validator;
 
 namespace usdt::tools {
 
+/// What --help prints of a program with many options: how it is called, what most people need, and examples.
+/// "--help all" has everything, "--help GROUP" the options of one group.
+struct BriefHelp {
+  std::string_view usage;
+  std::string_view description;
+  std::vector<std::pair<std::string_view, std::string_view>> options;  ///< "-p PID", and what it does
+  std::string_view examples;
+};
+
 /// Parses `words` (argv without the program's name). Returns the exit code where the program shall end: 0 after
-/// --help, --version, --manual or --completion, which are printed, `usage_error` after a complaint.
-[[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error);
+/// --help, --version, --manual or --completion, which are printed, `usage_error` after a complaint. `brief`: null:
+/// --help is all of it.
+[[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error,
+                                                    const BriefHelp* brief = nullptr);
 
 /// The same without any output, and without --manual and --completion: what is wrong with the words, if something is.
 [[nodiscard]] std::optional<std::string> complaint_of(CLI::App& app, std::vector<std::string> words);

@@ -21,16 +21,7 @@ class HelpFormatter : public CLI::Formatter {
 
   /// The name alone on its line where it leaves the description no room beside it.
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    const std::size_t column = width_ < 80 ? 8 : 26;
-    const std::string name = "  " + name_of(option, is_positional);
-    const bool beside = name.size() + 2 <= column;
-    std::string text = beside ? fmt::format("{:<{}}", name, column) : name + "\n";
-    std::string_view rest = option->get_description();
-    for (bool first = true; !rest.empty(); first = false) {
-      if (!first || !beside) text.append(column, ' ');
-      text.append(next_line(rest, width_ - column)).push_back('\n');
-    }
-    return text;
+    return option_lines(name_of(option, is_positional), option->get_description(), width_);
   }
 
  private:
@@ -49,6 +40,18 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 }  // namespace
+
+std::string option_lines(std::string_view option, std::string_view rest, std::size_t width) {
+  const std::size_t column = width < 80 ? 8 : 26;
+  const std::string name = fmt::format("  {}", option);
+  const bool beside = name.size() + 2 <= column;
+  std::string text = beside ? fmt::format("{:<{}}", name, column) : name + "\n";
+  for (bool first = true; !rest.empty(); first = false) {
+    if (!first || !beside) text.append(column, ' ');
+    text.append(next_line(rest, width - column)).push_back('\n');
+  }
+  return text;
+}
 
 std::string wrapped(std::string_view text, std::size_t width) {
   std::string out;

@@ -13,6 +13,9 @@ namespace usdt::tools {
 /// each of which ends with its newline.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t width);
 
+/// A line of options: its name, and behind or below that what it does, in lines of at most `width` columns.
+[[nodiscard]] std::string option_lines(std::string_view name, std::string_view text, std::size_t width);
+
 /// What --help prints, in lines of at most `width` columns.
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> help_formatter(std::size_t width);
 

@@ -111,6 +111,18 @@ void Stream::break_line(std::uint64_t at) {
   std::copy(kBreak.begin(), kBreak.end(), buffer_.data() + from);
 }
 
+void Stream::make_cell(std::uint64_t at) {
+  const std::string text(printed_from(at));
+  if (text.find_first_of(",\"\n\r") == text.npos) return;
+  buffer_.resize(static_cast<std::size_t>(at - before_));
+  buffer_.push_back('"');
+  for (const char c : text) {
+    if (c == '"') buffer_.push_back(c);
+    buffer_.push_back(c);
+  }
+  buffer_.push_back('"');
+}
+
 void Stream::fit(std::uint64_t at, std::size_t least, std::size_t most, bool left) {
   const auto from = static_cast<std::size_t>(at - before_);
   std::size_t columns = 0;

@@ -138,6 +138,9 @@ class Stream {
   /// it.
   void fit(std::uint64_t at, std::size_t least, std::size_t most, bool left);
 
+  /// Makes it a cell of comma-separated values: in double quotes, which are doubled within, where it has to be.
+  void make_cell(std::uint64_t at);
+
   /// Leaves of what was printed from `at` on, whole lines, at most `lines` of them, each shortened() to `columns`;
   /// returns how many lines are left.
   std::size_t cut(std::uint64_t at, std::size_t lines, std::size_t columns);

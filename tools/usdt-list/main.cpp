@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/guarded.hpp"
 #include "common/progress.hpp"
 #include "common/report.hpp"
 #include "common/stream.hpp"
@@ -242,14 +243,18 @@ class Lister {
   std::string why_skipped_;
 };
 
+int run_tool(int argc, char** argv) {
+  usdt::tools::reserve_standard_streams();
+  int exit_code = kFound;
+  const auto flags = parse_flags(argc, argv, exit_code);
+  if (!flags) return exit_code;
+  if (flags->doctor) return run_doctor(flags->format);
+  return flags->members.empty() ? Lister(*flags).run() : run_members(*flags);
+}
+
 }  // namespace
 }  // namespace usdt_list
 
 int main(int argc, char** argv) {
-  usdt::tools::reserve_standard_streams();
-  int exit_code = usdt_list::kFound;
-  const auto flags = usdt_list::parse_flags(argc, argv, exit_code);
-  if (!flags) return exit_code;
-  if (flags->doctor) return usdt_list::run_doctor(flags->format);
-  return flags->members.empty() ? usdt_list::Lister(*flags).run() : usdt_list::run_members(*flags);
+  return usdt::tools::guarded(usdt_list::kTool, usdt_list::kTrouble, [&] { return usdt_list::run_tool(argc, argv); });
 }

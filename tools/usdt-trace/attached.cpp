@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -75,26 +74,65 @@ std::vector<usdt::SkippedSite> skipped_sites(const usdt::Tracer& tracer) {
   return all;
 }
 
+namespace {
+
+/// What was left out for one reason.
+struct LeftOut {
+  std::string_view reason;
+  std::size_t sites = 0;
+  std::vector<std::string> names = {};  ///< each probe once
+};
+
+/// In the order in which the reasons come first.
+std::vector<LeftOut> by_reason(const usdt::AttachPlan& plan, const std::vector<usdt::SkippedSite>& all) {
+  std::vector<LeftOut> reasons;
+  std::map<std::string_view, std::size_t> places;
+  for (const usdt::SkippedSite& site : all) {
+    const auto [place, fresh] = places.try_emplace(site.reason, reasons.size());
+    if (fresh) reasons.push_back({site.reason});
+    LeftOut& left_out = reasons[place->second];
+    ++left_out.sites;
+    std::string name = full_name(plan, plan.probes[site.probe]);
+    if (left_out.names.empty() || left_out.names.back() != name) left_out.names.push_back(std::move(name));
+  }
+  return reasons;
+}
+
+/// "a, b, c and 27 more"
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 3;
+  const std::size_t shown = names.size() <= most + 1 ? names.size() : most;
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+}  // namespace
+
 void report_skipped(const Flags& flags, const usdt::Tracer& tracer) {
   constexpr std::size_t most = 10;
   const auto all = skipped_sites(tracer);
-  for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
-    const usdt::PlannedProbe& probe = tracer.plan().probes[all[i].probe];
-    const std::string where = probe.file && all[i].pc ? fmt::format(" at {:#x}", all[i].pc->value) : "";
-    notice(flags, fmt::format("not attached: {}{}: {}", full_name(tracer.plan(), probe), where, all[i].reason));
-  }
-  if (all.size() <= most) return;
-  std::map<std::string_view, std::size_t> by_reason;
-  for (std::size_t i = most; i < all.size(); ++i) ++by_reason[all[i].reason];
-  std::vector<std::pair<std::size_t, std::string_view>> reasons;
-  for (const auto& [reason, count] : by_reason) reasons.emplace_back(count, reason);
-  std::sort(reasons.begin(), reasons.end(), std::greater<>());
+  const auto reasons = by_reason(tracer.plan(), all);
+  const bool asks = flags.where != nullptr || flags.view.question != nullptr;
+  if (flags.quiet && asks && !all.empty())  // the answer is not about all that was named
+    usdt::tools::print_notice(
+        fmt::format("not attached: {}: {}{}", counted(all.size(), "site"), reasons.front().reason,
+                    reasons.size() > 1 ? fmt::format("; {} more", counted(reasons.size() - 1, "reason")) : ""));
   std::size_t rest = 0;
   for (std::size_t i = 0; i < reasons.size(); ++i) {
-    if (i < most)
-      notice(flags, fmt::format("not attached: {} more: {}", reasons[i].first, reasons[i].second));
+    const LeftOut& each = reasons[i];
+    if (i >= most) {
+      rest += each.sites;
+      continue;
+    }
+    const usdt::SkippedSite& first = *std::ranges::find(all, each.reason, &usdt::SkippedSite::reason);
+    const bool has_place = tracer.plan().probes[first.probe].file && first.pc;
+    if (each.sites == 1)
+      notice(flags, fmt::format("not attached: {}{}: {}", each.names[0],
+                                has_place ? fmt::format(" at {:#x}", first.pc->value) : "", each.reason));
     else
-      rest += reasons[i].first;
+      notice(flags, fmt::format("not attached: {} ({}): {}", counted(each.sites, "site"), names_text(each.names),
+                                each.reason));
   }
   if (rest > 0) notice(flags, fmt::format("not attached: {} more, for other reasons", rest));
 }

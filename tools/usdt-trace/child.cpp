@@ -93,9 +93,12 @@ std::optional<int> Child::ended() {
   if (code_ || pid_ < 0) return code_;
   int status = 0;
   // Adopted orphans are reaped here too, and forgotten.
-  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  pid_t pid = 0;
+  while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
     if (pid == pid_) code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
+  constexpr int not_known = 1;  // it has gone, and nobody told us how
+  if (pid < 0 && errno == ECHILD && !code_) code_ = not_known;
   return code_;
 }
 

@@ -153,8 +153,8 @@ void declare_files(CLI::App& app, Flags& flags, RawFlags& raw) {
 }
 
 void declare_form(CLI::App& app, Flags& flags, RawFlags& raw) {
-  app.add_option("-f,--format", raw.format, "text or json (one object a line)")
-      ->check(one_of({"text", "json"}))
+  app.add_option("-f,--format", raw.format, "text, json (one object a line) or csv (values with commas between them)")
+      ->check(one_of({"text", "json", "csv"}))
       ->type_name("FORMAT");
   app.add_option("-Z,--string-size", flags.string_size, "Longest string in bytes")
       ->check(whole_number(1, 65536))
@@ -278,6 +278,12 @@ void declare_view(CLI::App& app, RawView& raw) {
                  "the kernel hands over no others but those that were among them for a while")
       ->check(whole_number(1, 1000))
       ->type_name("N");
+  app.add_option("--in-flight", raw.in_flight,
+                 "Of spans and calls the N (100 if it is left out) that have begun and not ended, the oldest first, "
+                 "with what was known then: "
+                 "at the end, and each --interval")
+      ->check(whole_number(1, 1000))
+      ->type_name("N");
   app.add_flag("--folded", raw.folded,
                "One line for each stack, as programs that draw flame graphs take them: 'comm;main;serve 17'. The keys "
                "are those of --by, 'comm, ustack' by default, and of hits in the kernel 'comm, ustack, kstack'");
@@ -290,8 +296,11 @@ void declare_view(CLI::App& app, RawView& raw) {
       ->check(whole_number(1, 65536))
       ->type_name("N")
       ->capture_default_str();
+  app.add_flag("--rate", raw.rate,
+               "Hits a second of each row, those with most first: with --interval since the table before, at the end "
+               "of the whole trace");
   app.add_option("--interval", raw.interval,
-                 "Show the table, or what is slowest, so far each TIME: 2 (seconds), 500ms, 1m")
+                 "Show the table, or what is slowest or in flight, so far each TIME: 2 (seconds), 500ms, 1m")
       ->transform(seconds())
       ->type_name("TIME");
 }
@@ -328,24 +337,73 @@ void declare_programs(CLI::App& app, Flags& flags, RawFlags& raw) {
 
 }  // namespace
 
+namespace {
+
+/// Declares options, which --help shows under the heading `name`.
+template <class Declare>
+void group(CLI::App& app, const char* name, const Declare& declare_them) {
+  const std::size_t before = app.get_options().size();
+  declare_them();
+  const std::vector<CLI::Option*> all = app.get_options();
+  for (std::size_t i = before; i < all.size(); ++i)
+    if (!all[i]->get_positional()) all[i]->group(name);
+}
+
+}  // namespace
+
+const usdt::tools::BriefHelp& brief_help() {
+  static const usdt::tools::BriefHelp help{
+      .usage = "usdt-trace [OPTIONS] PROBE ... [-- COMMAND ARGUMENTS]",
+      .description =
+          "Shows the values that running programs pass at their USDT probes and functions, and the kernel at "
+          "its functions. PROBE: PROVIDER:NAME of a USDT probe, ucall:FILE:FUNCTION, kcall:FUNCTION of the "
+          "kernel, and others; usdt-list shows which there are.",
+      .options = {{"-p PID", "Trace these processes; a COMMAND is traced with all it starts; else everybody is"},
+                  {"--print LIST", "What to show: 'str(arg0), retval, req->peer.port'; every argument unless told"},
+                  {"--where EXPR", "Which hits: 'duration > 10ms && comm == \"nginx\"'"},
+                  {"--count", "Only how many hits each probe had"},
+                  {"--by KEYS", "A table of hits with equal keys: 'comm, str(arg0)', 'ustack'"},
+                  {"--hist EXPR", "A histogram: of 'duration', of 'arg1'"},
+                  {"--latency", "Percentiles of what calls, and spans 'A ~~ B', took"},
+                  {"--ustack", "Each event with the stack of the process"},
+                  {"--record FILE", "Write the events to a file, which --replay FILE shows in any way"},
+                  {"-d TIME", "Stop after a while: 10 (seconds), 500ms, 5m"}},
+      .examples =
+          "Examples:\n"
+          "  usdt-trace ucall:libc.so.6:getenv --print 'str(arg0), retval' -- ls\n"
+          "  usdt-trace kcall:vfs_read --hist duration --by comm -d 5\n"
+          "  usdt-trace -p 1234 'postgresql:query__start' --print 'str(arg0)'\n"};
+  return help;
+}
+
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.name("usdt-trace");
   app.description(description);
   app.footer(examples);
+  app.set_help_flag("-h,--help", "Print what is needed most; '--help all' prints all of this, '--help GROUP' a part");
   app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
-  declare_question(app, flags, raw);
-  declare_limits(app, flags, raw);
-  declare_files(app, flags, raw);
-  declare_form(app, flags, raw);
-  declare_following(app, flags);
-  usdt::tools::declare(app, raw.functions);
-  declare_notices(app, flags);
-  declare_backend(app, raw);
-  declare_stacks(app, flags, raw);
-  app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
-  declare_view(app, raw.view);
-  declare_pages(app, raw);
-  declare_programs(app, flags, raw);
+  group(app, "Values and questions", [&] {
+    declare_question(app, flags, raw);
+    declare_stacks(app, flags, raw);
+  });
+  group(app, "Tables and histograms", [&] {
+    app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
+    declare_view(app, raw.view);
+  });
+  group(app, "Limits", [&] { declare_limits(app, flags, raw); });
+  group(app, "Files and formats", [&] {
+    declare_files(app, flags, raw);
+    declare_form(app, flags, raw);
+  });
+  group(app, "Processes", [&] { declare_following(app, flags); });
+  group(app, "Functions", [&] { usdt::tools::declare(app, raw.functions); });
+  group(app, "Notices", [&] { declare_notices(app, flags); });
+  group(app, "Attaching", [&] {
+    declare_backend(app, raw);
+    declare_pages(app, raw);
+    declare_programs(app, flags, raw);
+  });
+  app.get_option("--pid")->group("Processes");
 }
 
 }  // namespace usdt_trace

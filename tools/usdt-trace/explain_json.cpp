@@ -114,6 +114,7 @@ class JsonExplanation {
     for (const std::string& each : what_.assumed) json_text(json_, each);
     json_.EndArray();
     json_key(json_, "no_privilege"), json_text_or_null(json_, what_.no_privilege);
+    json_key(json_, "others_pay"), json_text_or_null(json_, what_.others_pay);
     text("carriers", what_.carriers);
     json_key(json_, "links"), json_.StartArray();
     for (const ExplainedLinks& each : what_.links) {

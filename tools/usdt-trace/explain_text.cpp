@@ -119,6 +119,8 @@ class TextExplanation {
       parts.push_back(fmt::format("{}: {} of {}, {}", to_string(each.backend), counted(each.links, "link"),
                                   counted(each.sites, "site"), counted(each.programs, "program")));
     line("attaches", fmt::format("{}", fmt::join(parts, "; ")));
+    if (!what_.others_pay.empty())
+      line("others", fmt::format("processes that are not traced pay for each hit, too: {}", what_.others_pay));
     line("specs", fmt::format("by {}", what_.carriers));
     if (!flags_.count_only && !flags_.view.question)
       line("ring", fmt::format("{} MiB of the kernel's memory for events", flags_.ring_megabytes));

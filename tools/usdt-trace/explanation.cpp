@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -23,8 +24,12 @@ using Role = ExplainedSites::Role;
 /// The cost of points in files, by file and address.
 using Costs = std::map<std::pair<const usdt::ElfFile*, std::uint64_t>, usdt::SiteCost>;
 
-/// A function's first instruction, which has a breakpoint.
-usdt::SiteCost cost_of(usdt::SiteClass entry) {
+/// A function's first instruction, or its RET instructions, which have a breakpoint.
+usdt::SiteCost cost_of(const usdt::FunctionPoint& point, usdt::Machine machine) {
+  const usdt::SiteClass entry = point.site_class;
+  if (!point.rets.empty() && machine != usdt::Machine::aarch64)
+    return {usdt::CostClass::single_step,
+            "breakpoint and single step at each RET instruction, about 10 times a nop (--no-ret-probes: the kernel's)"};
   if (entry == usdt::SiteClass::unknown) return {usdt::CostClass::trap, "breakpoint"};
   if (entry == usdt::SiteClass::single_step)
     return {usdt::CostClass::single_step, "breakpoint and single step, about 10 times a nop"};
@@ -43,7 +48,7 @@ Costs costs_of(const FoundTrace& found, const Flags& flags) {
       for (const usdt::Site& site : file.sites)
         costs.try_emplace({file.elf.get(), site.pc.value}, usdt::site_cost(site, *file.elf, kernel, options));
       for (const usdt::FunctionPoint& point : file.functions)
-        costs.try_emplace({file.elf.get(), point.pc.value}, cost_of(point.site_class));
+        costs.try_emplace({file.elf.get(), point.pc.value}, cost_of(point, file.elf->machine()));
     }
   };
   add(found.selection);
@@ -286,12 +291,14 @@ class Explainer {
 
 /// How many of which backend.
 usdt::Result<std::vector<ExplainedLinks>> links_of(const Flags& flags, const usdt::AttachPlan& plan,
-                                                   const usdt::CarrierPlan& carriers) {
+                                                   const usdt::CarrierPlan& carriers, bool family) {
   std::map<usdt::Backend, ExplainedLinks> by_backend;
   std::map<usdt::Backend, std::set<std::uint32_t>> programs;
   for (const usdt::PlannedLink& link : carriers.links) {
     usdt::Backend backend = plan.groups[link.group].backend;
-    if (backend == usdt::Backend::automatic) {
+    if (backend == usdt::Backend::automatic && family) {
+      backend = usdt::Backend::uprobe_family;
+    } else if (backend == usdt::Backend::automatic) {
       auto chosen = usdt::choose_backend(flags.backend);
       if (!chosen) return usdt::fail(chosen.error());
       backend = *chosen;
@@ -339,6 +346,19 @@ std::vector<std::string> assumed_features(const usdt::AttachPlan& plan) {
   return assumed;
 }
 
+/// Whose hits count, as a trace would be started.
+usdt::TraceOptions options_of(const Flags& flags, const Subjects& subjects) {
+  usdt::TraceOptions options;
+  options.backend = flags.backend;
+  options.max_overhead = flags.max_overhead;
+  options.cgroups = subjects.cgroups;
+  options.descendants_only = !flags.command.empty() && flags.follow;
+  options.command = ::getpid();  // there is none yet
+  if (!flags.children) return options;
+  if (auto family = usdt::Processes::of(subjects.pids)) options.family_of = std::move(*family);
+  return options;
+}
+
 std::string kernel_name() {
   utsname name{};
   return ::uname(&name) == 0 ? fmt::format("{} {}", name.sysname, name.release) : "an unknown kernel";
@@ -357,9 +377,13 @@ usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subj
                    .links = {},
                    .carriers = {},
                    .refused = {},
+                   .others_pay = {},
                    .kernel = kernel_name(),
                    .assumed = {},
                    .no_privilege = {}};
+  const usdt::TraceOptions options = options_of(flags, subjects);
+  made.others_pay = usdt::Tracer::would_others_pay(made.plan, options).value_or("");
+  const bool family = (options.descendants_only || options.family_of) && made.others_pay.empty();
   const bool arguments = !flags.count_only || !made.plan.filters.empty();
   auto carriers = usdt::plan_carriers(
       made.plan, {.carrier = flags.carrier,
@@ -368,7 +392,7 @@ usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subj
                   .max_programs = flags.max_programs});
   if (!carriers) return usdt::fail(carriers.error());
   made.carriers = carriers->describe();
-  auto links = links_of(flags, made.plan, *carriers);
+  auto links = links_of(flags, made.plan, *carriers, family);
   if (!links) return usdt::fail(links.error());
   made.links = std::move(*links);
   const Costs costs = costs_of(*found, flags);

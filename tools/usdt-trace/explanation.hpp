@@ -67,6 +67,7 @@ struct Explanation {
   std::vector<ExplainedLinks> links;
   std::string carriers;  ///< CarrierPlan::describe()
   std::vector<ExplainedRefusal> refused;
+  std::string others_pay;            ///< why others have the breakpoints, too; empty: they have none, or all are traced
   std::string kernel;                ///< "Linux 6.18.44"
   std::vector<std::string> assumed;  ///< features the kernel would not tell of, "uprobe_multi", with what was assumed
   std::string no_privilege;          ///< why this user may not attach it; empty: it may

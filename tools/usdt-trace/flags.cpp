@@ -11,6 +11,7 @@
 #include <cmath>
 #include <utility>
 
+#include "bpftrace_words.hpp"
 #include "common/command_line.hpp"
 #include "common/report.hpp"
 #include "flags_together.hpp"
@@ -90,12 +91,21 @@ bool goes_with_replay(std::string_view name) {
 
 namespace {
 
+/// What does for a recording what an option does for a trace.
+std::string_view instead_in_replay(std::string_view name) {
+  if (name == "pid") return "--where 'pid == PID' chooses among its events";
+  if (name == "ustack" || name == "kstack")
+    return "events have the stacks that they were recorded with, and are shown with them";
+  if (name == "rate") return "its events have times of their own, and are read at once";
+  return "names of probes and --where choose among its events";
+}
+
 /// What is about tracing does not go with a recording.
 usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
     if (option->count() > 0 && !goes_with_replay(name))
-      return wrong("--" + name + " does not go with --replay: names of probes and --where choose among its events");
+      return wrong(fmt::format("--{} does not go with --replay: {}", name, instead_in_replay(name)));
   }
   if (!flags.command.empty()) return wrong("a command does not go with --replay, which traces nothing");
   return {};
@@ -122,6 +132,7 @@ usdt::Result<std::vector<usdt::PointPattern>> patterns_of(const std::vector<std:
 usdt::Result<void> interpret_probes(Flags& flags, const RawFlags& raw) {
   if (raw.probes.empty() && flags.replay.empty())
     return wrong("name a probe to trace; usdt-list shows which there are");
+  if (auto answer = answer_to_bpftrace(raw.probes)) return wrong(*answer);
   auto sides = split_probes(raw.probes);
   if (!sides) return usdt::fail(sides.error());
   auto patterns = patterns_of(sides->begins, raw);
@@ -227,8 +238,7 @@ usdt::Result<void> interpret_view(Flags& flags, const RawFlags& raw) {
   auto view = parse_view(asked);
   if (!view) return usdt::fail(view.error());
   flags.view = std::move(*view);
-  begin_at(flags, static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
-                                             std::chrono::nanoseconds(1)));
+  begin_at(flags, usdt::event_clock());
   if (flags.view.question) flags.count_only = false;  // by its rows
   return {};
 }
@@ -236,7 +246,7 @@ usdt::Result<void> interpret_view(Flags& flags, const RawFlags& raw) {
 usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   name_once(flags.pids);
   flags.debuginfod = raw.functions.debuginfod;
-  flags.format = raw.format == "json" ? Format::json : Format::text;
+  flags.format = raw.format == "json" ? Format::json : raw.format == "csv" ? Format::csv : Format::text;
   flags.likely_texts = raw.strings.empty() ? flags.format == Format::text : raw.strings == "auto";
   if (!raw.where.empty()) {
     auto where = usdt::parse_expression(raw.where);
@@ -277,6 +287,7 @@ void complete_stacks(std::vector<std::string>& words) {
     const bool method = next == "fp" || next == "dwarf" || next.starts_with("fp,") || next.starts_with("dwarf,");
     if (words[i] == "--kstack" && !is_number(next)) words[i] = fmt::format("--kstack={}", kUsualKernelStack);
     if (words[i] == "--ustack" && !is_number(next) && !method) words[i] = "--ustack=dwarf";
+    if (words[i] == "--in-flight" && !is_number(next)) words[i] = "--in-flight=100";
   }
 }
 
@@ -320,7 +331,7 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
   CLI::App app;
   declare(app, flags, raw);
   if (is_script_for_format(line.own)) return complain("-f is --format, text or json; a script is --script FILE");
-  if (const auto end = usdt::tools::parse_command_line(app, line.own, usage_error)) {
+  if (const auto end = usdt::tools::parse_command_line(app, line.own, usage_error, &brief_help())) {
     exit_code = *end;
     return std::nullopt;
   }

@@ -17,7 +17,7 @@
 
 namespace usdt_trace {
 
-enum class Format : std::uint8_t { text, json };
+enum class Format : std::uint8_t { text, json, csv };
 
 /// The command line, or one question of a script, parsed and checked for sense.
 struct Flags {

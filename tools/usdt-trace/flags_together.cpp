@@ -32,12 +32,18 @@ usdt::Result<void> check_view(const Flags& flags, const RawFlags& raw) {
   const View& view = flags.view;
   const bool none = flags.no_events();
   const bool replays = !flags.replay.empty();
+  const bool csv = flags.format == Format::csv;
   // A live table is looked at some 20 times a second; the events of a recording have their own times.
   constexpr double shortest = 0.1;
   return check(std::array{
       Rule{replays && view.interval && !view.heat_map,
            "--interval does not go with --replay but for --heatmap: a table of it is of all of a recording"},
       Rule{view.folded && flags.format == Format::json, "--folded is text: JSON has the stacks anyway"},
+      Rule{csv && (view.folded || !flags.format_string.empty()),
+           "--format csv has columns: --folded and --format-string are lines of their own"},
+      Rule{csv && !flags.print.for_probes.empty(),
+           "--format csv has the same columns for all probes: one --print LIST"},
+      Rule{csv && !flags.question.empty(), "--format csv is of one question: those of a script have different columns"},
       Rule{view.heat_map && !replays && *view.interval < shortest,
            "--heatmap: of less than 100 ms a live trace does not know what came when; --record and --replay do"},
       Rule{flags.count_only && records(flags), "--count has no events to record"},
@@ -47,13 +53,21 @@ usdt::Result<void> check_view(const Flags& flags, const RawFlags& raw) {
       Rule{none && !flags.format_string.empty(), "--format-string is of events: --count and tables show none"},
       Rule{view.question && records(flags), "--record is of events, and a table has none"},
       Rule{view.interval && !view.question && view.slowest == 0,
-           "--interval is about a table (see --by, --sum and --hist) or --slowest"},
+           "--interval is about a table (see --by, --sum and --hist), --slowest or --in-flight"},
   });
 }
 
 /// Of what leaves events out, and what wants all of them.
 usdt::Result<void> check_slowest(const Flags& flags) {
   if (flags.view.slowest == 0) return {};
+  if (flags.view.in_flight)
+    return check(std::array{
+        Rule{flags.count_only, "--in-flight shows beginnings, and --count keeps none"},
+        Rule{records(flags) || !flags.replay.empty(), "--in-flight: a recording has no beginnings without an end"},
+        Rule{flags.sample > 1 || flags.max_rate > 0 || flags.max_overhead > 0,
+             "--in-flight looks at all of them: --sample, --max-rate and --max-overhead do not go with it"},
+        Rule{has_limit(flags), "--in-flight shows so many beginnings: --max-events does not go with it"},
+    });
   return check(std::array{
       Rule{flags.count_only, "--slowest shows events, and --count has none"},
       Rule{records(flags), "--record takes all events: --slowest goes with its --replay"},

@@ -56,8 +56,7 @@ usdt::Followed followed(const usdt::FollowEvent& event) {
   told.pid = event.pid;
   told.file = event.file.target.path.native();
   told.time = event.time;
-  const std::int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();  // as that of events
-  told.wall_time = wall_time() - now + static_cast<std::int64_t>(event.time);
+  told.wall_time = usdt::read_clocks().wall_offset + static_cast<std::int64_t>(event.time);
   return told;
 }
 
@@ -69,9 +68,8 @@ usdt::Followed followed_in_vain(const usdt::FollowEvent& event, const usdt::Erro
 
 usdt::Followed followed_and_attached(const usdt::FollowEvent& event, const usdt::AttachPlan& part, std::size_t sites) {
   usdt::Followed told = followed(event);
-  const auto now = Clock::now().time_since_epoch();  // CLOCK_MONOTONIC, as that of events
-  const auto now_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
-  told.after_ns = now_ns - std::min(now_ns, event.time);
+  const std::uint64_t now = usdt::event_clock();
+  told.after_ns = now - std::min(now, event.time);
   told.probes = static_cast<std::size_t>(
       std::ranges::count_if(part.probes, [](const usdt::PlannedProbe& probe) { return !probe.span; }));
   told.sites = part.places();

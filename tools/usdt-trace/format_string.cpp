@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdio>
 #include <utility>
 
 #include "words.hpp"
@@ -24,8 +25,8 @@ constexpr std::array<std::pair<std::string_view, EventField>, 8> kFields{{{"time
                                                                           {"comm", EventField::comm},
                                                                           {"probe", EventField::probe},
                                                                           {"duration", EventField::duration}}};
-constexpr std::string_view kConversions = "diuxXocfegsp";
-constexpr std::string_view kReals = "feg";
+constexpr std::string_view kConversions = "diuxXocfegFEGsp";
+constexpr std::string_view kReals = "fegFEG";
 /// Nobody has so wide a terminal; it bounds what a line takes.
 constexpr std::size_t kWidest = 1024;
 
@@ -117,6 +118,8 @@ class Parser {
         piece.plus = true;
       else if (flag == '#')
         piece.prefix = true;
+      else if (flag == ' ')
+        piece.blank = true;
       else
         return;
     }
@@ -240,6 +243,35 @@ usdt::Result<void> check_format(const FormatString& format, const usdt::AttachPl
   return {};
 }
 
+namespace {
+
+/// What stands before the digits of an integer.
+std::string prefix_of(const FormatPiece& piece, bool decimal, bool negative, bool is_zero) {
+  if (decimal && negative) return "-";
+  const bool is_signed = piece.conversion == 'd' || piece.conversion == 'i';
+  if (is_signed && piece.plus) return "+";
+  if (is_signed && piece.blank) return " ";
+  if (piece.conversion == 'p' || (piece.prefix && piece.conversion == 'x' && !is_zero)) return "0x";
+  return piece.prefix && piece.conversion == 'X' && !is_zero ? "0X" : "";
+}
+
+std::string digits_of(const FormatPiece& piece, std::uint64_t bits) {
+  if (piece.precision == std::size_t{0} && bits == 0) return piece.conversion == 'o' && piece.prefix ? "0" : "";
+  switch (piece.conversion) {
+    case 'o':
+      return fmt::format("{}{:o}", piece.prefix && bits != 0 ? "0" : "", bits);
+    case 'X':
+      return fmt::format("{:X}", bits);
+    case 'x':
+    case 'p':
+      return fmt::format("{:x}", bits);
+    default:
+      return fmt::format("{}", bits);
+  }
+}
+
+}  // namespace
+
 std::string integer_text(const FormatPiece& piece, const usdt::Value& value, std::size_t size) {
   const auto* whole = std::get_if<std::int64_t>(&value);
   const bool negative = whole != nullptr && *whole < 0;
@@ -248,25 +280,29 @@ std::string integer_text(const FormatPiece& piece, const usdt::Value& value, std
   if (piece.conversion == 'c') return std::string(1, static_cast<char>(bits));
   if (decimal && negative) bits = 0 - bits;
   if (!decimal && size < 8) bits &= (std::uint64_t{1} << (8 * size)) - 1;
-  const std::string digits = decimal                   ? fmt::format("{}", bits)
-                             : piece.conversion == 'o' ? fmt::format("{:o}", bits)
-                             : piece.conversion == 'X' ? fmt::format("{:X}", bits)
-                                                       : fmt::format("{:x}", bits);
-  const bool hex = piece.conversion == 'p' || (piece.prefix && (piece.conversion | 0x20) == 'x');
-  const std::string sign = decimal && negative ? "-" : decimal && piece.plus ? "+" : hex ? "0x" : "";
-  const std::size_t taken = sign.size() + digits.size();
-  const std::size_t zeros = piece.zeros && !piece.left && piece.width > taken ? piece.width - taken : 0;
-  return sign + std::string(zeros, '0') + digits;
+  const std::string digits = digits_of(piece, bits);
+  const std::string prefix = prefix_of(piece, decimal, negative, bits == 0);
+  const bool fills = piece.zeros && !piece.left && !piece.precision;
+  const std::size_t least = fills ? piece.width - std::min(piece.width, prefix.size()) : piece.precision.value_or(0);
+  return prefix + std::string(least - std::min(least, digits.size()), '0') + digits;
 }
 
 std::string real_text(const FormatPiece& piece, double value) {
+  std::string format = "%";
+  for (const auto& [flag, wanted] :
+       {std::pair('0', piece.zeros && !piece.left), {'+', piece.plus}, {' ', piece.blank}, {'#', piece.prefix}})
+    if (wanted) format += flag;
+  format += "*.*";
+  format += piece.conversion;
+  const auto width = static_cast<int>(piece.zeros && !piece.left ? piece.width : 0);
   const auto precision = static_cast<int>(piece.precision.value_or(6));
-  const std::size_t width = piece.zeros && !piece.left ? piece.width : 0;
-  const std::string sign = piece.plus && value >= 0 ? "+" : "";
-  const std::size_t room = width > sign.size() ? width - sign.size() : 0;
-  if (piece.conversion == 'e') return sign + fmt::format("{:0{}.{}e}", value, room, precision);
-  if (piece.conversion == 'g') return sign + fmt::format("{:0{}.{}g}", value, room, precision);
-  return sign + fmt::format("{:0{}.{}f}", value, room, precision);
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-vararg,clang-diagnostic-format-nonliteral): C says what it looks like
+  const int length = std::snprintf(nullptr, 0, format.c_str(), width, precision, value);
+  std::string text(static_cast<std::size_t>(std::max(length, 0)) + 1, '\0');
+  std::snprintf(text.data(), text.size(), format.c_str(), width, precision, value);
+  // NOLINTEND(cppcoreguidelines-pro-type-vararg,clang-diagnostic-format-nonliteral)
+  text.pop_back();
+  return text;
 }
 
 }  // namespace usdt_trace

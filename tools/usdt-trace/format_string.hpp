@@ -21,16 +21,18 @@ enum class EventField : std::uint8_t { time, nsecs, pid, tid, cpu, comm, probe, 
 struct FormatPiece {
   enum class Kind : std::uint8_t { text, value, field };
   Kind kind = Kind::text;
-  std::string text = {};                      ///< of Kind::text
-  char conversion = 's';                      ///< of Kind::value: one of "diuxXocfegsp"
-  EventField field = EventField::time;        ///< of Kind::field
-  bool left = false;                          ///< flag '-'
-  bool zeros = false;                         ///< flag '0'
-  bool plus = false;                          ///< flag '+'
-  bool prefix = false;                        ///< flag '#': "0x"
-  std::size_t width = 0;                      ///< columns at least
-  std::optional<std::size_t> precision = {};  ///< digits behind the point; of texts characters at most
-  std::uint32_t column = 0;                   ///< zero-based, where it is in the format
+  std::string text = {};                ///< of Kind::text
+  char conversion = 's';                ///< of Kind::value: one of "diuxXocfegFEGsp"
+  EventField field = EventField::time;  ///< of Kind::field
+  bool left = false;                    ///< flag '-'
+  bool zeros = false;                   ///< flag '0'
+  bool plus = false;                    ///< flag '+'
+  bool blank = false;                   ///< flag ' '
+  bool prefix = false;                  ///< flag '#': "0x", "0", and the point of reals
+  std::size_t width = 0;                ///< columns at least
+  std::optional<std::size_t> precision =
+      {};                    ///< digits behind the point; of integers digits at least, of texts characters at most
+  std::uint32_t column = 0;  ///< zero-based, where it is in the format
 };
 
 struct FormatString {

@@ -45,9 +45,17 @@ std::string without_separators(std::string name) {
   return name;
 }
 
+/// Where the code is in its file: "libfoo.so+0x1234", as tools take it that find functions elsewhere. Empty: it is in
+/// no file.
+std::string place_in_file(const usdt::Frame& frame) {
+  if (frame.module.empty() || !frame.offset) return {};
+  return fmt::format("{}+{:#x}", frame.module.substr(frame.module.rfind('/') + 1), frame.offset->value);
+}
+
 std::string folded_frame(const usdt::Frame& frame) {
   if (frame.address.value == 0 && frame.function.empty()) return fmt::format("[{}]", issue_text(frame));
   std::string name = frame.function;
+  if (name.empty()) name = place_in_file(frame);
   if (name.empty()) name = fmt::format("[{}]", frame.module.substr(frame.module.rfind('/') + 1));
   if (name == "[]") name = "[unknown]";
   return without_separators(name) + (frame.kernel ? "_[k]" : frame.inlined ? "_[i]" : "");
@@ -67,6 +75,8 @@ std::string frame_text(const usdt::Frame& frame) {
     add(frame.function + " (inlined)");
   else if (!frame.function.empty())
     add(fmt::format("{}+{:#x}", frame.function, frame.distance));
+  else if (const std::string place = place_in_file(frame); !place.empty())
+    add(place);
   else if (frame.address.value != 0)
     add(fmt::format("{:#x}", frame.address.value));
   if (frame.issue != usdt::FrameIssue::none) add(fmt::format("<{}>", issue_text(frame)));

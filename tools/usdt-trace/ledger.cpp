@@ -40,7 +40,9 @@ bool Ledger::has_losses() const {
   const Account total = facts_.summary.total();
   const bool let_go =
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
-  return let_go || total.ring_full + total.calls_full + total.not_written + total.undecided + total.table_full > 0 ||
+  return let_go ||
+         total.ring_full + total.calls_full + total.given_up + total.not_written + total.undecided + total.table_full >
+             0 ||
          any_missed(facts_.summary.missed_hits);
 }
 
@@ -58,6 +60,7 @@ void Ledger::print() const {
   if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
   if (total.table_full > 0) say(fmt::format("  more --max-rows than {} lose fewer", flags_.view.question->max_rows));
   hint_at_children();
+  hint_at_command();
 }
 
 /// What became of all hits, in one line.
@@ -65,7 +68,8 @@ std::string Ledger::headline(const Account& total) const {
   if (flags_.count_only) {
     const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
                                       [](const Account& probe) { return probe.hits == 0; });
-    const std::uint64_t unasked = total.calls_full + total.unfinished;  // of calls that are asked at their ends
+    const std::uint64_t unasked =
+        total.calls_full + total.unfinished + total.abandoned;  // of calls that are asked at their ends
     const std::string asked = flags_.where != nullptr ? fmt::format("{} of ", total.matched(false)) : "";
     return fmt::format("{}{} counted; {} without hits{}", asked, counted(total.hits, "hit"),
                        counted(static_cast<std::size_t>(silent), "probe"),
@@ -73,15 +77,20 @@ std::string Ledger::headline(const Account& total) const {
   }
   const std::string all = counted(total.hits, "hit");
   if (flags_.view.question && plan_.spans)
-    return fmt::format("{} of {} in the table; lost: {}", total.delivered, counted(total.paired, "span"),
+    return fmt::format("{} of {} in the table; lost: {}", total.delivered, counted(total.begun(), "span"),
                        lost_text(total));
   if (flags_.view.question)
     return fmt::format("{} of {} in the table; lost: {}", total.delivered, all, lost_text(total));
+  if (flags_.view.in_flight) {
+    const std::uint64_t begun = plan_.spans ? total.begun() : total.hits;
+    return fmt::format("{} in flight of {}; lost: {}", total.unfinished, counted(begun, plan_.spans ? "span" : "call"),
+                       lost_text(total));
+  }
   if (flags_.view.slowest > 0)
     return fmt::format("the {} slowest of {}; lost: {}", std::min<std::uint64_t>(total.delivered, flags_.view.slowest),
-                       plan_.spans ? counted(total.paired, "span") : counted(total.hits, "call"), lost_text(total));
+                       plan_.spans ? counted(total.begun(), "span") : counted(total.hits, "call"), lost_text(total));
   if (plan_.spans)
-    return fmt::format("{} of {}{}; lost: {}", counted(total.delivered, "event"), counted(total.paired, "span"),
+    return fmt::format("{} of {}{}; lost: {}", counted(total.delivered, "event"), counted(total.begun(), "span"),
                        limit_text(total), lost_text(total));
   return fmt::format("{} of {}{}; lost: {}", counted(total.delivered, "event"), all, limit_text(total),
                      lost_text(total));
@@ -128,8 +137,9 @@ void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total
 
 void Ledger::print_filtered(const Account& total) const {
   if (plan_.spans)
-    say(fmt::format("  of {}: {} paired, {} in flight, {} that ended nothing{}", counted(total.hits, "hit"),
-                    2 * total.paired, total.unfinished, total.unmatched,
+    say(fmt::format("  of {}: {} paired, {} in flight, {}{} that ended nothing{}", counted(total.hits, "hit"),
+                    2 * total.paired, total.unfinished,
+                    total.abandoned == 0 ? "" : fmt::format("{} abandoned, ", total.abandoned), total.unmatched,
                     total.unpaired == 0 ? "" : fmt::format(", {} whose pair could not be told", total.unpaired)));
   if (flags_.where != nullptr)
     say(fmt::format("  --where held for {} of {}", total.matched(plan_.spans.has_value()),
@@ -177,6 +187,34 @@ void Ledger::hint_at_children() const {
                   shown < children.size() ? ", ..." : ""));
 }
 
+/// A command that ran something else than what is traced had no hits for that reason.
+void Ledger::hint_at_command() const {
+  if (!facts_.command_ended || plan_.files.empty() || facts_.summary.total().hits > 0) return;
+  const std::string& word = flags_.command.front();
+  std::error_code unknown;
+  std::filesystem::path program = word;
+  if (word.find('/') == word.npos) {
+    auto found = usdt::find_program(word);
+    if (!found) return;
+    program = std::move(*found);
+  }
+  std::vector<std::string> traced;
+  for (const usdt::PlannedFile& file : plan_.files) {
+    // Libraries are for whoever opens them.
+    if (file.target.path.filename().native().find(".so") != std::string::npos) return;
+    if (std::filesystem::equivalent(file.target.access, program, unknown)) return;
+    traced.push_back(file.target.path.native());
+  }
+  std::ranges::sort(traced);
+  traced.erase(std::unique(traced.begin(), traced.end()), traced.end());
+  constexpr std::size_t most = 3;
+  const std::size_t shown = std::min(traced.size(), most);
+  say(fmt::format("  the command ran {}; what is traced is in {}{}, which nothing that it started came by",
+                  program.native(),
+                  fmt::join(traced.begin(), traced.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                  shown < traced.size() ? fmt::format(" and {}", counted(traced.size() - shown, "more file")) : ""));
+}
+
 /// Why there are fewer events than hits where that was asked for.
 std::string Ledger::limit_text(const Account& total) const {
   if (!flags_.replay.empty() && facts_.shown >= flags_.max_events)
@@ -210,7 +248,9 @@ void Ledger::print_losers() const {
 std::string Ledger::lost_text(const Account& counts) const {
   std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
   if (plan_.spans) text += fmt::format(", {} calls_full", counts.calls_full);
-  if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.unfinished);
+  if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.without_end());
+  const std::uint64_t abandoned = plan_.spans ? counts.abandoned : counts.given_up;
+  if (abandoned > 0) text += fmt::format(", {} abandoned", abandoned);
   if (counts.table_full > 0) text += fmt::format(", {} table_full", counts.table_full);
   if (counts.not_written > 0) text += fmt::format(", {} not_written", counts.not_written);
   return text;

@@ -25,6 +25,7 @@ class Ledger {
     std::uint64_t not_shown = 0;  ///< of a recording: those behind them
     bool followed = false;        ///< what takes the place of files was traced, too
     bool nothing_left = false;    ///< every site was let go, and no command runs
+    bool command_ended = false;   ///< by itself
   };
   Ledger(const Flags& flags, const usdt::AttachPlan& plan, Facts facts)
       : flags_(flags), plan_(plan), facts_(std::move(facts)) {}
@@ -43,6 +44,7 @@ class Ledger {
   void print_filtered(const Account& total) const;
   void print_losers() const;
   void hint_at_children() const;
+  void hint_at_command() const;
   [[nodiscard]] std::string limit_text(const Account& total) const;
   [[nodiscard]] std::string lost_text(const Account& counts) const;
 

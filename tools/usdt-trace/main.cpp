@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "common/guarded.hpp"
 #include "common/stream.hpp"
 #include "explain.hpp"
 #include "flags.hpp"
 #include "replay.hpp"
 #include "session.hpp"
+#include "signals.hpp"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run_tool(int argc, char** argv) {
   usdt::tools::reserve_standard_streams();
+  usdt_trace::take_inherited_signals();
   int exit_code = 0;
   const auto questions = usdt_trace::parse_flags(argc, argv, exit_code);
   if (!questions) return exit_code;
   if (questions->front().explain) return usdt_trace::explain(*questions);
   return questions->front().replay.empty() ? usdt_trace::run(*questions) : usdt_trace::replay(*questions);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  constexpr int run_time_failure = 1;
+  return usdt::tools::guarded("usdt-trace", run_time_failure, [&] { return run_tool(argc, argv); });
 }

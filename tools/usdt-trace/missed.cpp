@@ -23,7 +23,7 @@ struct Cause {
   std::string_view counted_since;
 };
 
-constexpr std::array<Cause, 3> kCauses = {
+constexpr std::array<Cause, 4> kCauses = {
     Cause{
         Misses::in_program, PointKind::kernel_function,
         "a task was preempted or interrupted within the program, which is not run again on that processor until it is "
@@ -36,7 +36,10 @@ constexpr std::array<Cause, 3> kCauses = {
         "5.12"},
     Cause{Misses::in_kprobe, PointKind::kernel_function,
           "the processor was within a BPF program or map call, or more calls were under way than the kernel remembers",
-          "6.10"}};
+          "6.10"},
+    Cause{Misses::none, PointKind::file,
+          "a thread was in more calls than the kernel's return probes remember, or a program was hit within itself",
+          "5.12"}};
 
 }  // namespace
 
@@ -51,6 +54,8 @@ std::string missed_text(std::span<const usdt::MissedHits> missed) {
       hits += counter.hits.value_or(0);
       known = known && counter.hits;
     }
+    // Of functions of processes only the kernel's return probes miss calls that are in no other number.
+    if (!known && cause.points == PointKind::file) continue;
     if (!known)
       text += fmt::format("; this kernel does not say whether it missed any (Linux {} does)", cause.counted_since);
     else if (hits > 0)

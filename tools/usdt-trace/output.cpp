@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 
 namespace usdt_trace {
 
@@ -17,6 +20,8 @@ Account Summary::total() const {
     sum.ring_full += probe.ring_full;
     sum.calls_full += probe.calls_full;
     sum.unfinished += probe.unfinished;
+    sum.abandoned += probe.abandoned;
+    sum.given_up += probe.given_up;
     sum.discarded += probe.discarded;
     sum.not_written += probe.not_written;
     sum.table_full += probe.table_full;
@@ -66,6 +71,35 @@ bool has_members(const usdt::Arg& arg) {
   return arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array;
 }
 
+namespace {
+
+/// As the types of texts in memory are.
+bool is_character(std::string_view type) {
+  const std::size_t space = type.rfind(' ');
+  const std::string_view last = type.substr(space == type.npos ? 0 : space + 1);
+  return type.find("signed") == type.npos && (last == "char" || last == "char8_t");
+}
+
+}  // namespace
+
+std::optional<std::string> text_of_elements(const usdt::Event& event, std::size_t array) {
+  if (event.arg_info(array).type.kind != usdt::TypeKind::array || event.arg_info(array).is_list()) return std::nullopt;
+  std::optional<std::string> text;
+  for (std::size_t n = 0; n < event.arg_count(); ++n) {
+    const usdt::Arg& arg = event.arg_info(n);
+    if (arg.part_of != array) continue;
+    const usdt::Value value = event.value(n);
+    const auto* character = std::get_if<std::int64_t>(&value);
+    const auto* natural = std::get_if<std::uint64_t>(&value);  // of machines whose characters have no sign
+    if (arg.type.size != 1 || !is_character(arg.c_type()) || (character == nullptr && natural == nullptr))
+      return std::nullopt;
+    if (!text) text.emplace();
+    text->push_back(static_cast<char>(character != nullptr ? *character : static_cast<std::int64_t>(*natural)));
+  }
+  if (text) text->resize(std::min(text->find('\0'), text->size()));
+  return text;
+}
+
 usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list) {
   const usdt::Value length = event.value(*event.arg_info(list).length);
   if (const auto* error = std::get_if<usdt::ArgError>(&length))
@@ -74,7 +108,21 @@ usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list
   return std::get<std::uint64_t>(length);
 }
 
+namespace {
+
+/// Whether the discriminant of what is one of several alternatives says that it is another one.
+bool is_another(const usdt::Event& event, std::size_t n) {
+  const auto& alternative = event.arg_info(n).alternative;
+  if (!alternative) return false;
+  const usdt::Value told = event.value(alternative->discriminant);
+  const auto* bits = std::get_if<std::uint64_t>(&told);
+  return bits != nullptr && !alternative->values.has(*bits);
+}
+
+}  // namespace
+
 bool is_there(const usdt::Event& event, std::size_t n) {
+  if (is_another(event, n)) return false;
   const auto& element = event.arg_info(n).element;
   if (!element) return true;
   const usdt::Value length = event.value(element->length);
@@ -82,6 +130,62 @@ bool is_there(const usdt::Event& event, std::size_t n) {
     return static_cast<std::uint64_t>(*whole) > element->index;
   const auto* natural = std::get_if<std::uint64_t>(&length);
   return natural != nullptr && *natural > element->index;
+}
+
+namespace {
+
+__extension__ using UInt128 = unsigned __int128;
+__extension__ using Int128 = __int128;
+
+/// A number in the format of x86's long double, or of IEEE 754 binary128, of which long double may have fewer bits.
+long double wide_real(std::uint64_t low, std::uint64_t high, bool x87) {
+  constexpr std::uint64_t most = 0x7fff;
+  constexpr int bias = 16383;
+  const std::uint64_t sign_and_exponent = x87 ? high : high >> 48;
+  const std::uint64_t exponent = sign_and_exponent & most;
+  const std::uint64_t upper = high & 0xffff'ffff'ffff;  // of the fraction of binary128
+  const bool is_finite = exponent != most;
+  const bool has_fraction = x87 ? low << 1 != 0 : (upper | low) != 0;
+  long double real = std::numeric_limits<long double>::infinity();
+  if (!is_finite && has_fraction) real = std::numeric_limits<long double>::quiet_NaN();
+  const int scale = static_cast<int>(std::max<std::uint64_t>(exponent, 1)) - bias;
+  if (is_finite && x87) real = std::ldexp(static_cast<long double>(low), scale - 63);
+  if (is_finite && !x87) {
+    const std::uint64_t head = exponent == 0 ? upper : upper | std::uint64_t{1} << 48;
+    real =
+        std::ldexp(static_cast<long double>(head), scale - 48) + std::ldexp(static_cast<long double>(low), scale - 112);
+  }
+  return (sign_and_exponent >> 15 & 1) != 0 ? -real : real;
+}
+
+}  // namespace
+
+std::optional<WideNumber> wide_number(const usdt::Event& event, std::size_t n, bool hex) {
+  const usdt::Arg& arg = event.arg_info(n);
+  const bool integer = arg.type.kind == usdt::TypeKind::integer;
+  if (arg.type.size <= 8 || (!integer && !arg.type.is_float())) return std::nullopt;
+  std::array<std::uint64_t, 2> halves{};  // low, high
+  std::size_t found = 0;
+  std::uint32_t high_size = 0;
+  bool negative = false;
+  for (std::size_t part = n + 1; part < event.arg_count(); ++part) {
+    const usdt::Arg& half = event.arg_info(part);
+    if (half.part_of != n) continue;
+    const usdt::Value value = event.value(part);
+    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return WideNumber{std::string(error->reason), true};
+    const bool high = event.label(part) == "high";
+    if (high) high_size = half.type.size;
+    negative = negative || (std::holds_alternative<std::int64_t>(value) && std::get<std::int64_t>(value) < 0);
+    halves[high ? 1 : 0] = std::holds_alternative<std::uint64_t>(value)
+                               ? std::get<std::uint64_t>(value)
+                               : static_cast<std::uint64_t>(std::get<std::int64_t>(value));
+    ++found;
+  }
+  if (found != halves.size()) return std::nullopt;
+  if (!integer) return WideNumber{fmt::format("{:.18g}", wide_real(halves[0], halves[1], high_size == 2)), false};
+  const UInt128 bits = UInt128{halves[1]} << 64 | halves[0];
+  if (hex) return WideNumber{fmt::format("{:#x}", bits), false};
+  return WideNumber{negative ? fmt::format("{}", static_cast<Int128>(bits)) : fmt::format("{}", bits), false};
 }
 
 std::string more_text(std::uint64_t number) { return fmt::format("{} more", number); }
@@ -106,10 +210,21 @@ ShortNames::ShortNames(const usdt::AttachPlan& plan, std::size_t probes) : plan_
   know(probes);
 }
 
+namespace {
+
+/// Whether the name of a USDT probe, pasted, would mean a function: its provider is called as a prefix is.
+bool means_something_else(const std::string& name) {
+  const auto pattern = usdt::parse_pattern(name);
+  return pattern && !std::holds_alternative<usdt::ProbePattern>(*pattern);
+}
+
+}  // namespace
+
 void ShortNames::know(std::size_t probes) {
   for (; known_ < std::min(probes, names_.size()); ++known_) {
     const usdt::PlannedProbe& probe = plan_->probes[usdt::Index<usdt::PlannedProbe>(known_)];
     std::string name = fmt::format("{}:{}", probe.provider, probe.name);
+    if (probe.file && !probe.function && means_something_else(name)) name = usdt::full_name(*plan_, probe);
     const auto [first, is_new] = first_of_.try_emplace(name, known_);
     if (is_new)
       names_[known_] = std::move(name);
@@ -159,6 +274,7 @@ void Output::give_up() {
 
 std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
                                     Surroundings& around, usdt::tools::Stream& out) {
+  if (flags.format == Format::csv) return csv_output(plan, printed, flags, around, out);
   return flags.format == Format::json ? json_output(plan, printed, flags, around, out)
                                       : text_output(plan, printed, flags, around, out);
 }

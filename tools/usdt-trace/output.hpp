@@ -12,6 +12,7 @@
 #include "flags.hpp"
 #include "following.hpp"
 #include "heat_map.hpp"
+#include "rates.hpp"
 #include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
@@ -23,12 +24,16 @@ struct Account : usdt::ProbeCounts {
   std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
 
   [[nodiscard]] std::uint64_t lost() const noexcept {
-    return ring_full + calls_full + unfinished + discarded + not_written + table_full;
+    return ring_full + calls_full + unfinished + abandoned + discarded + not_written + table_full;
   }
   /// Hits that were looked at, or spans: not calls of which the end is not known.
   [[nodiscard]] std::uint64_t sampled(bool spans = false) const noexcept {
-    return spans ? paired : hits - not_sampled - calls_full - unfinished;
+    return spans ? paired : hits - not_sampled - calls_full - unfinished - abandoned;
   }
+  /// Calls without an end, as far as there was room for them: what else was abandoned of these was left by its thread.
+  [[nodiscard]] std::uint64_t without_end() const noexcept { return unfinished + abandoned - given_up; }
+  /// Spans that began, whatever became of them.
+  [[nodiscard]] std::uint64_t begun() const noexcept { return paired + unfinished + abandoned + calls_full; }
   /// Those of them for which --where holds.
   [[nodiscard]] std::uint64_t matched(bool spans = false) const noexcept {
     return sampled(spans) - rejected - undecided;
@@ -75,21 +80,26 @@ class Output {
   /// Something that came while the trace runs.
   void followed(const usdt::Followed& followed) { write_followed(followed); }
   void summary(const Summary& summary) { write_summary(summary); }
-  /// The rows of Flags::view so far, or in the end, and how they are estimated. Recordings have none: they are of
-  /// events.
-  virtual void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
-                     const std::optional<usdt::Overhead>& overhead) {
-    static_cast<void>(table);
-    static_cast<void>(rows);
-    static_cast<void>(overhead);
-  }
+  /// A look at the rows of Flags::view.
+  struct TableLook {
+    const usdt::PlannedTable& table;
+    const std::vector<usdt::TableRow>& rows;
+    const std::optional<usdt::Overhead>& overhead;  ///< how they are estimated
+    const Rates* rates = nullptr;                   ///< null: they are not known
+    bool last = true;                               ///< there will be no further one
+  };
+  /// The rows so far, or in the end. Recordings have none: they are of events.
+  virtual void table(const TableLook& look) { static_cast<void>(look); }
   /// With --heatmap instead of that: what came since the slice before. `last`: there will be no further one.
   virtual void heat(const HeatSlice& slice, bool last) {
     static_cast<void>(slice);
     static_cast<void>(last);
   }
-  /// With --slowest instead of events: those that took longest so far, or in the end.
-  virtual void slowest(const usdt::SlowestEvents& events) { static_cast<void>(events); }
+  /// With --slowest instead of events: those that took longest so far, or in the end (`last`).
+  virtual void slowest(const usdt::SlowestEvents& events, bool last) {
+    static_cast<void>(events);
+    static_cast<void>(last);
+  }
   /// Bytes that are buffered.
   [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
   /// Hands them to the kernel.
@@ -179,6 +189,17 @@ class Columns {
                                                        std::size_t n);
 /// What is shown with its members, where it has any.
 [[nodiscard]] bool has_members(const usdt::Arg& arg);
+/// The text of an array of characters that is not in memory: its elements are values of their own. Nothing: it is none,
+/// or some element could not be read.
+[[nodiscard]] std::optional<std::string> text_of_elements(const usdt::Event& event, std::size_t array);
+
+/// A number of more than 8 bytes, which is read in parts.
+struct WideNumber {
+  std::string text;
+  bool is_error = false;  ///< `text` says why it is not there
+};
+/// Nothing: argument `n` is none, or nothing is read of it.
+[[nodiscard]] std::optional<WideNumber> wide_number(const usdt::Event& event, std::size_t n, bool hex);
 
 /// How many elements a list (Arg::is_list()) has at this hit, or why that is not known.
 [[nodiscard]] usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list);
@@ -201,6 +222,8 @@ class Columns {
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 [[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed,
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
+[[nodiscard]] std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const Printed& printed,
+                                                 const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 [[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed,
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 

@@ -62,10 +62,10 @@ class JsonOutput final : public Output {
     Output::printed(1);
   }
 
-  void slowest(const usdt::SlowestEvents& events) override {
+  void slowest(const usdt::SlowestEvents& events, bool /*last*/) override {
     json_.Reset(object_);
     json_.StartObject();
-    head("slowest");
+    head(view_.in_flight ? "in_flight" : "slowest");
     json_key(json_, "events"), json_.StartArray();
     for (const usdt::KeptEvent& kept : events.events()) {
       around_.begin(kept);
@@ -105,14 +105,13 @@ class JsonOutput final : public Output {
     if (!names(list, usdt::HitField::ustack)) user_stack();
   }
 
-  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
-             const std::optional<usdt::Overhead>& overhead) override {
+  void table(const TableLook& look) override {
     json_.Reset(object_);
     json_.StartObject();
     head("table");
     sampled();
-    if (overhead) write_overhead(*overhead);
-    write_table(json_, {view_, plan(), table, rows});
+    if (look.overhead) write_overhead(*look.overhead);
+    write_table(json_, {view_, plan(), look.table, look.rows, look.rates});
     json_.EndObject();
     put_line();
   }
@@ -258,10 +257,14 @@ class JsonOutput final : public Output {
     json_key(json_, "discarded"), json_.Uint64(counts.discarded);
     json_key(json_, "not_written"), json_.Uint64(counts.not_written);
     if (view_.question) json_key(json_, "table_full"), json_.Uint64(counts.table_full);
-    if (plan().spans) json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
+    if (plan().spans) {
+      json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
+      json_key(json_, "abandoned"), json_.Uint64(counts.abandoned);
+    }
     if (has_calls_) {
       json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
-      json_key(json_, "unfinished"), json_.Uint64(counts.unfinished);
+      json_key(json_, "unfinished"), json_.Uint64(counts.without_end());
+      json_key(json_, "abandoned"), json_.Uint64(counts.given_up);
     }
     json_.EndObject();
     if (!plan().spans) return;
@@ -374,6 +377,9 @@ class JsonOutput final : public Output {
     const usdt::Arg& arg = event.arg_info(n);
     if (arg.is_list()) return list(event, n, position);
     if (arg.length) return text(event, n, position);
+    if (const auto wide = wide_number(event, n, false))
+      return wide->is_error ? error(wide->text) : json_text(json_, wide->text);
+    if (const auto characters = text_of_elements(event, n)) return json_text(json_, *characters);
     if (!has_members(arg) || !members(event, n, position)) value(event, n);
   }
 
@@ -384,6 +390,7 @@ class JsonOutput final : public Output {
     for (std::size_t n = 0; n < event.arg_count(); ++n) {
       if (event.arg_info(n).part_of != whole) continue;
       if (!std::exchange(any, true)) array ? json_.StartArray() : json_.StartObject();
+      if (event.arg_info(n).hidden || !is_there(event, n)) continue;
       if (!array) json_key(json_, event.label(n));
       this->whole(event, n, position);
     }
@@ -430,7 +437,7 @@ class JsonOutput final : public Output {
   /// The end of a call of a kernel function.
   void returned(const usdt::Event& event) {
     for (std::size_t n = 0; printed_.of(event.site()).empty() && n < event.arg_count(); ++n) {
-      if (!event.arg_info(n).result || event.arg_info(n).derived) continue;
+      if (!event.arg_info(n).result || event.arg_info(n).derived || view_.in_flight) continue;
       json_key(json_, "return");
       unasked(event, n);
     }

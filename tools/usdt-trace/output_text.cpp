@@ -41,11 +41,12 @@ TextOutput::TextOutput(const usdt::AttachPlan& plan, const Printed& printed, con
       question_(flags.question),
       label_(label_of(flags)) {
   trace(plan);
-  if (out_.terminal().interactive && flags.each_event() && format_.empty() && flags.first_question)
+  if (out_.terminal().interactive && flags.format == Format::text && flags.each_event() && format_.empty() &&
+      flags.first_question)
     out_.print("{:<{}}{}\n", "", usdt::tools::width_of(label_),
-               out_.styled(
-                   fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID", "PROBE", probe_width_),
-                   usdt::tools::Style::bold));
+               out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID/TID", "PROBE",
+                                       probe_width_),
+                           usdt::tools::Style::bold));
 }
 
 void TextOutput::look_up(const usdt::AttachPlan& plan, std::size_t probes) {
@@ -77,7 +78,10 @@ void TextOutput::show_line(const usdt::Event& event) {
   else
     out_.print("{}", label_);
   show_time(wall_time(event));
-  out_.print(" {:<15} {:<7}", event.comm(), event.pid());
+  if (event.tid() == event.pid() || ranked)  // which have a column for threads
+    out_.print(" {:<15} {:<7}", event.comm(), event.pid());
+  else
+    out_.print(" {:<15} {}/{}", event.comm(), event.pid(), event.tid());
   const auto show_probe = [&] {
     out_.print(" {:<{}}", names_[event.site().probe.value], out_.terminal().interactive ? probe_width_ : 0);
   };
@@ -86,7 +90,8 @@ void TextOutput::show_line(const usdt::Event& event) {
   const PrintList& list = printed_.of(event.site());
   if (list.empty()) {
     for (std::size_t n = 0; n < event.arg_count(); ++n)
-      if (!event.arg_info(n).derived) show_piece([&] { show_named(event, n); });
+      if (!event.arg_info(n).derived && !(view_.in_flight && event.arg_info(n).result))
+        show_piece([&] { show_named(event, n); });
   }
   for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
   if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });

@@ -18,7 +18,7 @@
 
 namespace usdt_trace {
 
-class TextOutput final : public Output {
+class TextOutput : public Output {
  public:
   TextOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
              usdt::tools::Stream& out);
@@ -34,14 +34,31 @@ class TextOutput final : public Output {
     Output::printed(1);
   }
   /// On a terminal what was shown before gives its place to it.
-  void slowest(const usdt::SlowestEvents& events) override;
+  void slowest(const usdt::SlowestEvents& events, bool last) override;
   /// On a terminal the one before gives its place to it.
-  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
-             const std::optional<usdt::Overhead>& overhead) override;
+  void table(const TableLook& look) override;
   /// On a terminal a picture of as much as it is wide for, again and again; elsewhere one of all in the end.
   void heat(const HeatSlice& slice, bool last) override;
   /// With --count: probes that were hit, most hits first.
   void write_summary(const Summary& summary) override;
+
+ protected:
+  // --- what other forms of lines show, too ---
+  /// The one list of --print; empty: every argument is shown.
+  [[nodiscard]] const PrintList& list_of_all() const {
+    static const PrintList none;
+    return printed_.lists.empty() ? none : printed_.lists.front();
+  }
+  [[nodiscard]] const std::string& name_of(const usdt::Event& event) const { return names_[event.site().probe.value]; }
+  /// Of --count, estimated where not all were looked at.
+  [[nodiscard]] std::uint64_t number_of_hits(const Account& probe) const {
+    return limited_ ? probe.estimated : probe.matched() * sample_;
+  }
+  /// A value by a directive: a text without the quotes it has among others, a number as it says.
+  void show_as(const FormatPiece& piece, const usdt::Event& event, const PrintItem& item, std::size_t i);
+  /// A value with its members.
+  void show_whole(const usdt::Event& event, std::size_t n, bool hex);
+  void show_error(std::string_view reason);
 
  private:
   // --- tables, pictures and counts: output_text_tables.cpp ---
@@ -68,8 +85,6 @@ class TextOutput final : public Output {
   void show_frames(const usdt::Result<usdt::Stack>& stack);
 
   // --- values: output_text_values.cpp ---
-  /// A value by a directive: a text without the quotes it has among others, a number as it says.
-  void show_as(const FormatPiece& piece, const usdt::Event& event, const PrintItem& item, std::size_t i);
   void show_item(const usdt::Event& event, const PrintItem& item, std::size_t i);
   void show_value_of(const usdt::Event& event, const PrintItem& item, std::size_t i);
   [[nodiscard]] WordValue value_of(const usdt::Event& event, usdt::HitField word);
@@ -83,8 +98,6 @@ class TextOutput final : public Output {
   void show_bytes(const usdt::Event& event, std::size_t n);
   /// The same by a directive.
   void show_bytes_as(const FormatPiece& piece, const usdt::Event& event, std::size_t n);
-  /// A value with its members.
-  void show_whole(const usdt::Event& event, std::size_t n, bool hex);
   /// "{a=1 b={c=2}}", "[1 2 3]"; false: none is known.
   bool show_members(const usdt::Event& event, std::size_t whole, bool hex);
   /// A member or an element.
@@ -92,7 +105,6 @@ class TextOutput final : public Output {
   /// "[1 2 3 ...(97 more)]"
   void show_list(const usdt::Event& event, std::size_t whole, bool hex);
   void show_named(const usdt::Event& event, std::size_t n);
-  void show_error(std::string_view reason);
   void show_value(const usdt::Event& event, std::size_t n, bool hex);
   /// What a value is called, if it has a name.
   bool show_name(const usdt::Arg& arg, const usdt::Value& value);

@@ -24,34 +24,34 @@ usdt::tools::Style style_of(unsigned level) {
 
 }  // namespace
 
-void TextOutput::slowest(const usdt::SlowestEvents& events) {
+void TextOutput::slowest(const usdt::SlowestEvents& events, bool last) {
   const usdt::tools::Terminal& terminal = out_.terminal();
   if (redraws() && table_height_ > 0) out_.erase_lines(table_height_);
   if (!redraws()) show_when();
   const std::uint64_t at = out_.printed();
   if (format_.empty())
-    out_.print("{:>10} {:<15} {:<15} {:<7} {:<7} {:<{}} ARGUMENTS\n", "TOOK", "TIME", "COMMAND", "PID", "TID", "PROBE",
-               terminal.interactive ? probe_width_ : 0);
+    out_.print("{:>10} {:<15} {:<15} {:<7} {:<7} {:<{}} ARGUMENTS\n", view_.in_flight ? "OPEN" : "TOOK", "TIME",
+               "COMMAND", "PID", "TID", "PROBE", terminal.interactive ? probe_width_ : 0);
   for (const usdt::KeptEvent& kept : events.events()) {
     around_.begin(kept);
     show_event(*kept.event);
   }
-  if (redraws()) table_height_ = out_.cut(at, most_lines(), room_of_lines());
+  if (redraws()) table_height_ = out_.cut(at, last ? SIZE_MAX : most_lines(), room_of_lines());
 }
 
-void TextOutput::table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
-                       const std::optional<usdt::Overhead>& overhead) {
+void TextOutput::table(const TableLook& look) {
   const usdt::tools::Terminal& terminal = out_.terminal();
-  Page page{.columns = terminal.width, .redrawn = redraws()};
+  const std::optional<usdt::Overhead>& overhead = look.overhead;
+  Page page{.columns = terminal.width, .redrawn = redraws() && !look.last};
   if (terminal.interactive) page.columns = page.room = room_of_lines();
-  std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, page);
+  std::vector<std::string> lines = table_lines({view_, plan(), look.table, look.rows, look.rates}, page);
   std::vector<std::string> notes;
   if (sample_ > 1) notes.push_back(estimated_text(sample_));
   if (limited_ && !overhead) notes.emplace_back("estimated from the weights of events");
   if (overhead && overhead->looked_at < 1) notes.push_back(estimated_text(*overhead));
   if (redraws()) {
     if (table_height_ > 0) out_.erase_lines(table_height_);
-    leave_out_what_is_too_high(lines, notes.size());
+    if (!look.last) leave_out_what_is_too_high(lines, notes.size());  // which scrolls
   } else {
     show_when();
   }
@@ -92,9 +92,7 @@ void TextOutput::write_summary(const Summary& summary) {
   std::vector<std::size_t> hit;
   for (std::size_t i = 0; i < summary.probes.size(); ++i)
     if (summary.probes[i].matched() > 0) hit.push_back(i);
-  const auto number = [&](std::size_t i) {
-    return limited_ ? summary.probes[i].estimated : summary.probes[i].matched() * sample_;
-  };
+  const auto number = [&](std::size_t i) { return number_of_hits(summary.probes[i]); };
   std::stable_sort(hit.begin(), hit.end(), [&](std::size_t a, std::size_t b) { return number(a) > number(b); });
   if (!question_.empty()) out_.print("{}:\n", question_);
   out_.print("{:>12}  {}\n", "HITS", "PROBE");

@@ -2,6 +2,8 @@
 // Values, among others in a line or by a directive of --format-string.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "common/meaning.hpp"
 #include "common/report.hpp"
 #include "output_text.hpp"
@@ -97,17 +99,25 @@ void TextOutput::show_whole(const usdt::Event& event, std::size_t n, bool hex) {
   const usdt::Arg& arg = event.arg_info(n);
   if (arg.is_list()) return show_list(event, n, hex);
   if (arg.length && !hex) return show_text(event, n);
+  if (const auto wide = wide_number(event, n, hex)) {
+    if (wide->is_error) return show_error(wide->text);
+    return out_.print("{}", wide->text);
+  }
+  const auto characters = hex ? std::nullopt : text_of_elements(event, n);
+  if (characters) return out_.print("{}", usdt::tools::quoted(*characters));
   if (!has_members(arg) || !show_members(event, n, hex)) show_value(event, n, hex);
 }
 
 bool TextOutput::show_members(const usdt::Event& event, std::size_t whole, bool hex) {
   const bool array = event.arg_info(whole).type.kind == usdt::TypeKind::array;
+  bool known = false;
   bool any = false;
   for (std::size_t n = 0; n < event.arg_count(); ++n) {
     const usdt::Arg& arg = event.arg_info(n);
     if (arg.part_of != whole) continue;
-    out_.print("{}", any ? " " : array ? "[" : "{");
-    any = true;
+    if (!std::exchange(known, true)) out_.print("{}", array ? "[" : "{");
+    if (arg.hidden || !is_there(event, n)) continue;
+    out_.print("{}", std::exchange(any, true) ? " " : "");
     const std::string_view label = event.label(n);
     if (label == "...") {
       out_.print("...({})", arg.why_unreadable());
@@ -116,13 +126,13 @@ bool TextOutput::show_members(const usdt::Event& event, std::size_t whole, bool 
     if (!array) out_.print("{}=", label);
     show_part(event, n, hex);
   }
-  if (any) out_.print("{}", array ? "]" : "}");
-  return any;
+  if (known) out_.print("{}", array ? "]" : "}");
+  return known;
 }
 
 void TextOutput::show_part(const usdt::Event& event, std::size_t n, bool hex) {
   const usdt::Arg& arg = event.arg_info(n);
-  const bool opens = has_members(arg) && !arg.is_list();
+  const bool opens = has_members(arg) && !arg.is_list() && (hex || !text_of_elements(event, n));
   if (!opens) return show_whole(event, n, hex);
   if (!show_members(event, n, hex)) out_.print("{}", arg.type.kind == usdt::TypeKind::array ? "[...]" : "{...}");
 }
@@ -149,7 +159,7 @@ void TextOutput::show_named(const usdt::Event& event, std::size_t n) {
     out_.print(" {}=", arg.name());
   else
     out_.print(" arg{}=", n);
-  if (has_members(arg) || arg.length) return show_whole(event, n, false);
+  if (has_members(arg) || arg.length || arg.type.size > 8) return show_whole(event, n, false);
   const bool typed = arg.type.kind == usdt::TypeKind::text;
   const auto text = unasked_text(plan(), event, n, likely_texts_);
   if (!text || !typed) show_value(event, n, text.has_value());
@@ -170,7 +180,7 @@ void TextOutput::show_value(const usdt::Event& event, std::size_t n, bool hex) {
   if (const auto meant = usdt::tools::text_by_meaning(arg, value); meant && !hex) return out_.print("{}", *meant);
   if (const auto* number = std::get_if<double>(&value)) {
     // The shortest text that reads back as the same float.
-    arg.type.size == sizeof(float) ? out_.print("{}", static_cast<float>(*number)) : out_.print("{}", *number);
+    arg.type.size <= sizeof(float) ? out_.print("{}", static_cast<float>(*number)) : out_.print("{}", *number);
   } else if (const auto* wide = std::get_if<std::uint64_t>(&value)) {
     hex || looks_like_address(arg, *wide) ? out_.print("{:#x}", *wide) : out_.print("{}", *wide);
   } else {

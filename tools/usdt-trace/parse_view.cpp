@@ -137,7 +137,7 @@ usdt::Result<void> add_histogram(const RawView& raw, View& view, usdt::TableQues
 usdt::Result<void> add_latency(View& view, usdt::TableQuestion& question) {
   view.latency = true;
   view.value = "duration";
-  view.shown = {Shown::count, Shown::p50, Shown::p90, Shown::p99, Shown::p999, Shown::maximum};
+  view.shown = {Shown::count, Shown::p50, Shown::p90, Shown::p99, Shown::p999, Shown::maximum, Shown::sum};
   auto duration = parse(view.value, "--latency");
   if (!duration) return usdt::fail(duration.error());
   question.value = *duration;
@@ -159,9 +159,20 @@ usdt::Result<void> add_folded_key(const RawView& raw, View& view, usdt::TableQue
   if (raw.distinct.empty()) return add_histogram(raw, view, question);
   auto value = parse(raw.distinct, "--distinct");
   if (!value) return usdt::fail(value.error());
-  question.keys.push_back(std::move(*value));
+  question.keys.push_back(usdt::fingerprint(std::move(*value)));
   view.value = raw.distinct;
   view.shown.push_back(Shown::distinct);
+  return {};
+}
+
+/// Tables that are shown again and again have hits a second, too.
+usdt::Result<void> add_rates(const RawView& raw, View& view, bool wanted) {
+  const bool rows = wanted && view.histogram == Histogram::none && !view.folded;
+  if (raw.rate && !rows)
+    return usdt::fail(ErrorKind::invalid_argument,
+                      "--rate is of the rows of a table: see --by; histograms, --folded and events have none");
+  view.by_rate = raw.rate;
+  view.rates = raw.rate || (rows && view.interval);
   return {};
 }
 
@@ -202,11 +213,17 @@ usdt::Result<View> parse_view(const RawView& raw) {
     return usdt::fail(ErrorKind::invalid_argument,
                       "--slowest shows events, and a table has none: --by, --sum, --hist, --latency and their like do "
                       "not go with it");
-  view.slowest = raw.slowest;
+  if (raw.in_flight > 0 && (wanted || raw.slowest > 0))
+    return usdt::fail(ErrorKind::invalid_argument,
+                      "--in-flight shows what has not ended: neither tables (--by, --sum, --hist, --latency and their "
+                      "like) nor --slowest go with it");
+  view.in_flight = raw.in_flight > 0;
+  view.slowest = std::max(raw.slowest, raw.in_flight);
   if (!wanted && raw.top)
     return usdt::fail(ErrorKind::invalid_argument, "--top is about a table: see --by, --sum and --hist");
   if (raw.top) view.top = *raw.top;
   view.folded = raw.folded;
+  if (auto made = add_rates(raw, view, wanted); !made) return usdt::fail(made.error());
   for (const usdt::Expression& key : question->keys) {
     view.user_stacks |= is_field(key, usdt::HitField::ustack);
     view.kernel_stacks |= is_field(key, usdt::HitField::kstack);

@@ -105,7 +105,8 @@ std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, 
     if (printed.of_probe[site.probe.value] != number || !seen.insert(site.args.value).second || shown.size() == most)
       continue;
     const usdt::PlannedProbe& probe = plan.probes[site.probe];
-    const std::string_view call = call_of_return(probe.provider);
+    const bool is_function = probe.function || !probe.file;  // a provider may be called as their prefixes are
+    const std::string_view call = is_function ? call_of_return(probe.provider) : std::string_view();
     if (!call.empty()) whole_call = call;
     numbers |= probe.file.has_value() && call.empty();
     shown.push_back(fmt::format("{}:{}{}", probe.provider, probe.name, signature(plan.args[site.args])));
@@ -118,16 +119,16 @@ std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, 
 /// What is known of every event, and has no place in a site's list.
 usdt::Result<void> check_word(const Flags& flags, const usdt::AttachPlan& plan, const PrintItem& item,
                               std::string_view option) {
-  const auto refused = [&](std::string_view why) {
+  const auto refused = [&](const std::string& why) {
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       fmt::format("{}: {}; an argument of that name is args.{}", option, why, item.value.text));
   };
   if (is_of_owner(*item.word) && !plan.owners)
-    return refused("the recording does not have it, which was not asked to show or to look for it");
+    return refused(fmt::format("it was not recorded: a trace with --record and --print {} has it", item.value.text));
   if (*item.word == usdt::HitField::ustack && flags.user_stack_depth == 0)
-    return refused("the recording has no stacks of processes");
+    return refused("no stacks of processes were recorded: a trace with --record and --ustack has them");
   if (*item.word == usdt::HitField::kstack && flags.kernel_stack_depth == 0)
-    return refused("the recording has no stacks of the kernel");
+    return refused("no stacks of the kernel were recorded: a trace with --record and --kstack has them");
   if (*item.word == usdt::HitField::duration && !has_calls(plan) && !plan.spans)
     return refused("only calls (ucall, kcall, ksession, fsession) and spans have one");
   if (*item.word == usdt::HitField::elapsed && flags.began == 0)
@@ -510,6 +511,8 @@ usdt::Result<PlannedTrace> plan_first(const Flags& flags, const Subjects& subjec
 usdt::KernelFacts facts_for(const Flags& flags) {
   usdt::KernelFacts kernel = usdt::kernel_facts(all_patterns(flags), flags.kernel_backend);
   if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
+  // Sessions are everybody's, or one process's: a command's and its children's calls have two programs.
+  if (flags.children || (!flags.command.empty() && flags.follow)) kernel.abilities.uprobe_session = false;
   return kernel;
 }
 

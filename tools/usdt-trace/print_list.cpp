@@ -54,12 +54,16 @@ const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(For
 const auto item = text | hex | address | buffer | plain;
 
 usdt::Error expected(std::size_t column, std::string_view source) {
+  const std::string_view part = source.substr(std::min(column, source.size()));
   return {
       usdt::ErrorKind::syntax,
       fmt::format(
           "--print: expected argN, a name, retval, a member, str(...), hex(...), ntop(...) or buf(...) at column {} "
-          "of '{}'; arguments count from arg0",
-          column + 1, source),
+          "of '{}'; arguments count from arg0{}",
+          column + 1, source,
+          part.substr(0, part.find(',')).ends_with('-')
+              ? "; 'p->member' has to be in quotes, or the shell takes what is behind > for a file to write to"
+              : ""),
       0, static_cast<std::uint32_t>(column)};
 }
 

@@ -12,8 +12,10 @@
 
 #include "attached.hpp"
 #include "common/report.hpp"
+#include "common/thread.hpp"
 #include "notice.hpp"
 #include "output.hpp"
+#include "rivals.hpp"
 #include "signals.hpp"
 
 namespace usdt_trace {
@@ -101,6 +103,7 @@ usdt::TraceOptions Question::options() const {
   options.slow_only = flags_.view.slowest > 0;
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
+  if (options.descendants_only) options.command = *run_.command();
   options.cgroups = run_.subjects().cgroups;
   options.stop = run_.told_over();
   return options;
@@ -162,6 +165,7 @@ usdt::Result<void> Question::attach_once() {
   auto tracer = start(std::move(options));
   if (!tracer) return usdt::fail(tracer.error());
   tracer_.emplace(std::move(*tracer));
+  if (flags_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_output();
   return {};
 }
@@ -173,6 +177,8 @@ void Question::tell_attached() {
   const std::string carriers =
       flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
   tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
+  if (const auto& why = tracer_->others_pay())
+    tell(fmt::format("processes that are not traced have the breakpoints, too, and pay for each hit: {}", *why));
   flush();  // the heading, before what the command says
   if (first_) tell(followed_and_attached(*first_, *plan_, tracer_->link().attached()));
 }
@@ -187,6 +193,7 @@ usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {
     written_ &= sink.output().flush([this](std::chrono::milliseconds) { return !run_.over(); }) == Output::Flushed::all;
   if (!written_) return events;
   report_changes();
+  report_given_up();
   if (tracer_->find_cgroups()) tell("followed: a cgroup went, or came again");
   take_followed();
   if (recorder_ != nullptr && recorder_->account_due()) recorder_->account(summary());
@@ -231,7 +238,7 @@ void Question::detach() {
   const std::size_t files = tracer_->plan().files.size();
   std::jthread teller;
   if (files >= many) {
-    teller = std::jthread([this, files](const std::stop_token& done) {
+    teller = usdt::tools::start_helper([this, files](const std::stop_token& done) {
       constexpr std::chrono::milliseconds moment{10};  // the end of a trace may wait for it so long
       for (int i = 0; i < 10 && !done.stop_requested(); ++i) std::this_thread::sleep_for(moment);
       if (!done.stop_requested())
@@ -243,6 +250,7 @@ void Question::detach() {
 
 void Question::finish() {
   report_changes();
+  find_in_flight();  // while it can be told who goes on
   detach();
   flush();
   while (shown_ < flags_.max_events) {
@@ -260,11 +268,13 @@ void Question::finish() {
                   Ledger::Facts{.summary = summary(),
                                 .shown = shown_,
                                 .followed = following_.begun(),
-                                .nothing_left = nothing_left_ && !run_.command()});
+                                .nothing_left = nothing_left_ && !run_.command(),
+                                .command_ended = run_.command_ended().has_value()});
   for (Sink& sink : sinks_)
     if (sink.is_written()) sink.output().summary(ledger_->summary());
   flush();
   ledger_->print();
+  for (const std::string& line : hints_at_rivals(flags_, tracer_->plan(), ledger_->summary())) notice(flags_, line);
   for (const std::string& line : following_.account()) notice(flags_, line);
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,14 +89,19 @@ class Question {
   bool follow(const usdt::FollowEvent& event, PlannedTrace more);
   void has_grown();
   void report_changes();
+  void report_given_up();
   void keep_if_slow(const usdt::Event& event);
   void name_stacks_of_slowest();
+  void find_in_flight();
   usdt::Result<std::size_t> take(std::chrono::milliseconds wait);
   void pause_while_recording(std::size_t events) const;
   usdt::Result<void> show_table_so_far();
   usdt::Result<void> show_table(bool last);
   /// Names the stacks of rows while their processes live; where there are many rows, not all the time.
   void name_new_stacks();
+  /// Those of the tracer, and those of processes that have ended.
+  [[nodiscard]] usdt::Result<std::vector<usdt::TableRow>> rows();
+  void keep_rows_of_ended();
   void flush();
   void detach();
   [[nodiscard]] Summary summary() const;
@@ -124,7 +130,11 @@ class Question {
   bool may_come_again_ = false;  ///< but some since their file is gone, whose name is watched
   Clock::time_point next_table_;
   Clock::time_point next_naming_;
+  Clock::time_point next_account_;
+  bool told_given_up_ = false;
+  std::map<std::vector<usdt::TableKey>, usdt::TableRow> ended_;  ///< rows of processes that have ended
   HeatSlicer slicer_{0};
+  Rates rates_;
   usdt::SlowestEvents slowest_{flags_.view.slowest};
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What a question shows of all its hits: tables, the slowest, and its account.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "attached.hpp"
@@ -9,7 +12,19 @@
 #include "question.hpp"
 
 namespace usdt_trace {
+namespace {
+
+/// What this thread has worked, as far as it did not wait.
+std::chrono::nanoseconds own_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
 void Question::begin_output() {
+  rates_.begin(Clock::now());
   around_.emplace(flags_, flags_.debuginfod ? run_.told_over() : usdt::StopToken());
   if (!flags_.record.empty()) {
     auto recorder = make_recorder(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
@@ -29,40 +44,82 @@ usdt::Result<void> Question::show_table_so_far() {
   const bool first = next_table_ == Clock::time_point();
   next_table_ = first || now - next_table_ > interval ? now + interval : next_table_ + interval;
   if (first) slicer_ = HeatSlicer(wall_time());
-  return first ? usdt::Result<void>() : show_table(false);
+  if (first) return {};
+  find_in_flight();
+  return show_table(false);
 }
 
 void Question::name_new_stacks() {
-  constexpr int pause_of_work = 10;
+  constexpr int pause_of_work = 4;
   if (!flags_.view.has_stacks() || Clock::now() < next_naming_ || !tracer_->table_grew()) return;
-  const auto began = Clock::now();
+  const auto began = own_time();
+  if (flags_.view.user_stacks) keep_rows_of_ended();
   if (auto rows = tracer_->table()) around_->name(*rows, tracer_->plan());
-  next_naming_ = Clock::now() + pause_of_work * (Clock::now() - began);
+  next_naming_ = Clock::now() + pause_of_work * (own_time() - began);
+}
+
+/// By their names they are few, however many processes there were.
+void Question::keep_rows_of_ended() {
+  auto rows = tracer_->take_rows_of_ended();
+  if (!rows) return;
+  around_->name(*rows, tracer_->plan());
+  for (usdt::TableRow& row : *rows) {
+    usdt::TableRow& whole = ended_[row.keys];
+    if (whole.keys.empty()) whole.keys = row.keys;
+    whole.add(row);
+  }
+}
+
+usdt::Result<std::vector<usdt::TableRow>> Question::rows() {
+  if (flags_.view.user_stacks) keep_rows_of_ended();
+  auto rows = tracer_->table();
+  if (!rows) return rows;
+  if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
+  for (const auto& [keys, row] : ended_) rows->push_back(row);
+  return rows;
 }
 
 usdt::Result<void> Question::show_table(bool last) {
   if (flags_.view.slowest > 0) {
     for (Sink& sink : sinks_)
-      if (sink.is_written()) sink.output().slowest(slowest_);
+      if (sink.is_written()) sink.output().slowest(slowest_, last);
     return {};
   }
-  auto rows = tracer_->table();
+  auto rows = this->rows();
   if (!rows) return usdt::fail(rows.error());
-  if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
   if (flags_.view.heat_map) {
     const HeatSlice slice = slicer_.cut(*plan_->table, *rows, wall_time());
     for (Sink& sink : sinks_)
       if (sink.is_written()) sink.output().heat(slice, last);
     return {};
   }
+  if (flags_.view.rates) rates_.look(flags_.view, *rows, Clock::now(), last);
+  const auto overhead = tracer_->overhead();
+  const Output::TableLook look{.table = *plan_->table,
+                               .rows = *rows,
+                               .overhead = overhead,
+                               .rates = flags_.view.rates ? &rates_ : nullptr,
+                               .last = last};
   for (Sink& sink : sinks_)
-    if (sink.is_written()) sink.output().table(*plan_->table, *rows, tracer_->overhead());
+    if (sink.is_written()) sink.output().table(look);
   return {};
 }
 
 /// What is kept decides what the kernel leaves out from now on: stacks, which take a while, are for later.
 void Question::keep_if_slow(const usdt::Event& event) {
+  if (flags_.view.in_flight) return;
   if (slowest_.add(event, around_->wall_offset())) tracer_->leave_out_faster(slowest_.least());
+}
+
+/// With --in-flight these are what is shown, in the place of the slowest.
+void Question::find_in_flight() {
+  if (!flags_.view.in_flight) return;
+  slowest_ = usdt::SlowestEvents(flags_.view.slowest);
+  for (const usdt::OwnedEvent& open : tracer_->in_flight()) {
+    around_->begin(*open);
+    slowest_.add(*open, around_->wall_offset());
+  }
+  name_stacks_of_slowest();
 }
 
 /// While their processes live.
@@ -75,6 +132,25 @@ void Question::name_stacks_of_slowest() {
     if (stacks.kernel) kept.kernel_stack = *stacks.kernel;
     if (stacks.user) kept.user_stack = *stacks.user;
   }
+}
+
+/// Who waits for the end of a trace would learn too late that it has no room.
+void Question::report_given_up() {
+  constexpr std::chrono::seconds pause{1};
+  constexpr int pause_of_work = 20;
+  if (told_given_up_ || Clock::now() < next_account_ || (!plan_->spans && !has_calls(*plan_))) return;
+  const auto began = Clock::now();
+  const bool first = next_account_ == Clock::time_point();
+  std::uint64_t given_up = 0;
+  if (!first)
+    for (const usdt::ProbeCounts& probe : tracer_->counts()) given_up += probe.given_up;
+  next_account_ = Clock::now() + std::max<Clock::duration>(pause, pause_of_work * (Clock::now() - began));
+  if (given_up == 0) return;
+  told_given_up_ = true;
+  tell(
+      fmt::format("more {} have begun and not ended than there is room for: the oldest are given up ({} so far), and "
+                  "counted as abandoned",
+                  plan_->spans ? "spans" : "calls", given_up));
 }
 
 void Question::finish_without_trace(std::string_view why) {

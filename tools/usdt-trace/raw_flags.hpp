@@ -46,6 +46,8 @@ struct CommandLine {
 
 /// Tells `app` of all options, which it puts into `flags` and `raw`.
 void declare(CLI::App& app, Flags& flags, RawFlags& raw);
+/// What --help prints before anybody asks for more.
+[[nodiscard]] const usdt::tools::BriefHelp& brief_help();
 /// Makes sense of what `app` parsed. Errors: syntax, invalid_argument, not_found.
 [[nodiscard]] usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& raw);
 /// Whether an option is about what was recorded, too, and not about tracing alone.

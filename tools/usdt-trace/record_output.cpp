@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -65,12 +64,6 @@ usdt::RecordedLedger ledger_of(const Summary& summary) {
   return ledger;
 }
 
-std::uint64_t monotonic_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 class RecordOutput final : public Recorder {
  public:
   RecordOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
@@ -88,7 +81,7 @@ class RecordOutput final : public Recorder {
   }
 
   void notice(const std::string& text) override {
-    static_cast<void>(writer_->notice({.timestamp = monotonic_now(), .text = text}));
+    static_cast<void>(writer_->notice({.timestamp = usdt::event_clock(), .text = text}));
   }
   bool account_due() const override { return Clock::now() - accounted_ >= std::chrono::seconds(10); }
   void account(const Summary& summary) override {
@@ -135,7 +128,7 @@ class FlightOutput final : public Recorder {
     recorder_.event(event, around_.wall_offset(), around_.stacks(flags_, event));
     count_unreadable(event);
   }
-  void notice(const std::string& text) override { recorder_.notice({.timestamp = monotonic_now(), .text = text}); }
+  void notice(const std::string& text) override { recorder_.notice({.timestamp = usdt::event_clock(), .text = text}); }
 
   std::vector<std::uint64_t> forgotten() override {
     std::vector<std::uint64_t> forgotten = taken_;

@@ -155,8 +155,9 @@ class Replay {
          {std::tuple(flags_.view.user_stacks, flags_.user_stack_depth, "ustack"),
           std::tuple(flags_.view.kernel_stacks, flags_.kernel_stack_depth, "kstack")})
       if (wanted && depth == 0)
-        return usdt::fail(usdt::ErrorKind::invalid_argument,
-                          fmt::format("{0}: the recording has no such stacks: they are recorded with --{0}", option));
+        return usdt::fail(
+            usdt::ErrorKind::invalid_argument,
+            fmt::format("{0}: no such stacks were recorded: a trace with --record and --{0} has them", option));
     return {};
   }
 
@@ -280,8 +281,13 @@ class Replay {
   }
   [[nodiscard]] std::int64_t end_of_slice(std::int64_t interval) const { return begin_ + (slice_ + 1) * interval; }
 
+  void show_rows() {
+    const std::vector<usdt::TableRow> rows = table_->rows();
+    const std::optional<usdt::Overhead> overhead;
+    sink_->output().table({.table = table_->table(), .rows = rows, .overhead = overhead});
+  }
   void show_table() {
-    if (!flags_.view.heat_map) return sink_->output().table(table_->table(), table_->rows(), std::nullopt);
+    if (!flags_.view.heat_map) return show_rows();
     if (!slicer_) slicer_.emplace(0);
     sink_->output().heat(slicer_->cut(table_->table(), table_->rows(), latest_), true);
   }
@@ -313,6 +319,8 @@ class Replay {
     account.ring_full += then.ring_full;
     account.calls_full += then.calls_full;
     account.unfinished += then.unfinished;
+    account.abandoned += then.abandoned;
+    account.given_up += then.given_up;
     account.rejected += then.rejected;
     account.undecided += then.undecided;
     account.discarded += then.discarded;
@@ -333,7 +341,7 @@ class Replay {
         {.summary = summary(), .shown = shown_, .not_shown = beyond_, .followed = true, .nothing_left = false});
     if (sink_->is_written()) {
       if (table_) show_table();
-      if (flags_.view.slowest > 0) sink_->output().slowest(slowest_);
+      if (flags_.view.slowest > 0) sink_->output().slowest(slowest_, true);
       sink_->output().summary(ledger.summary());
       sink_->flush(patient);
     }

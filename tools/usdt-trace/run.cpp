@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/report.hpp"
+#include "common/thread.hpp"
 #include "notice.hpp"
 #include "signals.hpp"
 
@@ -98,7 +99,7 @@ bool Run::over() const { return end_asked_for() || ended_ || Clock::now() >= end
 
 usdt::StopToken Run::told_over() {
   if (!teller_.joinable()) {
-    teller_ = std::jthread([this](const std::stop_token& done) {
+    teller_ = usdt::tools::start_helper([this](const std::stop_token& done) {
       constexpr std::chrono::milliseconds moment{20};  // the end of a trace may wait for it so long
       while (!over() && !done.stop_requested()) std::this_thread::sleep_for(moment);
       if (over()) told_.request_stop();

@@ -25,10 +25,10 @@ constexpr std::array<std::string_view, 20> kOfRun = {
     "max-followed", "wait",     "disable-feature", "wait-for-pages", "no-wait-for-pages", "replay",
     "explain",      "script"};
 /// Of one question alone.
-constexpr std::array<std::string_view, 23> kOfQuestion = {
-    "where",   "pair-by",    "print", "format-string", "count",   "by",       "sum",     "avg",
-    "min",     "max",        "hist",  "lhist",         "top",     "distinct", "heatmap", "record",
-    "latency", "max-events", "args",  "hist-detail",   "slowest", "last",     "dump-on"};
+constexpr std::array<std::string_view, 25> kOfQuestion = {
+    "where",      "pair-by", "print",       "format-string", "count",    "by",      "sum",      "avg",  "min",
+    "max",        "hist",    "lhist",       "top",           "distinct", "heatmap", "record",   "rate", "latency",
+    "max-events", "args",    "hist-detail", "slowest",       "last",     "dump-on", "in-flight"};
 /// Of neither.
 constexpr std::array<std::string_view, 8> kOfCommandLine = {"replay",  "explain",    "script", "help",
                                                             "version", "completion", "manual", "verifier-log"};
@@ -59,7 +59,8 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
   if (part == Part::question && is_in(kOfRun, option.name))
     return wrong(fmt::format("{} is of all questions: it goes above the first [question.NAME]", option.name));
   const bool is_flag = known->get_expected_max() == 0;
-  const bool stack = option.name == "kstack" || option.name == "ustack";  // their values may be left out
+  const bool stack =
+      option.name == "kstack" || option.name == "ustack" || option.name == "in-flight";  // their values may be left out
   if (std::holds_alternative<bool>(option.value) != is_flag && !stack)
     return wrong(is_flag ? fmt::format("{} is true or false", option.name)
                          : fmt::format("{} takes a {}", option.name, known->get_type_name()));

@@ -39,7 +39,7 @@ void on_dump(int) {
 }
 
 /// From when on a signal means something else to the tool than to the command it starts.
-enum class From { written, attached, dumped, held };
+enum class From { started, written, attached, dumped, held };
 
 struct Changed {
   int number;
@@ -54,15 +54,16 @@ struct Changed {
 // do that to every background job of a script, and `kill -INT` is how such a trace is told to end. Ctrl-Z, or writing
 // to a terminal from the background, would stop who alone can let held programs go on, the user's next command among
 // them.
-std::array<Changed, 9> all{{{SIGUSR1, From::dumped, on_dump},
-                            {SIGINT, From::attached, on_signal},
-                            {SIGTERM, From::attached, on_signal},
-                            {SIGHUP, From::attached, on_signal, true},
-                            {SIGPIPE, From::written, SIG_IGN},
-                            {SIGXFSZ, From::written, SIG_IGN},
-                            {SIGTSTP, From::held, SIG_IGN},
-                            {SIGTTIN, From::held, SIG_IGN},
-                            {SIGTTOU, From::held, SIG_IGN}}};
+std::array<Changed, 10> all{{{SIGCHLD, From::started, SIG_DFL},
+                             {SIGUSR1, From::dumped, on_dump},
+                             {SIGINT, From::attached, on_signal},
+                             {SIGTERM, From::attached, on_signal},
+                             {SIGHUP, From::attached, on_signal, true},
+                             {SIGPIPE, From::written, SIG_IGN},
+                             {SIGXFSZ, From::written, SIG_IGN},
+                             {SIGTSTP, From::held, SIG_IGN},
+                             {SIGTTIN, From::held, SIG_IGN},
+                             {SIGTTOU, From::held, SIG_IGN}}};
 
 void change(From from) {
   for (Changed& each : all) {
@@ -75,13 +76,30 @@ void change(From from) {
   }
 }
 
+sigset_t inherited_mask;
+bool mask_changed = false;
+
 }  // namespace
+
+void take_inherited_signals() {
+  change(From::started);
+  sigset_t ours;
+  ::sigemptyset(&ours);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&ours, number);
+  mask_changed = ::pthread_sigmask(SIG_UNBLOCK, &ours, &inherited_mask) == 0;
+}
 
 void ignore_write_signals() { change(From::written); }
 
 void catch_signals() { change(From::attached); }
 
-void catch_dump_signal() { change(From::dumped); }
+void catch_dump_signal() {
+  change(From::dumped);
+  sigset_t dump;
+  ::sigemptyset(&dump);
+  ::sigaddset(&dump, SIGUSR1);
+  ::pthread_sigmask(SIG_UNBLOCK, &dump, nullptr);
+}
 
 void ignore_stop_signals() { change(From::held); }
 
@@ -90,6 +108,7 @@ bool end_asked_for() noexcept { return first_signal.load() != 0; }
 void restore_signals() noexcept {
   for (const Changed& each : all)
     if (each.done) ::sigaction(each.number, &each.before, nullptr);
+  if (mask_changed) ::sigprocmask(SIG_SETMASK, &inherited_mask, nullptr);
 }
 
 }  // namespace usdt_trace

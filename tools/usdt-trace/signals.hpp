@@ -4,6 +4,10 @@
 
 namespace usdt_trace {
 
+/// Undoes what whoever started the tool has set for all its children, and would stand in the way: SIGCHLD that is
+/// ignored, so that nobody hears how the command ends, and blocked signals that ask for an end. Called first of all;
+/// the command has it all back.
+void take_inherited_signals();
 /// From here on writing to nobody, or beyond the size limit of files, is an error instead of a signal.
 void ignore_write_signals();
 /// From here on SIGINT, SIGTERM and SIGHUP ask for an end; another one, a tenth of a second later or more, ends the
@@ -17,7 +21,7 @@ void catch_dump_signal();
 void ignore_stop_signals();
 /// True once one came.
 [[nodiscard]] bool end_asked_for() noexcept;
-/// In a child before exec: as these found them, ignored ones included. Async-signal-safe.
+/// In a child before exec: as these found them, ignored and blocked ones included. Async-signal-safe.
 void restore_signals() noexcept;
 
 }  // namespace usdt_trace

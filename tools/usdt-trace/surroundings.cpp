@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "surroundings.hpp"
 
-#include <ctime>
 #include <utility>
 
 namespace usdt_trace {
@@ -30,13 +29,7 @@ void LiveSurroundings::look_at(const usdt::Event& event) {
   event_ = &event;
   kernel_.reset();
   user_.reset();
-  if (event.timestamp() < asked_until_) return;
-  constexpr std::uint64_t second = 1'000'000'000;
-  timespec real{}, monotonic{};
-  ::clock_gettime(CLOCK_REALTIME, &real);
-  ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
-  offset_ = (real.tv_sec - monotonic.tv_sec) * 1'000'000'000LL + (real.tv_nsec - monotonic.tv_nsec);
-  asked_until_ = event.timestamp() + second;
+  offset_ = wall_clock_.offset_at(event.timestamp());
 }
 
 const usdt::Result<usdt::Stack>& LiveSurroundings::find_kernel_stack() {

@@ -26,7 +26,7 @@ class Surroundings {
   }
   /// The same of one that was kept with what there was to know; until that goes.
   void begin(const usdt::KeptEvent& event) { kept_ = &event; }
-  /// How much the time of day is ahead of CLOCK_MONOTONIC at the event, ns.
+  /// How much the time of day is ahead of event_clock() at the event, ns.
   [[nodiscard]] std::int64_t wall_offset() { return kept_ ? kept_->wall_offset : find_wall_offset(); }
   [[nodiscard]] const usdt::Result<usdt::Stack>& kernel_stack() {
     return kept_ ? kept_stack(kept_->kernel_stack) : find_kernel_stack();
@@ -62,8 +62,8 @@ class LiveSurroundings final : public Surroundings {
   const usdt::Result<usdt::Stack>& find_user_stack() override;
 
   const usdt::Event* event_ = nullptr;
-  std::int64_t offset_ = 0;        ///< of CLOCK_REALTIME, which may be set while the trace runs
-  std::uint64_t asked_until_ = 0;  ///< monotonic; later events ask again
+  usdt::WallClock wall_clock_;
+  std::int64_t offset_ = 0;  ///< of the event
   std::optional<usdt::Result<usdt::Stack>> kernel_, user_;
   usdt::Symbolizer symbolizer_;
 };

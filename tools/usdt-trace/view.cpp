@@ -12,6 +12,7 @@
 
 #include "common/escape.hpp"
 #include "output.hpp"
+#include "rates.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -42,6 +43,8 @@ void fold(const View& view, const std::optional<usdt::ExpressionType>& reals, co
           ShownRow& into) {
   into.add(row);
   ++into.distinct;
+  const auto* last = row.keys.empty() ? nullptr : std::get_if<usdt::TableText>(&row.keys.back());
+  into.distinct_at_least |= last != nullptr && last->truncated;
   if (!view.has_buckets()) return;
   const std::int64_t key = whole(row.keys.back());
   into.bars.push_back({key, range_of(view, reals, key, key), row.count});
@@ -117,7 +120,7 @@ bool View::is_about_durations() const {
 }
 
 usdt::Int128 weight_of(const View& view, const ShownRow& row) {
-  const Shown by = view.shown.size() > 1 ? view.shown[1] : Shown::count;
+  const Shown by = view.latency ? Shown::sum : view.shown.size() > 1 ? view.shown[1] : Shown::count;
   if (const auto real = row.real(by)) return order_of(*real);
   switch (by) {
     case Shown::count:
@@ -172,7 +175,7 @@ Range range_of(const View& view, const std::optional<usdt::ExpressionType>& real
 }
 
 std::vector<ShownRow> arrange(const View& view, const usdt::PlannedTable& table,
-                              const std::vector<usdt::TableRow>& rows) {
+                              const std::vector<usdt::TableRow>& rows, const Rates* rates) {
   std::map<std::vector<usdt::TableKey>, ShownRow> folded;
   const auto reals = table.keys.empty() ? std::nullopt : table.keys.back().ranges_of;
   for (const usdt::TableRow& row : rows) {
@@ -188,9 +191,19 @@ std::vector<ShownRow> arrange(const View& view, const usdt::PlannedTable& table,
     std::ranges::sort(row.bars, {}, &ShownRow::Bar::key);
     all.push_back(std::move(row));
   }
-  std::ranges::stable_sort(
-      all, [&](const ShownRow& a, const ShownRow& b) { return weight_of(view, a) > weight_of(view, b); });
+  if (view.rates && rates != nullptr) {
+    for (ShownRow& row : all) row.per_second = rates->of(row.keys);
+  }
+  const bool by_rate = view.by_rate && rates != nullptr;
+  std::ranges::stable_sort(all, [&](const ShownRow& a, const ShownRow& b) {
+    if (by_rate && a.per_second != b.per_second) return a.per_second > b.per_second;
+    return weight_of(view, a) > weight_of(view, b);
+  });
   return all;
+}
+
+std::string rate_text(double per_second) {
+  return fmt::format("{:.{}f}", per_second, per_second >= 100 || per_second == 0 ? 0 : per_second >= 10 ? 1 : 2);
 }
 
 std::string header_of(Shown shown, const View& view) {
@@ -198,7 +211,7 @@ std::string header_of(Shown shown, const View& view) {
     case Shown::count:
       return "COUNT";
     case Shown::sum:
-      return fmt::format("SUM({})", view.value);
+      return view.latency ? "TOTAL" : fmt::format("SUM({})", view.value);
     case Shown::average:
       return fmt::format("AVG({})", view.value);
     case Shown::minimum:
@@ -261,6 +274,7 @@ std::string number_of(Shown shown, const ShownRow& row) {
 }
 
 std::string shown_number(Shown shown, const View& view, const ShownRow& row) {
+  if (shown == Shown::distinct && row.distinct_at_least) return number_of(shown, row) + "+";
   if (!view.is_about_durations()) return number_of(shown, row);
   switch (shown) {
     case Shown::count:

@@ -34,7 +34,10 @@ struct View {
   std::string value;                                    ///< the expression, as it was written
   std::size_t top = SIZE_MAX;                           ///< rows that are shown
   std::optional<double> interval;                       ///< seconds from one look at it to the next
+  bool rates = false;                                   ///< a column has hits a second,
+  bool by_rate = false;                                 ///< which rows are ordered by
   std::size_t slowest = 0;                              ///< so many events are shown; 0: a table, or all of them
+  bool in_flight = false;                               ///< these are beginnings of what has not ended
   /// Stacks are among the keys.
   bool user_stacks = false, kernel_stacks = false;
   [[nodiscard]] bool has_stacks() const { return user_stacks || kernel_stacks; }
@@ -57,9 +60,11 @@ struct RawView {
   unsigned sub_bits = 0;
   bool latency = false;
   bool folded = false;
+  bool rate = false;
   std::uint32_t max_rows = 4096;
   std::optional<std::uint64_t> top;
   std::size_t slowest = 0;
+  std::size_t in_flight = 0;
   std::optional<double> interval;
 };
 
@@ -75,6 +80,7 @@ using Range = std::variant<usdt::Bucket, usdt::RealBucket>;
 /// A row as it is shown: what a view folds is folded.
 struct ShownRow : usdt::TableRow {
   std::uint64_t distinct = 0;
+  bool distinct_at_least = false;  ///< some of the values were looked at as far as they are alike
   struct Bar {
     std::int64_t key;
     Range range;
@@ -83,14 +89,20 @@ struct ShownRow : usdt::TableRow {
   std::vector<Bar> bars = {};  ///< in the order of numbers, without empty ones
   /// Of the value, of which the extremes are; nothing: there is none.
   std::optional<usdt::ExpressionType> type = {};
+  std::optional<double> per_second = {};  ///< View::rates
 
   /// A number of reals; nothing: it is something else.
   [[nodiscard]] std::optional<double> real(Shown shown) const;
 };
 
-/// Rows in the order in which they are shown: those with the largest number in the first column first.
+class Rates;
+
+/// Rows in the order in which they are shown: those with the largest number in the first column first. `rates`: null:
+/// they are not known.
 [[nodiscard]] std::vector<ShownRow> arrange(const View& view, const usdt::PlannedTable& table,
-                                            const std::vector<usdt::TableRow>& rows);
+                                            const std::vector<usdt::TableRow>& rows, const Rates* rates = nullptr);
+/// "1234", "56.7", "0.42": hits a second.
+[[nodiscard]] std::string rate_text(double per_second);
 
 /// "COUNT", "SUM(size)"
 [[nodiscard]] std::string header_of(Shown shown, const View& view);

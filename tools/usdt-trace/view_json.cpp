@@ -131,7 +131,7 @@ void write_table(JsonWriter& json, const ShownTable& what) {
   for (std::size_t i = 0; i < keys; ++i) json_text(json, columns[i].label);
   json.EndArray();
   if (!view.value.empty()) json_key(json, "value"), json_text(json, view.value);
-  const std::vector<ShownRow> shown = arrange(view, what.table, what.rows);
+  const std::vector<ShownRow> shown = arrange(view, what.table, what.rows, what.rates);
   json_key(json, "rows"), json.StartArray();
   for (std::size_t n = 0; n < std::min(shown.size(), view.top); ++n) {
     const ShownRow& row = shown[n];
@@ -142,10 +142,13 @@ void write_table(JsonWriter& json, const ShownTable& what) {
     truncated(json, row.keys);
     stack_end(json, row.keys);
     for (const Shown each : view.shown) {
-      json_key(json, member_of(each));
+      json_key(json, view.latency && each == Shown::sum ? "total" : member_of(each));
       const auto real = row.real(each);
       real ? json_real(json, *real) : number(json, number_of(each, row));
     }
+    if (row.per_second) json_key(json, "per_second"), json_real(json, *row.per_second);
+    if (row.distinct_at_least && view.shown.back() == Shown::distinct)
+      json_key(json, "distinct_at_least"), json.Bool(true);
     if (view.has_buckets()) bars(json, row);
     json.EndObject();
   }

@@ -8,6 +8,7 @@
 
 #include "common/json.hpp"
 #include "heat_map.hpp"
+#include "rates.hpp"
 #include "view.hpp"
 
 namespace usdt_trace {
@@ -26,6 +27,7 @@ struct ShownTable {
   const usdt::AttachPlan& plan;
   const usdt::PlannedTable& table;
   const std::vector<usdt::TableRow>& rows;
+  const Rates* rates = nullptr;  ///< null: they are not known
 };
 
 /// What tables are shown on.

@@ -118,6 +118,11 @@ std::vector<Column> number_columns(const View& view, const std::vector<ShownRow>
     column.add_words(header_of(shown, view));
     for (const ShownRow& row : rows) column.add_number(shown_number(shown, view, row));
   }
+  const bool any_rate = std::ranges::any_of(rows, [](const ShownRow& row) { return row.per_second.has_value(); });
+  if (!any_rate) return columns;
+  Column& column = *columns.insert(view.by_rate ? columns.begin() : columns.end(), Column{.right = true});
+  column.add_words("PER SECOND");
+  for (const ShownRow& row : rows) column.add_number(rate_text(row.per_second.value_or(0)));
   return columns;
 }
 
@@ -260,8 +265,12 @@ std::string percent_text(double share) {
 std::string estimated_text(const usdt::Overhead& overhead) {
   const double error = overhead.estimate_error();
   const std::string bound = error < kErrorToSay ? ""
-                            : error < 1         ? fmt::format(", within {:.0f} %", error * 100)
-                                                : fmt::format("; numbers may be {:.0f} times too large", 1 + error);
+                            : error < 1
+                                ? fmt::format(", within {:.0f} %", error * 100)
+                                : fmt::format(
+                                      "; numbers may be {:.0f} times too large, and no telling how many times too "
+                                      "small: hits took {} of the time",
+                                      1 + error, percent_text(1 - overhead.own_share));
   return fmt::format("estimated from {} of {}{}", percent_text(overhead.looked_at),
                      overhead.of_processors ? "what the processes did" : "the time", bound);
 }
@@ -282,7 +291,7 @@ std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated
 std::vector<std::string> table_lines(const ShownTable& what, const Page& page) {
   const View& view = what.view;
   if (view.folded) return folded_lines(what);
-  std::vector<ShownRow> shown = arrange(view, what.table, what.rows);
+  std::vector<ShownRow> shown = arrange(view, what.table, what.rows, what.rates);
   const std::size_t left_out = shown.size() - std::min(shown.size(), view.top);
   shown.resize(shown.size() - left_out);
   Lines lines;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Tables: what is asked for, and its rows.
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>

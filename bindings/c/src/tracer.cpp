@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <ctime>
 #include <deque>
 #include <utility>
 
@@ -93,10 +92,10 @@ usdtc_counts counts_of(const usdt::ProbeCounts& counted) {
   usdtc_counts out{};
   out.hits = counted.hits;
   out.delivered = counted.delivered;
-  out.lost = counted.ring_full + counted.calls_full + counted.table_full;
+  out.lost = counted.ring_full + counted.calls_full + counted.table_full + counted.given_up;
   out.ring_full = counted.ring_full;
   out.calls_full = counted.calls_full;
-  out.unfinished = counted.unfinished;
+  out.unfinished = counted.unfinished + counted.abandoned - counted.given_up;
   out.discarded = counted.discarded;
   out.missed = counted.missed.value_or(UINT64_MAX);
   out.rejected = counted.rejected;
@@ -109,6 +108,7 @@ usdtc_counts counts_of(const usdt::ProbeCounts& counted) {
   out.unmatched = counted.unmatched;
   out.unpaired = counted.unpaired;
   out.estimated = counted.estimated;
+  out.abandoned = counted.given_up;
   return out;
 }
 
@@ -168,14 +168,7 @@ usdt::Result<std::unique_ptr<usdtc_tracer>> start(const usdtc_plan& plan, const 
 
 }  // namespace
 
-std::int64_t wall_offset_now() noexcept {
-  const auto nanoseconds = [](clockid_t clock) {
-    timespec now{};
-    ::clock_gettime(clock, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  };
-  return nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC);
-}
+std::int64_t wall_offset_now() noexcept { return usdt::read_clocks().wall_offset; }
 
 usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<std::uint64_t> missed,
                        std::uint64_t undecided) {
@@ -185,7 +178,7 @@ usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<
       &usdtc_counts::calls_full, &usdtc_counts::unfinished, &usdtc_counts::discarded,   &usdtc_counts::rejected,
       &usdtc_counts::unanswered, &usdtc_counts::table_full, &usdtc_counts::not_sampled, &usdtc_counts::held_back,
       &usdtc_counts::faster,     &usdtc_counts::paired,     &usdtc_counts::unmatched,   &usdtc_counts::unpaired,
-      &usdtc_counts::estimated};
+      &usdtc_counts::estimated,  &usdtc_counts::abandoned};
   usdtc_ledger ledger;
   for (const usdt::ProbeCounts& counted : probes) {
     const usdtc_counts& probe = ledger.probes.emplace_back(counts_of(counted));

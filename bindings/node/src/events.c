@@ -125,5 +125,6 @@ napi_value counts_value(napi_env env, const struct usdtc_counts* counts) {
   set(env, value, "unmatched", number_value(env, (double)counts->unmatched));
   set(env, value, "unpaired", number_value(env, (double)counts->unpaired));
   set(env, value, "estimated", number_value(env, (double)counts->estimated));
+  set(env, value, "abandoned", number_value(env, (double)counts->abandoned));
   return value;
 }

@@ -106,7 +106,8 @@ class Counts(_Sized):
                 ("ring_full", c_uint64), ("calls_full", c_uint64), ("unfinished", c_uint64), ("discarded", c_uint64),
                 ("missed", c_uint64), ("undecided", c_uint64), ("rejected", c_uint64), ("unanswered", c_uint64),
                 ("table_full", c_uint64), ("not_sampled", c_uint64), ("held_back", c_uint64), ("faster", c_uint64),
-                ("paired", c_uint64), ("unmatched", c_uint64), ("unpaired", c_uint64), ("estimated", c_uint64)]
+                ("paired", c_uint64), ("unmatched", c_uint64), ("unpaired", c_uint64), ("estimated", c_uint64),
+                ("abandoned", c_uint64)]
 
 
 class Overhead(_Sized):

@@ -33,9 +33,9 @@ class Counts:
 
     hits: int = 0  #: the program ran for a process that counts
     delivered: int = 0  #: became an Event, or is in a Row
-    lost: int = 0  #: ring_full + calls_full + table_full
+    lost: int = 0  #: ring_full + calls_full + table_full + abandoned
     ring_full: int = 0  #: the consumer was too slow for the ring
-    calls_full: int = 0  #: calls beyond max_open_calls
+    calls_full: int = 0  #: calls whose beginning could not be kept
     unfinished: int = 0  #: calls that have not ended
     discarded: int = 0  #: still in the ring when the tracer was closed
     missed: int | None = 0  #: hits the kernel ran no program for, in no other number; None: it does not count them
@@ -50,6 +50,8 @@ class Counts:
     unmatched: int = 0  #: end of no span that had begun
     unpaired: int = 0  #: of spans: what pairs them could not be read
     estimated: int = 0  #: with `max_overhead` how many hits there were, as far as can be told; in no other number
+    #: calls and spans that had not ended when others needed their room (max_open_calls)
+    abandoned: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

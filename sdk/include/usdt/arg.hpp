@@ -61,6 +61,14 @@ struct ElementOf {
   friend bool operator==(const ElementOf&, const ElementOf&) = default;
 };
 
+/// Says of an argument that it is there only while a discriminant has certain values.
+struct AlternativeOf {
+  std::uint8_t discriminant = 0;  ///< its position
+  AlternativeValues values = {};  ///< with which the argument is there
+  std::string reason = {};        ///< what to say where it is not there: "shape is no Circle"
+  friend bool operator==(const AlternativeOf&, const AlternativeOf&) = default;
+};
+
 /// One argument, or the return value, of an attach point, with everything known about it before it is hit: its type,
 /// and where its value is. Whatever it was read from, a note, debug information or a prototype of the kernel, every
 /// later stage knows only this.
@@ -85,6 +93,9 @@ struct Arg {
   /// It is an element of a list, or a part of one. Event has no value of what is behind the last element, and questions
   /// no answer; own programs read it all the same, and have to ask for the length themselves.
   std::optional<ElementOf> element = {};
+  /// It is a part of one of several alternatives, as variants of Rust's enums are. Event has no value of those that are
+  /// not there, and questions no answer.
+  std::optional<AlternativeOf> alternative = {};
   bool hidden = false;  ///< read for another one's sake, such as a length that nobody asked for
   bool of_end = false;  ///< of a span: of the hit that ends it, and named "end.NAME"
 

@@ -15,19 +15,21 @@ inline namespace v1 {
 
 /// How hits are delivered to the program.
 enum class Backend : std::uint8_t {
-  automatic,       ///< the best the kernel has
-  uprobe_multi,    ///< one BPF link per file; kernel >= 6.6
-  perf_uprobe,     ///< one perf event and BPF link per site; kernel >= 5.15
-  perf_uretprobe,  ///< the same at the returns of functions
-  uprobe_return,   ///< one BPF link per file, at the returns of functions; kernel >= 6.6
-  uprobe_session,  ///< one BPF link per file, both ends of a call in one program; kernel >= 6.13
-  kprobe_session,  ///< one link for all functions, both ends of a call in one program; kernel >= 6.10
-  kprobe_multi,    ///< the same, entries or returns; kernel >= 5.18, CONFIG_FPROBE
-  perf_kprobe,     ///< one perf event and BPF link per function
-  tracing_multi,   ///< fentry, fexit or fsession: one link for all functions; kernel >= 7.2, x86-64
-  tracing,         ///< the same, one program and link per function; kernel >= 5.5
-  raw_tp,          ///< raw tracepoints, one link each; kernel >= 4.17
-  tp_btf,          ///< BTF-typed raw tracepoints, one program and link each; kernel >= 5.5
+  automatic,             ///< the best the kernel has
+  uprobe_multi,          ///< one BPF link per file; kernel >= 6.6
+  perf_uprobe,           ///< one perf event and BPF link per site; kernel >= 5.15
+  perf_uretprobe,        ///< the same at the returns of functions
+  uprobe_return,         ///< one BPF link per file, at the returns of functions; kernel >= 6.6
+  uprobe_session,        ///< one BPF link per file, both ends of a call in one program; kernel >= 6.13
+  kprobe_session,        ///< one link for all functions, both ends of a call in one program; kernel >= 6.10
+  kprobe_multi,          ///< the same, entries or returns; kernel >= 5.18, CONFIG_FPROBE
+  perf_kprobe,           ///< one perf event and BPF link per function
+  tracing_multi,         ///< fentry, fexit or fsession: one link for all functions; kernel >= 7.2, x86-64
+  tracing,               ///< the same, one program and link per function; kernel >= 5.5
+  raw_tp,                ///< raw tracepoints, one link each; kernel >= 4.17
+  tp_btf,                ///< BTF-typed raw tracepoints, one program and link each; kernel >= 5.5
+  uprobe_family,         ///< perf events that forked processes inherit, of uprobes in tracefs; kernel >= 6.12
+  uprobe_family_return,  ///< the same at the returns of functions
 };
 
 /// What a backend attaches to.

@@ -9,9 +9,23 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What a BPF program's usdt_arg() gave for a float (`size` 4) or double (8), as a number: BPF has no floating point,
-/// so that programs hand on the bits. nullopt for other sizes.
+/// The value of the bits of a _Float16 (IEEE 754 binary16), which a float has exactly.
+[[nodiscard]] constexpr float half_from_bits(std::uint16_t bits) noexcept {
+  const std::uint32_t sign = (bits & 0x8000U) << 16;
+  const std::uint32_t exponent = bits >> 10 & 0x1fU;
+  const std::uint32_t fraction = bits & 0x3ffU;
+  if (exponent == 0) {
+    const float small = static_cast<float>(fraction) / (1U << 24);  // subnormal, or 0
+    return sign != 0 ? -small : small;
+  }
+  const std::uint32_t raised = exponent == 0x1f ? 0xff : exponent + (127 - 15);
+  return std::bit_cast<float>(sign | raised << 23 | fraction << 13);
+}
+
+/// What a BPF program's usdt_arg() gave for a _Float16 (`size` 2), float (4) or double (8), as a number: BPF has no
+/// floating point, so that programs hand on the bits. nullopt for other sizes.
 [[nodiscard]] constexpr std::optional<double> float_from_bits(std::uint64_t bits, std::size_t size) noexcept {
+  if (size == sizeof(std::uint16_t)) return double{half_from_bits(static_cast<std::uint16_t>(bits))};
   if (size == sizeof(float)) return double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))};
   if (size == sizeof(double)) return std::bit_cast<double>(bits);
   return std::nullopt;

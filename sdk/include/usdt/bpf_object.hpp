@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -39,6 +41,13 @@ struct LoadOptions {
   /// each argument of each program, which the start of a trace waits for. Of the programs on its sites, a plan that
   /// names programs (join_plans()) says itself which are loaded.
   std::vector<std::string> programs = {};
+  /// Not empty: sites of files are attached to these processes, to what descends from them, and to nobody else, as long
+  /// as the kernel can (Backend::uprobe_family): what they fork inherits the breakpoints, and other processes have
+  /// none. Then `backend` is not asked for, and the plan's scope is AllProcesses. Errors of load() and attach():
+  /// not_supported, with the reason.
+  std::vector<pid_t> family = {};
+  /// Each of `family` does nothing until attach() has returned, and has one thread and no children.
+  bool family_held = false;
   /// Ends the loading, and later the attaching, early, from another thread: ErrorKind::stopped. Nothing is then loaded,
   /// or attached.
   StopToken stop = {};

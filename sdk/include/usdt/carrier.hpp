@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "usdt/bpf/spec.h"
@@ -54,11 +53,10 @@ struct ProgramKind {
   std::optional<Index<TypedExpression>> pair = {};    ///< PlannedSite::pair
   usdt_span_side span = USDT_NO_SPAN;                 ///< usdt_program_constants::span_side
   friend bool operator==(const ProgramKind&, const ProgramKind&) = default;
-  /// An order for maps. (libc++ 14 has no three-way comparison of std::optional.)
-  friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept {
-    return std::tie(a.backend, a.source, a.moment, a.calls, a.returns, a.program, a.filter, a.pair, a.span) <
-           std::tie(b.backend, b.source, b.moment, b.calls, b.returns, b.program, b.filter, b.pair, b.span);
-  }
+  /// An order for maps.
+  [[nodiscard]] bool is_before(const ProgramKind& other) const noexcept;
+  /// is_before()
+  friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept { return a.is_before(b); }
 };
 
 static_assert(static_cast<int>(Moment::entry) == USDT_AT_ENTRY && static_cast<int>(Moment::exit) == USDT_AT_RETURN &&

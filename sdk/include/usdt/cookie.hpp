@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "usdt/bpf/cookie.h"
+#include "usdt/bpf/spec.h"
 #include "usdt/machine.hpp"
 #include "usdt/result.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -94,7 +93,8 @@ struct EventLayout {
   /// Bytes of the text that was captured for an argument, without a NUL behind it; 0: there is none.
   [[nodiscard]] std::uint32_t captured_bytes(const usdt_event_arg& arg) const noexcept {
     if (string_size == 0 || arg.error != 0 || arg.text <= 0) return 0;
-    return std::min(static_cast<std::uint32_t>(arg.text), string_size) - 1;
+    const auto bytes = static_cast<std::uint32_t>(arg.text);
+    return (bytes < string_size ? bytes : string_size) - 1;
   }
   /// Where struct usdt_user_stack is in each record: a multiple of 8.
   [[nodiscard]] std::uint32_t user_stack_at() const noexcept {

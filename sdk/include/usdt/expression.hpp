@@ -73,6 +73,8 @@ enum class Operator : std::uint8_t {
   conditional,    ///< "?:"
   hex,            ///< "hex(x)": a key of a table that is shown in hexadecimal
   ntop,           ///< "ntop(x)": a key that is shown as an IPv4 address; its bytes are in the order of struct in_addr
+  fingerprint,    ///< a key of a table that tells values apart and is not shown: of a text as far as 511 bytes, however
+                  ///< long keys may be; any other value is its own
   log2_bucket,    ///< which of the log2_buckets() (table.hpp) the first operand is in; the second operand: `sub_bits`
   linear_bucket,  ///< which of the linear_buckets() the first operand is in; the others: min, max, step and digits. In
                   ///< a TypedExpression about a real the others are the bounds of the buckets
@@ -113,6 +115,8 @@ struct Expression {
 /// Parses expressions that are separated by commas, each as parse_expression() does. The column of an error counts from
 /// the beginning of the whole text.
 [[nodiscard]] Result<std::vector<Expression>> parse_expressions(std::string_view text);
+
+struct PlannedTable;
 
 /// The type of what an expression computes.
 enum class ExpressionType : std::uint8_t {
@@ -180,6 +184,11 @@ class TypedExpression {
   /// Whether at_site() would replace anything.
   [[nodiscard]] bool depends_on_site() const;
 
+  /// The expression of a row (table.hpp), made for a table whose rows other sites fill, too: integers get the signs
+  /// that its columns have. A hit with a number that its column does not have, one of 2^63 or more among signed ones or
+  /// a negative one among unsigned ones, leaves the question without an answer.
+  [[nodiscard]] TypedExpression with_signs_of(const PlannedTable& table) const;
+
   /// The expression's tree.
   [[nodiscard]] const Node& root() const noexcept { return root_; }
   /// Whether the answer depends on this field.
@@ -187,15 +196,17 @@ class TypedExpression {
   /// The values that it reads, by their positions in the `args` of check(), each once.
   [[nodiscard]] const std::vector<std::uint8_t>& args() const noexcept { return args_; }
 
-  /// What a value has to do with a list (std::vector, a slice). Numbers of values are numbers in args(), those in
-  /// `counts` and `element` too.
+  /// What a value has to do with a list (std::vector, a slice), or with alternatives, or that it is a _Float16. Numbers
+  /// of values are numbers in args(), those in `counts`, `element` and `alternative` too.
   struct OfList {
     std::uint8_t value = 0;
     std::optional<ElementCount> counts = {};  ///< the value is the length of a list
     std::optional<ElementOf> element = {};    ///< the value is an element, and there only if the list is long enough
+    std::optional<AlternativeOf> alternative = {};  ///< the value is there only while another one has certain values
+    bool half = false;  ///< it is read as the bits of a _Float16, and counts as those of the float of its value
     friend bool operator==(const OfList&, const OfList&) = default;
   };
-  /// Those of its values that are lengths or elements of lists.
+  /// Those of its values of which there is something of that.
   [[nodiscard]] const std::vector<OfList>& of_lists() const noexcept { return of_lists_; }
   friend bool operator==(const TypedExpression&, const TypedExpression&) = default;
 

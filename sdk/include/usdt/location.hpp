@@ -71,8 +71,11 @@ struct Step {
   std::uint8_t size = 0;           ///< bytes that are read at the sum: 1, 2, 4, 8; 0: the sum is the value
   std::uint8_t shift = 0;          ///< bits of that to drop
   std::uint8_t bits = 0;           ///< bits then to keep, of a bit-field; 0: all
-  std::string if_null = {};        ///< what to say where the value so far is 0: "req is null"
-  std::string if_unread = {};      ///< where what it leads to cannot be read: "req->peer: memory could not be read"
+  /// So many of the lowest bytes of what was read, or of the sum, are turned around first, and count alone: 2, 4, 8; 0:
+  /// none. Of numbers in memory whose byte order is not the machine's.
+  std::uint8_t swapped = 0;
+  std::string if_null = {};    ///< what to say where the value so far is 0: "req is null"
+  std::string if_unread = {};  ///< where what it leads to cannot be read: "req->peer: memory could not be read"
   friend bool operator==(const Step&, const Step&) = default;
 };
 

@@ -54,8 +54,8 @@ struct FunctionPattern {
   std::uint32_t line = 0;
   bool inlined = true;  ///< copies too that the compiler inlined into other functions
   /// Whether returns are seen by probes on each RET instruction, as those of Go programs always are, or by the kernel's
-  /// return probes. Nothing: by the former where the kernel's would end a program, as an exception leaves the function,
-  /// and all returns are RET instructions; else by the latter.
+  /// return probes. Nothing: by the former where each return is one, and where an exception may leave the function,
+  /// which the kernel's would make the end of the program; else by the latter.
   std::optional<bool> ret_probes = {};
   bool debuginfod = false;  ///< servers are asked for its debug information (OpenOptions::debuginfod)
   /// The types of its arguments, where no debug information has them (parse_types()); empty: they are words.
@@ -120,7 +120,7 @@ using PointPattern = std::variant<ProbePattern, FunctionPattern, KernelPattern>;
 /// has; outside of quotes a '\' takes the next character's meaning away, and "\n", "\t" and "\xHH" are the newline, the
 /// tab and the byte of that number.
 /// Errors: syntax with the column ("empty probe name", "no ':' in 'x': write PROVIDER:NAME"); not_supported for kinds
-/// that bpftrace has and this library has not, with what there is instead.
+/// that bpftrace has and this library has not, with what there is instead, and for a span, "A ~~ B" (plan_spans()).
 [[nodiscard]] Result<PointPattern> parse_pattern(std::string_view text);
 /// The same of several. The first error is that of all.
 [[nodiscard]] Result<std::vector<PointPattern>> parse_patterns(const std::vector<std::string>& texts);

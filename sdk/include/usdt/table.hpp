@@ -3,11 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -53,6 +51,10 @@ struct TableQuestion {
 /// linear_buckets() of a real: at most so many between `min` and `max`.
 inline constexpr std::size_t kMostRealBuckets = 1024;
 
+/// A key that tells the values of `value` apart, of texts too that begin alike for longer than a key has room: for who
+/// counts values and does not show them (KeyForm::fingerprint).
+[[nodiscard]] Expression fingerprint(Expression value);
+
 /// Numbers from `first` to `last`, both of them. Those of the ends of linear buckets are INT64_MIN and UINT64_MAX.
 struct Bucket {
   Int128 first = 0;
@@ -81,7 +83,10 @@ struct RealBucket {
 /// How a number that is a key is shown.
 enum class KeyForm : std::uint8_t {
   decimal,
-  hex,   ///< "hex(x)"
+  hex,  ///< "hex(x)"
+  /// fingerprint() of a text, a TableText: 16 bytes in its place. Of a text beyond 511 bytes they are of the first 511,
+  /// and it is `truncated`.
+  fingerprint,
   ipv4,  ///< "ntop(x)": the bytes of the number as they are in memory
 };
 
@@ -111,9 +116,10 @@ struct TableText {
   std::string bytes;
   bool truncated = false;
   friend bool operator==(const TableText&, const TableText&) = default;
-  /// In the order of their bytes. (libc++ 14 has no <=> of texts.)
+  /// In the order of their bytes.
   friend bool operator<(const TableText& a, const TableText& b) {
-    return std::tie(a.bytes, a.truncated) < std::tie(b.bytes, b.truncated);
+    const int order = a.bytes.compare(b.bytes);
+    return order < 0 || (order == 0 && !a.truncated && b.truncated);
   }
 };
 /// A key that is a stack, of HitField::ustack or kstack: addresses as the kernel found them by frame pointers, and once
@@ -201,7 +207,10 @@ class TableBuilder {
   };
 
   /// For rows of that kind.
-  explicit TableBuilder(PlannedTable table) : table_(std::move(table)) {}
+  explicit TableBuilder(PlannedTable table);
+  ~TableBuilder();
+  TableBuilder(TableBuilder&&) noexcept;
+  TableBuilder& operator=(TableBuilder&&) noexcept;
 
   /// Adds a hit by the question of its site, one of AttachPlan::filters. HitFacts::field() has the number of its probe.
   /// It stands for `weight` of them (Event::weight()); rows() then has estimates, rounded.
@@ -211,7 +220,8 @@ class TableBuilder {
 
  private:
   PlannedTable table_;
-  std::map<std::vector<TableKey>, TableRow> rows_;  ///< counts and sums in fractions of a hit
+  struct Rows;
+  std::unique_ptr<Rows> rows_;
 };
 
 }  // namespace v1

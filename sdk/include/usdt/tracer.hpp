@@ -58,6 +58,10 @@ struct TraceOptions {
   /// Count only hits of processes that descend from the calling process: a command it started, and its children.
   /// Needs kernel BTF, for offsets in task_struct; inside a pid namespace also Linux 5.10.
   bool descendants_only = false;
+  /// With descendants_only: the only child of the calling process whose descendants are meant. It waits until the trace
+  /// has begun, so that breakpoints can be put into its memory and its descendants' alone, and others pay nothing
+  /// (Tracer::others_pay()). 0: the caller may start more.
+  pid_t command = 0;
   /// Count only hits of these processes and of their descendants; the plan's scope then is AllProcesses. A descendant
   /// whose parent had ended before the trace began cannot be told to be one, and does not count.
   std::optional<Processes> family_of = std::nullopt;
@@ -82,6 +86,8 @@ struct TraceOptions {
   /// knows (the return value, the duration), when they end.
   bool count_only = false;
   /// Calls and spans that can have begun and not ended at once, where their beginnings have to be kept until then.
+  /// Where more begin, those looked at longest ago are given up (ProbeCounts::abandoned). Of large records fewer have
+  /// room: 64 MiB in all.
   std::uint32_t max_open_calls = 8192;
   /// One hit in so many is looked at, chosen at random before anything is read and before the filter is asked. Calls
   /// and spans are chosen when they begin (calls that fill a table: when they end). At most kMostSampled.
@@ -142,19 +148,24 @@ struct Overhead {
 
 /// What became of the hits of one probe. These sums always hold:
 /// - A trace with events: hits == delivered + not_sampled + rejected + undecided + held_back + faster + ring_full
-///   + calls_full + table_full + unfinished + discarded.
+///   + calls_full + table_full + unfinished + abandoned + discarded.
 /// - A table: the same; `delivered` are the hits in its rows, and `table_full` those for which there was no row.
 /// - A trace that only counts: `hits`, and of them those that were left out. Calls whose filter asks what only their
 /// end
 ///   knows are `unfinished` while they have not ended.
 /// - The probe that ends spans: as above, with unmatched + unpaired besides.
-/// - The probe that begins spans: hits == paired + not_sampled + calls_full + unfinished + unpaired.
+/// - The probe that begins spans: hits == paired + not_sampled + calls_full + unfinished + abandoned + unpaired.
 struct ProbeCounts {
   std::uint64_t hits = 0;        ///< the program ran for a process that counts
   std::uint64_t delivered = 0;   ///< a callback took the event
   std::uint64_t ring_full = 0;   ///< lost: the consumer was too slow for the ring
-  std::uint64_t calls_full = 0;  ///< lost: calls and spans beyond TraceOptions::max_open_calls
+  std::uint64_t calls_full = 0;  ///< lost: calls and spans whose beginning could not be kept
   std::uint64_t unfinished = 0;  ///< calls and spans that have not ended: by now, or when the trace did
+  /// Calls and spans that will not be seen to end: their threads have ended or have become other programs, the function
+  /// was left without a return (longjmp()), or others needed the room (TraceOptions::max_open_calls). While the trace
+  /// runs, those that are known by now.
+  std::uint64_t abandoned = 0;
+  std::uint64_t given_up = 0;  ///< of these, those that may have been given up for want of room
   /// PlanOptions::where is not true of `rejected`; of `undecided` it is not known, since something could not be read.
   std::uint64_t rejected = 0, undecided = 0;
   /// Of a trace that fills a table: beyond TableQuestion::max_rows.
@@ -280,10 +291,19 @@ class Tracer {
   /// What became of the hits of each probe, in the order of AttachPlan::probes (those that add() brought come last).
   /// The numbers are exact after drain().
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
+  /// Calls and spans that have begun and not ended by now, the oldest first: events of their beginnings, whose
+  /// duration() is for how long they have been open, and which lack what only an end has. Empty where no beginnings are
+  /// kept: a trace that only counts them, calls of the kernel by trampolines.
+  [[nodiscard]] std::vector<OwnedEvent> in_flight();
   /// The rows of PlanOptions::table by now, in the order of their keys; exact after detach(). Errors: invalid_argument
   /// (no table was asked for), io. With TraceOptions::sample counts and sums are estimates: of what was looked at,
   /// times that.
   [[nodiscard]] Result<std::vector<TableRow>> table() const;
+  /// Takes the rows out of table() whose keys have the stack of a process that has ended. Each process that starts has
+  /// rows of its own, since its code is at addresses of its own: this makes room for those to come. The caller keeps
+  /// them, best by their names (Symbolizer::name()), by which rows of processes that run the same functions are one.
+  /// Errors: those of table(). With TraceOptions::max_overhead none are taken.
+  [[nodiscard]] Result<std::vector<TableRow>> take_rows_of_ended();
   /// Whether the table has rows that it did not have at the last call. Stacks among their keys are best named now,
   /// while their processes live (Symbolizer::name()).
   [[nodiscard]] bool table_grew() noexcept;
@@ -293,6 +313,11 @@ class Tracer {
   [[nodiscard]] std::uint64_t undecided() const noexcept;
   /// What hits have cost so far, with TraceOptions::max_overhead; nothing: there is no limit. From any thread.
   [[nodiscard]] std::optional<Overhead> overhead() const;
+  /// Why processes whose hits do not count have the breakpoints, too, each of which costs them some microsecond;
+  /// nothing: they have none.
+  [[nodiscard]] const std::optional<std::string>& others_pay() const noexcept;
+  /// The same before it begins, as far as the plan and the options tell; what the kernel refuses then comes to it.
+  [[nodiscard]] static std::optional<std::string> would_others_pay(const AttachPlan& plan, const TraceOptions& options);
   /// Link::missed().
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
   /// Link::missed_hits().

@@ -16,6 +16,13 @@ inline namespace v1 {
 /// A type of one TypeGraph; means nothing to another one. `none`: void, or a type that is not known.
 enum class TypeId : std::uint32_t { none = 0xffffffff };
 
+/// A part of a number that is read in several parts.
+struct NumberPart {
+  std::string name;          ///< "low", "high"; "real", "imaginary"
+  std::uint64_t offset = 0;  ///< bytes from the number's start
+  Type type;                 ///< of a size that can be read
+};
+
 /// What a type is, behind its typedefs and qualifiers.
 struct TypeInfo {
   Type type;                           ///< size 0: not known, or only declared
@@ -25,6 +32,18 @@ struct TypeInfo {
   bool reference = false;              ///< a pointer in memory, which source text means as what it refers to
   bool is_union = false;               ///< of kind structure
   bool is_char = false;                ///< a character, or an element that text is made of
+  bool swapped = false;                ///< a number whose byte order in memory is not the machine's
+  /// Of a number of 10 to 16 bytes, or a complex one: what it is read by.
+  std::vector<NumberPart> parts = {};
+  std::string no_number = {};  ///< why values of it are not shown: "a decimal number"; empty: nothing is against it
+};
+
+/// That a member is there only while another one, which need not be told of, has certain values: of a variant record.
+struct MemberVariant {
+  TypeId type = TypeId::none;  ///< of the discriminant
+  std::uint64_t offset = 0;    ///< its place in the struct
+  AlternativeValues values;    ///< with which the member is there
+  friend bool operator==(const MemberVariant&, const MemberVariant&) = default;
 };
 
 /// A member of a struct, union or class. One that has no name is a struct or union whose members count as the outer
@@ -34,11 +53,13 @@ struct MemberInfo {
   TypeId type = TypeId::none;
   std::uint64_t offset = 0;  ///< bytes from the start of the outer one
   std::uint8_t bits = 0;     ///< width of a bit-field; 0: none
-  /// Bits of the (little-endian) number at `offset` that are below the bit-field's. That number is of the size of the
-  /// type, in which the bit-field is whole, and within the struct; only in packed structs may it reach behind either.
+  /// Bits of the (little-endian) number at `offset` that are below the bit-field's; of a big-endian one
+  /// (TypeInfo::swapped) those above it. That number is of the size of the type, in which the bit-field is whole, and
+  /// within the struct; only in packed structs may it reach behind either.
   std::uint8_t shift = 0;
-  bool is_base = false;     ///< a base class
-  bool is_virtual = false;  ///< a virtual base class: its offset is known only at run time
+  bool is_base = false;                       ///< a base class
+  bool is_virtual = false;                    ///< a virtual base class: its offset is known only at run time
+  std::optional<MemberVariant> variant = {};  ///< it is there only at times
 };
 
 /// The types of one source, the debug information of a file or the BTF of a kernel, as a graph that steps to members

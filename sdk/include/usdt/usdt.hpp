@@ -23,6 +23,7 @@
 #include "usdt/bits.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/carrier.hpp"
+#include "usdt/clock.hpp"
 #include "usdt/consumer.hpp"
 #include "usdt/cookie.hpp"
 #include "usdt/cost.hpp"

@@ -2,7 +2,6 @@
 // UTF-8 in bytes of other programs (RFC 3629).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -44,7 +43,7 @@ inline namespace v1 {
 
 /// Without the beginning of a sequence that a cut left at the end.
 [[nodiscard]] constexpr std::string_view without_partial_utf8(std::string_view bytes) noexcept {
-  for (std::size_t back = 1; back <= std::min<std::size_t>(3, bytes.size()); ++back) {
+  for (std::size_t back = 1; back <= 3 && back <= bytes.size(); ++back) {
     const char c = bytes[bytes.size() - back];
     if ((static_cast<unsigned char>(c) & 0xc0) == 0x80) continue;
     return utf8_announced(c) > back ? bytes.substr(0, bytes.size() - back) : bytes;

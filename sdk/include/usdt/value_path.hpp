@@ -18,7 +18,7 @@ struct PathStep {
   enum class Kind : std::uint8_t {
     member,          ///< ".name": of a struct, union or class
     pointer_member,  ///< "->name": of the one that a pointer points to
-    element,         ///< "[index]": of an array, or of what a pointer points to
+    element,         ///< "[index]": of an array, or of what a pointer points to, before it if negative
     dereference,     ///< "*": what a pointer points to
     cast,            ///< "(name)": the same bits as of another type
     size_of,         ///< "sizeof": no value but its bytes; the last step
@@ -31,7 +31,7 @@ struct PathStep {
   };
   Kind kind = Kind::member;
   std::string name = {};     ///< of the member; of the type; of the value that says how many bytes
-  std::uint64_t index = 0;   ///< of an element
+  std::uint64_t index = 0;   ///< of an element; of a negative one its two's complement
   std::uint32_t column = 0;  ///< zero-based, where it is in the text
 };
 

@@ -21,6 +21,7 @@ Result<Backend> backend_by_name(std::string_view name) {
   std::vector<std::string_view> names{to_string(Backend::automatic)};
   for (const backends::BackendRow& row : backends::kBackends) {
     if (row.info.name == name) return row.backend;
+    if (row.of_family) continue;
     names.push_back(row.info.name);
   }
   return fail(ErrorKind::not_found, fmt::format("no backend '{}': there are {}", name, fmt::join(names, ", ")));
@@ -29,7 +30,7 @@ Result<Backend> backend_by_name(std::string_view name) {
 std::vector<Backend> choosable_backends() {
   std::vector<Backend> all;
   for (const backends::BackendRow& row : backends::kBackends) {
-    if (row.info.points != PointKind::file || row.moments.entry) all.push_back(row.backend);
+    if (!row.of_family && (row.info.points != PointKind::file || row.moments.entry)) all.push_back(row.backend);
   }
   return all;
 }

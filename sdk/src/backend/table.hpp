@@ -62,6 +62,7 @@ struct BackendRow {
   usdt_source source = USDT_SOURCE_USER;
   Ability slot_helper = nullptr;   ///< USDT_SOURCE_SLOTS: without which it is USDT_SOURCE_OLD_SLOTS
   bool on_perf_event = false;      ///< the link is on a perf event
+  bool of_family = false;          ///< LoadOptions::family: it is chosen for those, and cannot be asked for
   std::uint8_t tracer_frames = 0;  ///< PlannedSite::tracer_frames
 };
 
@@ -206,7 +207,27 @@ inline constexpr std::array kBackends = {
                .source = USDT_SOURCE_SLOTS,
                .slot_helper = &KernelAbilities::tp_btf_func_arg,
                .tracer_frames = 1},
+    BackendRow{.backend = Backend::uprobe_family,
+               .info = {"uprobe_family", "Linux 6.12, tracefs", PointKind::file, false, Misses::none, TiedTo::nothing,
+                        kOfFiles},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.entry = true},
+               .attach_types = {},
+               .at_returns = Backend::uprobe_family_return,
+               .on_perf_event = true,
+               .of_family = true},
+    BackendRow{.backend = Backend::uprobe_family_return,
+               .info = {"uprobe_family_return", "Linux 6.12, tracefs", PointKind::file, false, Misses::none,
+                        TiedTo::nothing, kOfFiles},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.exit = true},
+               .attach_types = {},
+               .on_perf_event = true,
+               .of_family = true},
 };
+
+/// A family has an event for each site and task, which fork(2) makes: some microseconds each.
+inline constexpr std::size_t kMostFamilySites = 64;
 
 /// A row's place is its enumerator, less `automatic`.
 constexpr bool in_order() noexcept {

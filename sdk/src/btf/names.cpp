@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <linux/btf.h>
 
+#include <algorithm>
+
 #include "btf/info.hpp"
 #include "btf/types.hpp"
 

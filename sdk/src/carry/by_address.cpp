@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
+#include <map>
+
 #include "carry/carrying.hpp"
 
 namespace usdt::carry {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 
 #include "carry/carrying.hpp"
 #include "carry/windows.hpp"
@@ -111,6 +112,15 @@ Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& 
   // older.
   made.windows = options.attach_cookies && has_windows(made, sites);
   return std::move(made);
+}
+
+bool ProgramKind::is_before(const ProgramKind& other) const noexcept {
+  // libc++ 14 has no three-way comparison of std::optional.
+  const auto all = [](const ProgramKind& kind) {
+    return std::tie(kind.backend, kind.source, kind.moment, kind.calls, kind.returns, kind.program, kind.filter,
+                    kind.pair, kind.span);
+  };
+  return all(*this) < all(other);
 }
 
 }  // namespace v1

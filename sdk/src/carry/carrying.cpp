@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "usdt/bpf/cookie.h"
+
 namespace usdt::carry {
 namespace {
 

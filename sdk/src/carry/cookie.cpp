@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "usdt/cookie.hpp"
+#include "usdt/bpf/cookie.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include "usdt/cookie.hpp"
 
 namespace usdt {
 inline namespace v1 {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/symbol_name.hpp"
 #include "elf/claims.hpp"
 
 namespace usdt::dwarf {
@@ -21,9 +22,13 @@ CodeName by_suffixes(std::string_view name) {
   const auto dot = name.find('.', 1);
   if (dot == std::string_view::npos) return found;
   name.remove_prefix(dot + 1);
+  bool frame = false;
   while (!name.empty()) {
     const std::string_view part = name.substr(0, name.find('.'));
     name.remove_prefix(std::min(name.size(), part.size() + 1));
+    // GCC's debug information says that what goes on with a coroutine is passed its frame ("_Z4makei.Frame.actor").
+    frame |= part == "Frame";
+    if (frame && (part == "Frame" || part == "actor" || part == "destroy")) continue;
     if (is_number(part) || part == "lto_priv" || part == "llvm" || part == "localalias" || part == "cold") continue;
     found = std::max(found, part == "constprop" ? CodeName::other_args : CodeName::other_result);
   }
@@ -70,6 +75,10 @@ CodeNames::CodeNames(const elf::OpenedFile& opened, const std::optional<elf::Deb
 
 void CodeNames::Known::add(std::string_view symbol_name, const elf::Symbol& symbol, std::uint32_t table_type) {
   name = std::max(name, by_suffixes(symbol_name));
+  const std::string_view piece = piece_suffix(symbol_name);
+  whole |= piece.empty();
+  split |= piece == ".cold" || piece == ".part";
+  coroutine |= !piece.empty() && piece != ".cold" && piece != ".part";
   external |= symbol.binding != STB_LOCAL;
   replaceable |= table_type == SHT_DYNSYM && symbol.binding == STB_GLOBAL && symbol.visibility == STV_DEFAULT;
 }
@@ -83,6 +92,26 @@ void CodeNames::add_all(const elf::File& file, const elf::Image& image) const {
       if (const elf::Symbol symbol = table[n]; is_function(symbol))
         names_[symbol.value].add(table.name_of(symbol), symbol, image.sections[i].type);
   }
+}
+
+void CodeNames::add_beginnings(const elf::File& file, const elf::Image& image) const {
+  elf::SymbolTables tables(file, image);
+  for (std::uint32_t i = 0; i < image.sections.size(); ++i) {
+    if (!is_symbol_table(image.sections[i])) continue;
+    const elf::SymbolTable& table = tables.at(i);
+    for (std::size_t n = 0; n < table.size(); ++n)
+      if (const elf::Symbol symbol = table[n]; is_function(symbol) && !is_cold_half(table.name_of(symbol)))
+        beginnings_->push_back(symbol.value);
+  }
+}
+
+bool CodeNames::begins_at(VirtAddr address) const {
+  if (!beginnings_) {
+    beginnings_.emplace();
+    for (const auto& [file, image] : files_) add_beginnings(*file, *image);
+    std::ranges::sort(*beginnings_);
+  }
+  return std::ranges::binary_search(*beginnings_, address.value);
 }
 
 CodeNames::Known CodeNames::search(VirtAddr entry) const {

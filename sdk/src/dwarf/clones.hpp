@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dwarf/debug_info.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/symbol_tables.hpp"
 #include "usdt/address.hpp"
@@ -32,19 +33,31 @@ class CodeNames {
   /// Some symbol makes the function known to other files; without one, whatever its source says, whoever saw the whole
   /// program (link-time optimisation) may have changed how it is called.
   [[nodiscard]] bool is_external(VirtAddr entry) const { return known(entry).external; }
+  /// How much of a function the symbols there name.
+  [[nodiscard]] FunctionPart part_at(VirtAddr entry) const {
+    const Known there = known(entry);
+    if (there.whole) return FunctionPart::whole;
+    return there.coroutine ? FunctionPart::coroutine : there.split ? FunctionPart::split : FunctionPart::whole;
+  }
   /// The dynamic linker may take another file's in its place.
   [[nodiscard]] bool is_replaceable(VirtAddr entry) const { return known(entry).replaceable; }
+  /// The symbol of a function is there, and not of a part that the compiler put elsewhere.
+  [[nodiscard]] bool begins_at(VirtAddr address) const;
 
  private:
   struct Known {
     CodeName name = CodeName::unknown;
     bool external = false;
     bool replaceable = false;
+    bool split = false;      ///< some symbol names what was split off
+    bool coroutine = false;  ///< some symbol names what goes on with a coroutine
+    bool whole = false;      ///< some symbol names neither
     void add(std::string_view symbol_name, const elf::Symbol& symbol, std::uint32_t table_type);
   };
   [[nodiscard]] Known known(VirtAddr entry) const;
   [[nodiscard]] Known search(VirtAddr entry) const;
   void add_all(const elf::File& file, const elf::Image& image) const;
+  void add_beginnings(const elf::File& file, const elf::Image& image) const;
 
   struct Tables {
     const elf::File* file;
@@ -53,6 +66,7 @@ class CodeNames {
   std::vector<Tables> files_;
   mutable std::unordered_map<std::uint64_t, Known> names_;  ///< of those that were asked for; or of all
   mutable bool all_ = false;
+  mutable std::optional<std::vector<std::uint64_t>> beginnings_;  ///< of functions, sorted
 };
 
 }  // namespace usdt::dwarf

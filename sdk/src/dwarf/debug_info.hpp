@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "elf/code_ways.hpp"
 #include "usdt/address.hpp"
 #include "usdt/arg.hpp"
 #include "usdt/elf_file.hpp"
@@ -32,14 +34,24 @@ struct SourceLine {
 /// An entry of the debug information; means something only to the DebugInfo that handed it out.
 enum class DieId : std::uint32_t { none = 0xffffffff };
 
+/// How much of a function an instance has.
+enum class FunctionPart : std::uint8_t {
+  whole,
+  split,      ///< what GCC split off from it (NAME.part.0), which the rest calls or jumps to, or has inlined again
+  coroutine,  ///< what runs when a coroutine is resumed or destroyed; its call only makes it
+};
+
 /// One place in the code where a function begins to run: its own code, or a copy of it inlined into another function.
 struct Instance {
   VirtAddr pc;
   std::uint64_t size = 0;  ///< bytes of code from `pc` on without a gap; 0: not known
+  /// Of one that is not inlined: its other code, each piece with its bytes.
+  std::vector<std::pair<VirtAddr, std::uint64_t>> elsewhere = {};
   bool inlined = false;
   std::string caller = {};       ///< of an inlined one: the qualified name of the function whose code it is in
   SourceLine where_called = {};  ///< of an inlined one: the call that it replaces
   DieId die = DieId::none;
+  FunctionPart part = FunctionPart::whole;  ///< calls are those of whole ones
 };
 
 /// A function of the source, however often its code is in the file.
@@ -109,9 +121,17 @@ class DebugInfo {
   /// nothing is missing.
   [[nodiscard]] std::string missing() const;
 
-  /// The function whose code begins at `entry`, with that one instance. Reads the address table (.debug_aranges, else
+  /// The function whose code begins at `entry`, with that one instance; of several the one that the linker knows as
+  /// `symbol`, else the first. Reads the address table (.debug_aranges, else
   /// the head of each unit) and one unit. Errors: not_found, stopped, limit.
-  [[nodiscard]] Result<FunctionInfo> function_at(VirtAddr entry) const;
+  [[nodiscard]] Result<FunctionInfo> function_at(VirtAddr entry, std::string_view symbol = {}) const;
+
+  /// Those of `names`, as the linker knows them, that the source defines as functions of their own. Linkers and
+  /// compilers fold functions whose code is equal: one of two names at one address may be such a function, or only
+  /// another name. Reads the units that may have them, and those that have code at `addresses`. Errors: stopped.
+  [[nodiscard]] Result<std::vector<std::string>> defined(const std::vector<std::string>& names,
+                                                         const std::vector<VirtAddr>& addresses,
+                                                         const StopToken& stop = {}) const;
 
   /// Whether a function is meant; called with `instances` still empty, once for each declaration.
   using Wanted = std::function<bool(const FunctionInfo&)>;
@@ -141,6 +161,18 @@ class DebugInfo {
   /// Where an out-of-line instance has set up its frame, as the line table has it: debuggers stop there. Of unoptimised
   /// code the parameters are in their slots then; of other code that promises nothing. Nothing: it does not say.
   [[nodiscard]] std::optional<VirtAddr> body_of(const Instance& instance) const;
+
+  /// Whether the compiler may have made one of several inlined copies, of which debug information then tells nothing
+  /// (LLVM, where branches do the same): by calls that copies of the function make elsewhere in the unit.
+  [[nodiscard]] bool may_be_merged(const FunctionInfo& function) const;
+
+  /// The code of an instance, and of the function that it is in (itself, unless it is inlined).
+  struct Code {
+    VirtAddr entry;  ///< of the function
+    std::vector<elf::CodeRange> function;
+    std::vector<elf::CodeRange> copy;
+  };
+  [[nodiscard]] Code code_of(const Instance& instance) const;
 
   /// Whether the compiler may have made several of an inlined copy, as of one in a loop that it unrolled: debug
   /// information tells where the first one begins, and as code of the same copy has what is begun elsewhere by the

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "dwarf/clones.hpp"
+
 namespace usdt::dwarf {
 namespace {
 
@@ -106,6 +108,12 @@ std::optional<Dwarf_Die> reference(const std::optional<Dwarf_Attribute>& at) {
 
 std::string_view own_name(Dwarf_Die die) { return text(own_attribute(die, DW_AT_name)); }
 
+std::string_view linkage_name_of(Dwarf_Die die) {
+  for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
+    if (const auto linkage = text(attribute(die, name)); !linkage.empty()) return linkage;
+  return text(attribute(die, DW_AT_name));
+}
+
 std::string_view name_of(Dwarf_Die die) {
   const auto name = text(attribute(die, DW_AT_name));
   const auto in_type_unit = name.empty() ? reference(own_attribute(die, DW_AT_signature)) : std::nullopt;
@@ -155,7 +163,7 @@ bool TreeWalk::meets(const Dwarf_Die& die) {
   return !ended_;
 }
 
-std::optional<VirtAddr> entry_of(Dwarf_Die die) {
+std::optional<VirtAddr> entry_of_block(Dwarf_Die die) {
   Dwarf_Addr low = 0;
   std::optional<VirtAddr> first;
   if (own_attribute(die, DW_AT_low_pc) && dwarf_lowpc(&die, &low) == 0) first = VirtAddr(low);
@@ -167,6 +175,30 @@ std::optional<VirtAddr> entry_of(Dwarf_Die die) {
   }
   const auto entry = entry_pc(die, first);
   return entry ? entry : first;
+}
+
+std::optional<VirtAddr> entry_of(Dwarf_Die die, const CodeNames& names, Budget& budget) {
+  const auto first = entry_of_block(die);
+  if (!first || dwarf_tag(&die) != DW_TAG_subprogram || own_attribute(die, DW_AT_entry_pc) ||
+      own_attribute(die, DW_AT_low_pc) || names.begins_at(*first))
+    return first;
+  std::size_t ranges = 0;
+  std::optional<VirtAddr> named;
+  for_each_range(die, budget, [&](Dwarf_Addr begin, Dwarf_Addr) {
+    ++ranges;
+    if (names.begins_at(VirtAddr(begin))) named = VirtAddr(begin);
+    return !named;
+  });
+  return named || ranges != 1 ? named : first;
+}
+
+std::vector<std::pair<VirtAddr, std::uint64_t>> code_elsewhere(Dwarf_Die die, VirtAddr entry, Budget& budget) {
+  std::vector<std::pair<VirtAddr, std::uint64_t>> found;
+  for_each_range(die, budget, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+    if (begin < end && !(begin <= entry.value && entry.value < end)) found.emplace_back(VirtAddr(begin), end - begin);
+    return true;
+  });
+  return found;
 }
 
 std::uint64_t code_size(Dwarf_Die die, VirtAddr entry, Budget& budget) {

@@ -41,6 +41,8 @@ constexpr std::size_t longest_name = 64 * 1024;
 
 /// DW_AT_name of `die` itself.
 [[nodiscard]] std::string_view own_name(Dwarf_Die die);
+/// What the linker knows a function as: its linkage name, or where it has none its name.
+[[nodiscard]] std::string_view linkage_name_of(Dwarf_Die die);
 /// The name of a scope or type: its own, or that of what it is the definition of, or stands for (a type unit's).
 [[nodiscard]] std::string_view name_of(Dwarf_Die die);
 /// The declaration that `die` is an instance or the definition of, to the end; itself where it is none.
@@ -99,8 +101,14 @@ class TreeWalk {
 /// of less than 128 bytes both forms are alike.
 [[nodiscard]] std::optional<Dwarf_Attribute> own_expression(Dwarf_Die die, unsigned name);
 
-/// Where the code of `die` begins: DW_AT_entry_pc, else its lowest address of all ranges' first.
-[[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die);
+class CodeNames;
+
+/// Where the code of `die` begins: DW_AT_entry_pc, else DW_AT_low_pc, else what is the first of its ranges. Of a
+/// function with several ranges, whose order is the compiler's or the linker's, it is the range that begins with a
+/// function's own symbol (`names`); nothing: none does.
+[[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die, const CodeNames& names, Budget& budget);
+/// The same of what is no function's own code: a block, or a copy that was inlined.
+[[nodiscard]] std::optional<VirtAddr> entry_of_block(Dwarf_Die die);
 
 /// What is spent for one entry of a list of ranges, which any number of DIEs may have in common.
 constexpr std::uint64_t cost_of_range = 4;
@@ -114,6 +122,9 @@ void for_each_range(Dwarf_Die die, Budget& budget, Visit&& visit) {
   while (budget.spend(cost_of_range) && (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0)
     if (!visit(begin, end)) return;
 }
+/// Its ranges without the one that has `entry`: where they begin, and their bytes.
+[[nodiscard]] std::vector<std::pair<VirtAddr, std::uint64_t>> code_elsewhere(Dwarf_Die die, VirtAddr entry,
+                                                                             Budget& budget);
 /// Bytes of its code from `entry` on; 0: it has none there. What is elsewhere does not count.
 [[nodiscard]] std::uint64_t code_size(Dwarf_Die die, VirtAddr entry, Budget& budget);
 /// Whether one of its ranges has `pc`.

@@ -6,9 +6,12 @@
 #include <map>
 #include <tuple>
 
+#include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
 #include "dwarf/index_cache.hpp"
+#include "dwarf/lambdas.hpp"
+#include "dwarf/parts.hpp"
 #include "dwarf/types.hpp"
 
 namespace usdt::dwarf {
@@ -32,39 +35,47 @@ bool may_hold_code(int tag) {
   }
 }
 
-/// Walks a unit for code: calls `visit(die, function it is in)` for each subprogram that has an entry and for each
-/// inlined instance.
+/// What an entry with code is in.
+struct Inside {
+  std::optional<Dwarf_Die> function;  ///< the subprogram
+  std::optional<Dwarf_Die> scope;     ///< that, or the instance inlined into it
+};
+
+/// Walks a unit for code: calls `visit(die, its entry, what it is in)` for each subprogram that has an entry and for
+/// each inlined instance.
 template <class Visit>
 class CodeWalk {
  public:
-  CodeWalk(const CodeRanges& code, const StopToken& stop, Visit visit)
-      : code_(code), tree_(stop), visit_(std::move(visit)) {}
+  CodeWalk(const DebugInfo::Impl& impl, const StopToken& stop, Visit visit)
+      : impl_(impl), tree_(stop), visit_(std::move(visit)) {}
 
-  void walk(Dwarf_Die parent, const Dwarf_Die* function = nullptr, unsigned depth = 0) {
+  void walk(Dwarf_Die parent, const Inside& inside = {}, unsigned depth = 0) {
     if (depth == deepest_tree || done_) return;
     tree_.children(parent, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
-      if (may_hold_code(tag)) enter(child, tag, function, depth);
+      if (may_hold_code(tag)) enter(child, tag, inside, depth);
       return !done_;
     });
   }
   [[nodiscard]] bool in_circles() const noexcept { return tree_.in_circles(); }
 
  private:
-  void enter(Dwarf_Die child, int tag, const Dwarf_Die* function, unsigned depth) {
+  void enter(Dwarf_Die child, int tag, Inside inside, unsigned depth) {
     if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) {
-      const auto entry = entry_of(child);
+      const auto entry = impl_.entry_of(child);
       // The linker leaves what it discarded at address 0 and the like; so is all that is in it.
-      if (entry && !code_.contains(*entry)) return;
-      if (entry && !visit_(child, *entry, function)) {
+      if (entry && !impl_.code.contains(*entry)) return;
+      if (entry && !visit_(child, *entry, inside)) {
         done_ = true;
         return;
       }
+      inside.scope = child;
+      if (tag == DW_TAG_subprogram) inside.function = child;
     }
-    walk(child, tag == DW_TAG_subprogram ? &child : function, depth + 1);
+    walk(child, inside, depth + 1);
   }
 
-  const CodeRanges& code_;
+  const DebugInfo::Impl& impl_;
   TreeWalk tree_;
   Visit visit_;
   bool done_ = false;
@@ -73,24 +84,28 @@ class CodeWalk {
 /// Collects functions and their instances over all units.
 class Collector {
  public:
-  Collector(const DebugInfo::Impl& impl, const DebugInfo::Wanted& wanted) : impl_(impl), wanted_(wanted) {}
+  Collector(const DebugInfo::Impl& impl, const DebugInfo::Wanted& wanted)
+      : impl_(impl), wanted_(wanted), parts_(impl) {}
 
-  void add(Dwarf_Die die, VirtAddr entry, const Dwarf_Die* inside) {
+  void add(Dwarf_Die die, VirtAddr entry, const Inside& inside) {
     FunctionInfo* function = function_of(die);
     if (function == nullptr) return;
     const bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
     Instance& instance = function->instances.emplace_back();
     instance.pc = entry;
     instance.size = inlined ? 0 : code_size(die, entry, impl_.shared_reads);
+    if (!inlined) instance.elsewhere = code_elsewhere(die, entry, impl_.shared_reads);
     instance.inlined = inlined;
-    instance.die = impl_.id_of(die, inlined && inside != nullptr ? *inside : die);
+    instance.die = impl_.id_of(die, inlined && inside.function ? *inside.function : die);
     if (inlined) {
-      if (inside != nullptr) instance.caller = impl_.names.qualified(*inside);
+      if (inside.function) instance.caller = impl_.names.qualified(*inside.function);
       instance.where_called = called_at(die);
     }
+    instance.part = parts_.part_of(*function, instance, die, inside.scope);
   }
 
   [[nodiscard]] std::vector<FunctionInfo> take() && {
+    for (FunctionInfo& each : functions_) parts_.finish(each);
     for (FunctionInfo& each : functions_) {
       const auto key = [](const Instance& one) {
         return std::tie(one.inlined, one.pc, one.caller, one.where_called.file, one.where_called.line);
@@ -118,7 +133,7 @@ class Collector {
 
   /// Each unit that includes a header has its functions again: they are one.
   std::size_t number_of(FunctionInfo info, Dwarf_Die die) {
-    info.declared = declared_at(die);
+    info.declared = impl_.place_of(die);
     const auto& called = info.linkage_name.empty() ? info.qualified : info.linkage_name;
     const auto [at, is_new] =
         by_source_.try_emplace(std::tuple(called, info.declared.file, info.declared.line), functions_.size());
@@ -128,6 +143,7 @@ class Collector {
 
   const DebugInfo::Impl& impl_;
   const DebugInfo::Wanted& wanted_;
+  Parts parts_;
   std::vector<FunctionInfo> functions_;
   std::unordered_map<const void*, std::size_t> by_origin_;
   std::map<std::tuple<std::string, std::string, std::uint32_t>, std::size_t> by_source_;
@@ -183,10 +199,32 @@ std::optional<KnownDie> DebugInfo::Impl::known(DieId id) const {
   return dies[number];
 }
 
-TypeId DebugInfo::Impl::type_id(const std::optional<Dwarf_Die>& die, unsigned dimension) const {
+bool DebugInfo::Impl::tells_signature(Dwarf_Die function) const {
+  const SignatureTold told = signature_told(function);
+  if (told != SignatureTold::by_unit) return told == SignatureTold::yes;
+  Dwarf_Die unit;
+  Dwarf_Die declared = origin_of(function);
+  if (dwarf_diecu(&declared, &unit, nullptr, nullptr) == nullptr) return true;
+  const auto [known, fresh] = units_with_types.try_emplace(unit.addr, false);
+  if (fresh) known->second = has_types(unit);
+  return known->second;
+}
+
+bool DebugInfo::Impl::is_surely_unoptimised(Dwarf_Die function) const {
+  if (!is_unoptimised(function)) return false;
+  if (!is_rust(function)) return true;
+  Dwarf_Die unit;
+  if (dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr) return false;
+  const auto [known, fresh] = unoptimised_units.try_emplace(unit.addr, false);
+  if (fresh) known->second = looks_unoptimised(unit);
+  return known->second;
+}
+
+TypeId DebugInfo::Impl::type_id(const std::optional<Dwarf_Die>& die, unsigned dimension, bool swapped) const {
   if (!die) return TypeId::none;
-  const auto [at, is_new] = type_ids.try_emplace(std::pair(die->addr, dimension), static_cast<TypeId>(types.size()));
-  if (is_new) types.push_back({*die, dimension});
+  const auto [at, is_new] =
+      type_ids.try_emplace(std::tuple(die->addr, dimension, swapped), static_cast<TypeId>(types.size()));
+  if (is_new) types.push_back({*die, dimension, swapped});
   return at->second;
 }
 
@@ -197,6 +235,10 @@ const Frames& DebugInfo::Impl::frames() const {
     call_frames.emplace(debug_file ? code_file.elf.get() : main.elf.get(), main.dwarf.get(), arch);
   }
   return *call_frames;
+}
+
+std::optional<VirtAddr> DebugInfo::Impl::entry_of(Dwarf_Die die) const {
+  return dwarf::entry_of(die, code_names(), shared_reads);
 }
 
 const CodeNames& DebugInfo::Impl::code_names() const {
@@ -229,10 +271,19 @@ FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
   info.linkage_name = text(attribute(die, DW_AT_linkage_name));
   if (info.linkage_name.empty()) info.linkage_name = text(attribute(die, DW_AT_MIPS_linkage_name));
   info.qualified = names.qualified(die);
+  if (info.linkage_name.empty())
+    if (std::string lambda = lambda_name(*this, die); !lambda.empty()) info.qualified = std::move(lambda);
   info.external = flag(attribute(die, DW_AT_external));
   info.noreturn = flag(attribute(die, DW_AT_noreturn));
   info.go = language_of(die) == Language::go;
   return info;
+}
+
+SourceLine DebugInfo::Impl::place_of(Dwarf_Die die) const {
+  SourceLine declared = declared_at(die);
+  if (!declared.file.empty()) return declared;
+  const auto scope = names.scope_of(origin_of(die));
+  return scope ? declared_at(*scope) : declared;
 }
 
 /// The unit that .debug_aranges says. Nothing: it says none, or libdw has to be asked.
@@ -280,7 +331,7 @@ const std::vector<DieEntry>& DebugInfo::Impl::entries_of(Dwarf_Die unit) const {
   auto [known, is_new] = function_entries.try_emplace(unit.addr);
   std::vector<DieEntry>& entries = known->second;
   if (!is_new) return entries;
-  CodeWalk walk(code, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
+  CodeWalk walk(*this, stop, [&](Dwarf_Die die, VirtAddr pc, const Inside&) {
     if (dwarf_tag(&die) == DW_TAG_subprogram) entries.push_back({pc, die});
     return true;
   });
@@ -289,20 +340,25 @@ const std::vector<DieEntry>& DebugInfo::Impl::entries_of(Dwarf_Die unit) const {
   return entries;
 }
 
-Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
+Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry, std::string_view symbol) const {
   const std::scoped_lock lock(impl_->mutex);
   const std::optional<Dwarf_Die> unit = impl_->unit_at(entry);
   const std::vector<DieEntry> none;
   const auto& entries = unit ? impl_->entries_of(*unit) : none;
   if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
-  const auto found = std::ranges::lower_bound(entries, entry, {}, &DieEntry::pc);
-  if (found == entries.end() || found->pc != entry)
+  const auto first = std::ranges::lower_bound(entries, entry, {}, &DieEntry::pc);
+  const auto last = std::ranges::upper_bound(entries, entry, {}, &DieEntry::pc);
+  if (first == last)
     return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no function that begins at {:#x}",
                                                   path().string(), entry.value));
+  const auto called_so = [symbol](const DieEntry& each) { return linkage_name_of(each.die) == symbol; };
+  auto found = std::find_if(first, last, called_so);
+  if (found == last) found = first;
   FunctionInfo info = impl_->describe(found->die);
-  info.declared = declared_at(found->die);
+  info.declared = impl_->place_of(found->die);
   Instance& instance = info.instances.emplace_back();
   instance.pc = entry;
+  instance.elsewhere = code_elsewhere(found->die, entry, impl_->shared_reads);
   instance.die = impl_->id_of(found->die, found->die);
   return info;
 }
@@ -349,13 +405,26 @@ UnitSet DebugInfo::Impl::units_with(const Wanted& wanted, const NameHint* hint, 
   return function_index->units(sections, is_wanted, stop_looking, let_go);
 }
 
+UnitSet DebugInfo::Impl::units_naming(const NameHint& hint, const StopToken& stop_looking) const {
+  const DebugSections sections = main.sections();
+  const auto let_go = [this] { main.bytes.let_go(); };
+  const auto filter = NameFilter::make(sections, hint, stop_looking, let_go);
+  const FunctionIndex index(
+      sections, [](VirtAddr) { return true; }, stop_looking, let_go,
+      FunctionIndex::useful_threads(sections.info.size()), filter ? &*filter : nullptr);
+  const auto is_wanted = [&](const FunctionNames& each) {
+    return hint.may_be(each.linkage_name.empty() ? each.name : each.linkage_name);
+  };
+  return index.units(sections, is_wanted, stop_looking, let_go);
+}
+
 Result<std::vector<FunctionInfo>> DebugInfo::Impl::functions(const Wanted& wanted, const NameHint* hint,
                                                              const StopToken& stop_looking) const {
   Collector collector(*this, wanted);
   bool circular = false;
   const auto stopped = [&] { return stop_looking.stop_requested() || stop.stop_requested(); };
   for_each_unit(main.dwarf.get(), split, units_with(wanted, hint, stop_looking), [&](Dwarf_Die unit) {
-    CodeWalk walk(code, stop_looking, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
+    CodeWalk walk(*this, stop_looking, [&](Dwarf_Die die, VirtAddr pc, const Inside& inside) {
       collector.add(die, pc, inside);
       return !names.spent() && may_read_on().has_value();
     });
@@ -381,6 +450,23 @@ Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, con
                                                        const StopToken& stop) const {
   const std::scoped_lock lock(impl_->mutex);
   return impl_->functions(wanted, &hint, stop);
+}
+
+DebugInfo::Code DebugInfo::code_of(const Instance& instance) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto known = impl_->known(instance.die);
+  if (!known) return {};
+  const auto ranges_of = [this](Dwarf_Die die) {
+    std::vector<elf::CodeRange> ranges;
+    for_each_range(die, impl_->shared_reads, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+      if (begin < end) ranges.push_back({VirtAddr(begin), VirtAddr(end)});
+      return true;
+    });
+    return ranges;
+  };
+  return {.entry = impl_->entry_of(known->function).value_or(VirtAddr()),
+          .function = ranges_of(known->function),
+          .copy = ranges_of(known->die)};
 }
 
 std::string DebugInfo::missing() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dwarf/frame.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace usdt::dwarf {
@@ -40,7 +41,13 @@ std::optional<Frames::Row> Frames::row_at(VirtAddr pc) const {
 }
 
 std::optional<Sum> Frames::cfa_at(VirtAddr pc) const {
+  std::uint64_t end = 0;
+  return cfa_until(pc, end);
+}
+
+std::optional<Sum> Frames::cfa_until(VirtAddr pc, std::uint64_t& end) const {
   auto row = row_at(pc);
+  end = row ? row->end : pc.value + 1;
   if (!row) return std::nullopt;
   return row->cfa;
 }

@@ -20,6 +20,8 @@ class Frames {
   /// The call frame address at `pc`: a register and a displacement. Nothing: there is no rule, or one that looks into
   /// memory.
   [[nodiscard]] std::optional<Sum> cfa_at(VirtAddr pc) const;
+  /// The same; `end` becomes the address up to which it is so.
+  [[nodiscard]] std::optional<Sum> cfa_until(VirtAddr pc, std::uint64_t& end) const;
   /// What `reg`, the register that is a frame's base once its prologue [start, end) begins with is over, is short of
   /// the call frame address then.
   [[nodiscard]] std::optional<std::uint64_t> known_distance(unsigned reg, VirtAddr start, VirtAddr end) const;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -52,6 +53,8 @@ class FileBytes {
 
   [[nodiscard]] char* data() const noexcept { return mapped_ ? mapped_.get() : copy_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Lets the section headers be written to that `elf` has of it, which is our copy of them. False: that cannot be.
+  [[nodiscard]] bool let_headers_change(Elf* elf) const noexcept;
   /// What was read of a mapped file takes no memory any more, until it is read again.
   void let_go() const noexcept;
 
@@ -118,10 +121,19 @@ void add_ranges(Dwarf_Die die, Budget& budget, std::vector<DieRange>& all);
 /// The one that has `pc`; they are sorted by start.
 [[nodiscard]] std::optional<Dwarf_Die> find_range(const std::vector<DieRange>& all, VirtAddr pc);
 
-/// A type that was handed out: a DIE, of an array what is behind its first `dimension` dimensions.
+/// A type that was handed out: a DIE, of an array what is behind its first `dimension` dimensions. `swapped`: an enum,
+/// or an array of some, in a struct whose numbers are in the other byte order, which GCC before 13 says of them alone.
 struct KnownType {
   Dwarf_Die die;
   unsigned dimension;
+  bool swapped = false;
+};
+
+/// A call that debug information tells of.
+struct MergedCall {
+  VirtAddr pc;         ///< within the call
+  const void* callee;  ///< the declaration
+  bool merged;         ///< it is at line 0: the compiler made it one of several
 };
 
 struct DebugInfo::Impl {
@@ -147,6 +159,7 @@ struct DebugInfo::Impl {
   mutable unsigned searches_of_aranges = 0;
   mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
   mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
+  mutable std::unordered_map<const void*, std::vector<MergedCall>> calls_of_units;  ///< by unit
   mutable std::optional<DebugSections> known_sections;                              ///< of `main`
   [[nodiscard]] const DebugSections& sections() const {
     if (!known_sections) known_sections = main.sections();
@@ -166,7 +179,9 @@ struct DebugInfo::Impl {
   mutable elf::Demangler demangler{std::size_t{1} << 24};
   mutable std::optional<CodeNames> symbols;
   mutable std::vector<KnownType> types;  ///< by TypeId
-  mutable std::map<std::pair<const void*, unsigned>, TypeId> type_ids;
+  mutable std::map<std::tuple<const void*, unsigned, bool>, TypeId> type_ids;
+  mutable std::unordered_map<const void*, bool> units_with_types;   ///< by unit, of those that were asked for
+  mutable std::unordered_map<const void*, bool> unoptimised_units;  ///< likewise
   mutable std::optional<TypeNames> type_names;
   mutable std::optional<FunctionIndex> function_index;
 
@@ -181,11 +196,22 @@ struct DebugInfo::Impl {
   [[nodiscard]] DieId id_of(const Dwarf_Die& die, const Dwarf_Die& function) const;
   [[nodiscard]] std::optional<KnownDie> known(DieId id) const;
   /// The type's number; `none` where there is no type.
-  [[nodiscard]] TypeId type_id(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
+  [[nodiscard]] TypeId type_id(const std::optional<Dwarf_Die>& die, unsigned dimension = 0, bool swapped = false) const;
+
+  /// What signature_told() says, with each unit looked through once.
+  [[nodiscard]] bool tells_signature(Dwarf_Die function) const;
+  /// Whether a function has been compiled without optimisation; false where that is not known.
+  [[nodiscard]] bool is_surely_unoptimised(Dwarf_Die function) const;
 
   [[nodiscard]] const Frames& frames() const;
   [[nodiscard]] const CodeNames& code_names() const;
+  /// Where the code of a function, an inlined copy or a block begins.
+  [[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die) const;
 
+  /// The calls in functions of `unit` that lead to known functions.
+  [[nodiscard]] const std::vector<MergedCall>& calls_of(Dwarf_Die unit) const;
+  /// Where `die`, or the class of a lambda expression that it belongs to, was declared.
+  [[nodiscard]] SourceLine place_of(Dwarf_Die die) const;
   /// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.
   [[nodiscard]] const std::vector<DieEntry>& entries_of(Dwarf_Die unit) const;
   [[nodiscard]] std::optional<Dwarf_Die> unit_in_aranges(VirtAddr pc) const;
@@ -200,6 +226,8 @@ struct DebugInfo::Impl {
   /// The units of `main` that may have code of a function that is `wanted`. `hint`: what is known of their names; null:
   /// nothing.
   [[nodiscard]] UnitSet units_with(const Wanted& wanted, const NameHint* hint, const StopToken& stop) const;
+  /// The units of `main` with definitions that have names of `hint`, whether or not their code is in the file.
+  [[nodiscard]] UnitSet units_naming(const NameHint& hint, const StopToken& stop) const;
   [[nodiscard]] Result<std::vector<FunctionInfo>> functions(const Wanted& wanted, const NameHint* hint,
                                                             const StopToken& stop) const;
   /// Nothing but once it was stopped, or what functions share is spent.
@@ -218,6 +246,9 @@ struct FunctionLines {
   [[nodiscard]] std::optional<VirtAddr> body() const noexcept { return prologue_end ? prologue_end : second; }
 };
 [[nodiscard]] FunctionLines function_lines(Dwarf_Die function);
+
+/// Where the first line behind `pc` begins, if `pc` is code of no line (0): what compilers add.
+[[nodiscard]] std::optional<VirtAddr> line_behind(Dwarf_Die function, VirtAddr pc);
 
 /// The line that `pc` is of, as debuggers have it; no file and 0: the line table of `unit` does not say.
 [[nodiscard]] SourceLine line_at(Dwarf_Die unit, VirtAddr pc);

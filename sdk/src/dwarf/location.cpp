@@ -365,7 +365,7 @@ class Machine {
       case 0xffff:
         return push_cut(std::move(left), 2, false);
       case 0xffffffff:
-        return push_cut(std::move(left), 4, false);
+        return context_.arch.word_size == 4 ? push(std::move(left)) : push_cut(std::move(left), 4, false);
       case UINT64_MAX:
         return push(std::move(left));
       default:
@@ -374,10 +374,10 @@ class Machine {
   }
 
   void push_cut(Value value, std::uint8_t width, bool is_signed) {
-    if (value.width == 0 || width < value.width) {
+    if (value.width == 0 || width <= value.width) {
       value.width = width;
       value.is_signed = is_signed;
-    } else if (width > value.width && value.is_signed && !is_signed && width < context_.arch.word_size) {
+    } else if (value.is_signed && !is_signed) {
       return refuse("computed: extended twice");
     }
     push(std::move(value));
@@ -411,7 +411,9 @@ class Machine {
     if (!integer) return refuse("computed with floating-point numbers");
     if (!std::has_single_bit(size) || size > 8) return refuse("computed in numbers of more than 8 bytes");
     Value value = pop();
-    if (size == 8 || (value.width != 0 && size >= value.width && value.is_signed == is_signed))
+    constexpr std::uint64_t widest = 8;
+    if (size == widest && value.width == 0) return push(std::move(value));
+    if (value.width != 0 && size >= value.width && (size == widest || value.is_signed == is_signed))
       return push(std::move(value));
     push_cut(std::move(value), static_cast<std::uint8_t>(size), is_signed);
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace usdt::dwarf {
@@ -38,6 +39,16 @@ Location Locator::at_sum(const Sum& sum, bool is_value) const {
   return memory;
 }
 
+/// A number below 0 is a large one in a wider type without a sign.
+Location Locator::extended_by_sign(const Value& value, std::uint32_t size) const {
+  constexpr std::uint32_t half = 4, whole = 8;
+  if (value.loaded || !value.sum.is_register() || value.width != half || size != whole || arch_.word_size != whole)
+    return Unreadable{.reason = "computed: extended by its sign"};
+  Location reg = arch::in_register(arch_, id_of(*value.sum.base), half);
+  if (!std::holds_alternative<Register>(reg)) return reg;
+  return Memory{.index = std::get<Register>(reg).id, .index_width = IndexWidth::low32_signed, .is_value = true};
+}
+
 Location Locator::location_of(const Where& where, Type& type) const {
   if (const auto* none = std::get_if<Nowhere>(&where)) return Unreadable{.reason = none->reason};
   if (const auto* reg = std::get_if<InRegister>(&where)) return arch::in_register(arch_, id_of(reg->number), type.size);
@@ -56,6 +67,7 @@ Location Locator::location_of(const Where& where, Type& type) const {
   if (value.bit && type.kind != TypeKind::boolean) return Unreadable{.reason = "computed: a single bit"};
   if (value.width != 0 && value.width < type.size) {
     if (type.is_float()) return Unreadable{.reason = "computed"};
+    if (value.is_signed && !type.is_signed) return extended_by_sign(value, type.size);
     type.size = value.width;
     type.is_signed = value.is_signed;
   }

@@ -24,6 +24,7 @@ class Locator {
   [[nodiscard]] Located from_pieces(const std::vector<WherePiece>& pieces, Type type) const;
 
  private:
+  [[nodiscard]] Location extended_by_sign(const Value& value, std::uint32_t size) const;
   [[nodiscard]] Location at_sum(const Sum& sum, bool is_value) const;
   /// The place of some bytes, whose type may get narrower: what is known of a number may be its low bytes and how they
   /// are extended.

@@ -17,7 +17,7 @@ struct Moment {
         instance(at),
         die(of_instance),
         inside(of_frame),
-        at_entry(entry_of(inside) == at.pc) {}
+        at_entry(of.entry_of(inside) == at.pc) {}
 
   const DebugInfo::Impl& impl;
   const arch::Arch& arch;

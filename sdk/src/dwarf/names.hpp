@@ -43,6 +43,8 @@ class ScopeNames {
   /// "net::Server::handle". Anonymous namespaces are "(anonymous namespace)", as compilers print them. Empty for what
   /// has no name.
   [[nodiscard]] std::string qualified(Dwarf_Die die);
+  /// What `die` is in; nothing: no scope, or it may not be asked for.
+  [[nodiscard]] std::optional<Dwarf_Die> scope_of(Dwarf_Die die);
   /// It was too much: some names lack their scopes.
   [[nodiscard]] bool spent() const noexcept { return again_.left() == 0; }
 
@@ -60,8 +62,6 @@ class ScopeNames {
     bool kept = false;
   };
 
-  /// What `die` is in; nothing: no scope with a name.
-  [[nodiscard]] std::optional<Dwarf_Die> scope_of(Dwarf_Die die);
   [[nodiscard]] const Links& links_of(Dwarf_Die unit);
   [[nodiscard]] std::uint64_t read(Dwarf_Die unit, Links& links) const;
   void forget();

@@ -12,6 +12,7 @@
 #include "dwarf/budget.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
+#include "dwarf/unpack.hpp"
 #include "elf/debug_package.hpp"
 
 namespace usdt::dwarf {
@@ -91,6 +92,7 @@ Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, con
   if (auto checked = check_claims(file, image, path); !checked) return fail(std::move(checked.error()));
   auto opened = open_elf(file, path);
   if (!opened) return opened;
+  if (auto unpacked = unpack_sections(*opened); !unpacked) return fail(std::move(unpacked.error()));
   if (prepare)
     if (auto prepared = prepare(*opened); !prepared) return fail(std::move(prepared.error()));
   opened->dwarf.reset(dwarf_begin_elf(opened->elf.get(), DWARF_C_READ, nullptr));
@@ -149,6 +151,7 @@ Result<void> use_package(DwarfFile& main, const elf::OpenedFile& opened, SplitUn
     if (auto checked = check_claims(*file, *image, path); !checked) return checked;
     auto package = open_elf(*file, path);
     if (!package) return fail(std::move(package.error()));
+    if (auto unpacked = unpack_sections(*package); !unpacked) return unpacked;
     return split.use(*std::move(package), main);
   }
   return split.use({}, main);
@@ -188,6 +191,17 @@ Result<FileBytes> FileBytes::read(const elf::File& file, const fs::path& path) {
   if (::mmap(room, bytes.size_, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.fd(), 0) == MAP_FAILED)
     return fail(os_failure(ErrorKind::io, path.string() + " cannot be mapped", errno));
   return bytes;
+}
+
+bool FileBytes::let_headers_change(Elf* elf) const noexcept {
+  if (!mapped_) return true;
+  GElf_Ehdr head;
+  std::size_t count = 0;
+  if (gelf_getehdr(elf, &head) == nullptr || elf_getshdrnum(elf, &count) != 0 || head.e_shoff >= size_) return false;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t first = head.e_shoff / page * page;
+  const std::size_t end = std::min(size_, static_cast<std::size_t>(head.e_shoff) + count * head.e_shentsize);
+  return ::mprotect(mapped_.get() + first, end - first, PROT_READ | PROT_WRITE) == 0;
 }
 
 void FileBytes::let_go() const noexcept {

@@ -52,7 +52,7 @@ bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, TreeWalk& tree,
       case DW_TAG_try_block:
       case DW_TAG_catch_block:
         // A block without addresses of its own is as large as what it is in.
-        if (has_pc(child, pc, budget) || !entry_of(child))
+        if (has_pc(child, pc, budget) || !entry_of_block(child))
           found = find_inlined(child, pc, depth + 1, tree, budget, chain);
         break;
       default:
@@ -96,7 +96,7 @@ std::vector<RunningFunction> DebugInfo::functions_at(VirtAddr pc) const {
     RunningFunction& running = found.emplace_back();
     running.name = std::move(info.qualified);
     running.linkage_name = std::move(info.linkage_name);
-    running.entry = entry_of(chain.front());
+    running.entry = impl_->entry_of(chain.front());
     running.line = std::move(line);
     running.inlined = i > 0;
     line = i > 0 ? called_at(chain[i]) : SourceLine{};

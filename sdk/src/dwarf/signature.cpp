@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "dwarf/arrival.hpp"
+#include "dwarf/code_reads.hpp"
 #include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/frame.hpp"
@@ -20,6 +21,7 @@
 #include "dwarf/moment.hpp"
 #include "dwarf/parameters.hpp"
 #include "dwarf/place_checker.hpp"
+#include "dwarf/spilled.hpp"
 #include "dwarf/stated_place.hpp"
 #include "dwarf/types.hpp"
 #include "elf/demangle.hpp"
@@ -37,6 +39,7 @@ class Signer {
          Dwarf_Die inside)
       : moment_(impl, instance, die, inside),
         checker_(moment_),
+        spilled_(moment_),
         types_(impl.names, impl.arch),
         locator_(impl.arch),
         function_(function),
@@ -80,15 +83,47 @@ class Signer {
 
  private:
   void read(const std::vector<Parameter>& parameters, Signature& signature) {
-    for (const Parameter& each : parameters) stated_.push_back(stated_place(each, moment_));
-    for (const Parameter& each : parameters) destroyed_.push_back(has_destructor(resolved(type_of(each.declared))));
+    for (const Parameter& each : parameters) {
+      stated_.push_back(stated_place(each, moment_));
+      shapes_.push_back(types_.shape(type_of(each.declared), language_));
+    }
     if (!moment_.instance.inlined) decide_convention(parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       auto [arg, pieces] = argument(parameters[i], i);
+      if (const auto length = length_among(parameters, i)) make_text(arg, i, *length);
       signature.args.push_back(std::move(arg));
       signature.pieces.push_back(std::move(pieces));
       signature.types.push_back(moment_.impl.type_id(type_of(parameters[i].declared)));
     }
+  }
+
+  /// The parameter that has the length of a text of Fortran, which is passed by its address, if it is one.
+  [[nodiscard]] static std::optional<std::size_t> length_among(const std::vector<Parameter>& parameters,
+                                                               std::size_t n) {
+    auto type = resolved(type_of(parameters[n].declared));
+    if (!type || dwarf_tag(&*type) != DW_TAG_string_type) return std::nullopt;
+    const auto length = reference(own_attribute(*type, DW_AT_string_length));
+    if (!length) return std::nullopt;
+    const auto is_it = [&length](const Parameter& each) {
+      return each.declared.addr == length->addr || (each.here && each.here->addr == length->addr);
+    };
+    const auto found = std::ranges::find_if(parameters, is_it);
+    return found == parameters.end() ? std::nullopt : std::optional<std::size_t>(found - parameters.begin());
+  }
+
+  void make_text(Arg& arg, std::size_t number, std::size_t length) {
+    StatedPlace what = stated_[number];
+    // Without optimisation the address is in a slot, which is filled by the first instructions.
+    if (auto stored = spilled_.at_entry(what, moment_.arch.word_size, false)) what = {std::move(*stored), true};
+    const auto* place = what.pieces.size() == 1 ? std::get_if<AtAddress>(&what.pieces.front().where) : nullptr;
+    if (place == nullptr || place->address.width != 0 || place->address.loaded || length > UINT8_MAX) return;
+    what.pieces = {{0, IsValue{place->address}}};
+    if (!checker_.hold(what, false).empty()) return;
+    const Type address{.size = moment_.arch.word_size, .is_signed = false, .kind = TypeKind::text};
+    Located located = locator_.from_pieces(what.pieces, address);
+    if (!std::holds_alternative<Unreadable>(located.location)) arg.length = static_cast<std::uint8_t>(length);
+    arg.type = address;
+    arg.location = std::move(located.location);
   }
 
   // --- the calling convention ---
@@ -97,14 +132,14 @@ class Signer {
     no_convention_ = why_no_convention(parameters);
     if (no_convention_.empty()) {
       arch::UserPlaces places(moment_.arch, types_.shape(type_of(moment_.die), language_), convention_);
-      for (const Parameter& each : parameters)
-        places_.push_back(places.next(types_.shape(type_of(each.declared), language_)));
+      for (const arch::UserShape& each : shapes_) places_.push_back(places.next(each));
       if (moment_.arch.machine == Machine::i386) no_convention_ = why_not_i386(parameters);
     }
     if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
     find_on_stack(parameters);
     result_known_ = no_convention_.empty() || only_arguments_differ_;
-    if (!no_convention_.empty() || (!found_.convention && !some_are_above_the_frame(parameters))) return;
+    if (!no_convention_.empty()) return;
+    if (!found_.convention && !some_are_above_the_frame(parameters) && !some_are_elsewhere_on_stack(parameters)) return;
     no_convention_ = untold_convention;
     scalar_result_known_ = true;
     result_known_ = moment_.arch.machine == Machine::i386;
@@ -131,7 +166,8 @@ class Signer {
         if (!places_.empty())
           agrees = agrees && places_[i].where == arch::UserPlace::Where::stack &&
                    places_[i].stack == moment_.arch.entry_frame + *first.bytes;
-        next = *first.bytes + (type.size + word - 1) / word * word;
+        const bool by_address = shapes_[i].kind == arch::UserShape::Kind::by_reference;
+        next = *first.bytes + (by_address ? word : (type.size + word - 1) / word * word);
         registers_end[type.is_float()] |= !is_struct;
       }
       if (!agrees) return on_stack_.assign(parameters.size(), std::nullopt);
@@ -173,12 +209,24 @@ class Signer {
     return false;
   }
 
+  /// Those that are told to be in the room that callers fill, at another place than by the convention: it does not hold
+  /// for any of them then.
+  [[nodiscard]] bool some_are_elsewhere_on_stack(const std::vector<Parameter>& parameters) const {
+    if (!moment_.at_entry) return false;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto first = first_place(parameters[i], stated_[i]).bytes;
+      const bool is_there = places_[i].where == arch::UserPlace::Where::stack;
+      if (first && is_there && places_[i].stack != moment_.arch.entry_frame + *first) return true;
+    }
+    return false;
+  }
+
   [[nodiscard]] std::string why_no_convention(const std::vector<Parameter>& parameters) {
     if (language_ == Language::go) return "debug information of Go does not tell all parameters, nor so where they are";
     if (language_ == Language::other) return "its language has a calling convention of its own";
     const auto told_convention = number(attribute(moment_.die, DW_AT_calling_convention));
     if (told_convention && !take_convention(*told_convention)) return "it has a calling convention of its own";
-    const VirtAddr entry = entry_of(moment_.die).value_or(moment_.instance.pc);
+    const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
     const CodeName name = moment_.impl.code_names().at(entry);
     only_arguments_differ_ = name == CodeName::other_args;
     if (name == CodeName::other_args || name == CodeName::other_result)
@@ -267,12 +315,62 @@ class Signer {
     Located located = may_be_spilled(stated_[number], declared_type)
                           ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
                           : locate(stated_[number], type, number);
+    if (may_lack_referred(declared_type, located)) located = arch::nowhere(type, std::string(left_out));
+    refuse_number(parameter.declared, declared_type, located);
     const auto name = text(attribute(parameter.declared, DW_AT_name));
     Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
                             .type = types_.text(declared_type),
                             .enumerators = types_.enumerators(declared_type)};
     std::vector<Piece> pieces = std::move(located.pieces);
     return {make(std::move(located), std::move(declaration)), std::move(pieces)};
+  }
+
+  /// Numbers, texts and lists are shown in the place of references that lead to them, and callers need not have written
+  /// them either. (Of other objects the address is shown.)
+  [[nodiscard]] bool may_lack_referred(const std::optional<Dwarf_Die>& declared, const Located& located) const {
+    auto reference = resolved(declared);
+    const int tag = reference ? dwarf_tag(&*reference) : 0;
+    if (tag != DW_TAG_reference_type && tag != DW_TAG_rvalue_reference_type) return false;
+    if (!moment_.at_entry || moment_.instance.inlined || !moment_.wants_arguments) return false;
+    if (!arch::is_place(located.location) || !callers_may_leave_out()) return false;
+    const auto referred = type_of(*reference);
+    const Type type = types_.type(referred);
+    if (type.kind == TypeKind::array || type.size == 0) return false;
+    const auto addresses = addresses_in(types_.shape(referred, language_));
+    std::uint32_t needed = type.size;
+    if (type.kind == TypeKind::structure) {
+      if (addresses.empty() || addresses.front().object != 1) return false;  // not such an object itself
+      needed = std::min(needed, 2U * moment_.arch.word_size);  // a pointer, and a second one or the length
+    }
+    const ReadBytes read = CodeReads(moment_).behind(address_from(located), type.size, addresses);
+    if (read.size() < needed) return true;
+    return std::find(read.begin(), read.begin() + needed, false) != read.begin() + needed;
+  }
+
+  [[nodiscard]] static std::vector<LibraryAddress> addresses_in(const arch::UserShape& shape) {
+    std::vector<LibraryAddress> addresses;
+    for (const arch::Scalar& each : shape.scalars)
+      if (each.of_library != 0) addresses.push_back({each.offset, each.of_library});
+    return addresses;
+  }
+
+  /// Where the address is that a pointer or a reference has.
+  [[nodiscard]] AddressAt address_from(const Located& located) const {
+    AddressAt address;
+    if (const auto* reg = std::get_if<Register>(&located.location)) address.reg = dwarf_number(reg->id);
+    const auto* memory = std::get_if<Memory>(&located.location);
+    if (memory != nullptr && !memory->is_value && memory->base == moment_.arch.stack_pointer &&
+        memory->index == RegisterId::none && memory->displacement >= moment_.arch.entry_frame)
+      address.stack = memory->displacement - moment_.arch.entry_frame;
+    return address;
+  }
+
+  /// What is no number that a place can be read as, wherever it is.
+  void refuse_number(Dwarf_Die variable, const std::optional<Dwarf_Die>& declared_type, Located& located) const {
+    const BaseType number = types_.number_of(declared_type);
+    std::string reason = number.no_number;
+    if (number.swapped || is_swapped(variable)) reason = "a big-endian number that is in no struct";
+    if (!reason.empty()) located = arch::nowhere(located.type, std::move(reason));
   }
 
   /// Go's callers leave room for what they pass in registers beside what they pass on the stack.
@@ -290,6 +388,11 @@ class Signer {
 
   [[nodiscard]] Located locate(StatedPlace what, const Type& type, std::size_t number) {
     const bool was_on_stack = number < on_stack_.size() && on_stack_[number];
+    // Clang tells where the address of such an object is, as if the object were there.
+    if (shapes_[number].kind == arch::UserShape::Kind::by_reference && (was_on_stack || is_on_stack(what)))
+      return arch::nowhere(type, "behind a pointer in memory");
+    if (what.pieces.empty() && was_on_stack && type.kind == TypeKind::structure)
+      return as_read(on_stack(number, type), in_room(*on_stack_[number], type));
     if (what.pieces.empty() && was_on_stack) return on_stack(number, type);
     if (what.pieces.empty())
       return arch::nowhere(type,
@@ -299,25 +402,84 @@ class Signer {
     const std::string reason = checker_.hold(what, type.kind == TypeKind::structure);
     if (reason.empty() && !what.from_list && contradicts_convention(before, number))
       return arch::nowhere(type, "on the stack by a calling convention that debug information does not tell");
-    if (reason.empty() && type.kind == TypeKind::structure && is_copy_behind_pointer(before) && !destroyed_[number] &&
-        callers_may_leave_out())
-      return arch::nowhere(type, std::string(left_out));
+    if (reason.empty() && type.kind == TypeKind::structure) {
+      if (const auto first = in_callers_room(before))
+        return as_read(locator_.from_pieces(what.pieces, type), in_room(*first, type));
+      if (is_copy_behind_pointer(before) && callers_may_leave_out())
+        return as_read(locator_.from_pieces(what.pieces, type), behind(address_register(before), type, number));
+    }
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
+    if (!no_convention_.empty() && language_ != Language::go)
+      if (const auto stored = spilled_.at_entry(before, type.size, type.kind == TypeKind::structure))
+        return locator_.from_pieces(*stored, type);
     if (!no_convention_.empty() && was_on_stack && type.kind != TypeKind::structure) return on_stack(number, type);
     if (!no_convention_.empty()) return arch::nowhere(type, fmt::format("{}; {}", reason, no_convention_));
-    // What a function does not use Clang need not be passed by callers it knows; that it uses a register's value is
-    // shown
-    // by its having a slot, of what is on the stack anyway nothing is.
-    const bool unused = is_clang(moment_.die) && is_optimised(moment_.die) && type.kind == TypeKind::structure &&
-                        places_[number].where == arch::UserPlace::Where::stack;
-    if (unused) return arch::nowhere(type, std::string(left_out));
     using Place = arch::UserPlace::Where;
-    const Place place = places_[number].where;
-    if ((place == Place::address_in_register || place == Place::address_on_stack) && !destroyed_[number] &&
-        callers_may_leave_out())
-      return arch::nowhere(type, std::string(left_out));
-    return arch::value_at(moment_.arch, places_[number], type);
+    const arch::UserPlace& place = places_[number];
+    Located located = arch::value_at(moment_.arch, place, type);
+    if (type.kind == TypeKind::structure && leaves_out_members() && place.where == Place::stack)
+      return as_read(std::move(located), in_room(place.stack - moment_.arch.entry_frame, type));
+    if (place.where == Place::address_in_register && callers_may_leave_out())
+      return as_read(std::move(located), behind(dwarf_number(place.parts.front().reg), type, number));
+    return located;
+  }
+
+  /// What a function does not use Clang need not be passed by callers it knows. That it uses a register's value is
+  /// shown by its having a slot; of what is on the stack anyway nothing is shown, nor of which members it uses.
+  [[nodiscard]] bool leaves_out_members() const {
+    return is_clang(moment_.die) && is_optimised(moment_.die) && moment_.at_entry && !moment_.instance.inlined;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> in_callers_room(const StatedPlace& what) const {
+    return leaves_out_members() ? is_on_stack(what) : std::nullopt;
+  }
+  /// As PlaceChecker::callers_bytes().
+  [[nodiscard]] std::optional<std::uint64_t> is_on_stack(const StatedPlace& what) const {
+    return checker_.callers_bytes(what.pieces, what.from_list ? std::optional(moment_.instance.pc) : std::nullopt);
+  }
+
+  /// The bytes of a struct on the stack that callers wrote. On x86-64 a struct is passed as a whole, if at all; on i386
+  /// Clang passes the members of some as arguments of their own.
+  [[nodiscard]] ReadBytes in_room(std::uint64_t first, const Type& type) const {
+    ReadBytes read = CodeReads(moment_).in_callers_room(first, type.size);
+    const bool some = std::ranges::find(read, true) != read.end();
+    if (some && moment_.arch.machine == Machine::x86_64) read.assign(type.size, true);
+    return read;
+  }
+  [[nodiscard]] ReadBytes behind(std::optional<unsigned> reg, const Type& type, std::size_t number) const {
+    const auto addresses = addresses_in(shapes_[number]);
+    return CodeReads(moment_).behind({.reg = reg}, type.size, addresses);
+  }
+  /// The register that the address of an object is in.
+  [[nodiscard]] static std::optional<unsigned> address_register(const StatedPlace& what) {
+    if (what.pieces.size() != 1) return std::nullopt;
+    const auto* address = std::get_if<AtAddress>(&what.pieces.front().where);
+    if (address == nullptr || address->address.loaded) return std::nullopt;
+    const Sum& sum = address->address.sum;
+    return sum.index || sum.displacement != 0 ? std::nullopt : sum.base;
+  }
+  [[nodiscard]] std::optional<unsigned> dwarf_number(RegisterId reg) const {
+    const auto& all = moment_.arch.dwarf_registers;
+    const auto found = std::ranges::find(all, reg);
+    return found == all.end() ? std::nullopt : std::optional(static_cast<unsigned>(found - all.begin()));
+  }
+
+  /// An object in memory, as far as callers wrote it.
+  [[nodiscard]] static Located as_read(Located located, const ReadBytes& read) {
+    const Memory* memory = located.pieces.size() == 1 ? std::get_if<Memory>(&located.pieces[0].location) : nullptr;
+    if (memory == nullptr || std::ranges::find(read, true) == read.end())
+      return arch::nowhere(located.type, std::string(left_out));
+    const std::uint32_t size = located.type.size;
+    const auto is_read = [&read](std::uint32_t at) { return at < read.size() && read[at]; };
+    std::vector<Piece> pieces;
+    for (std::uint32_t at = 0, end = 0; at < size; at = end) {
+      while (end < size && is_read(end) == is_read(at)) ++end;
+      Memory there = *memory;
+      there.displacement += at;
+      pieces.push_back({at, end - at, is_read(at) ? Location(there) : Unreadable{.reason = std::string(left_out)}});
+    }
+    located.pieces = std::move(pieces);
+    return located;
   }
 
   /// Of an object that is passed by the address of a copy, that address is passed in any case. What the function reads
@@ -335,24 +497,10 @@ class Signer {
     });
   }
 
-  /// Whoever destroys an object reads it.
-  [[nodiscard]] static bool has_destructor(std::optional<Dwarf_Die> type) {
-    constexpr std::uint64_t most = 4096;
-    bool found = false;
-    std::uint64_t steps = most;
-    if (type && is_structure(dwarf_tag(&*type)))
-      for_each_child(*type, steps, [&found](Dwarf_Die child) {
-        found = dwarf_tag(&child) == DW_TAG_subprogram && own_name(child).starts_with('~') &&
-                !own_attribute(child, DW_AT_artificial) && !own_attribute(child, DW_AT_defaulted);
-        return !found;
-      });
-    return found;
-  }
-
   /// Whoever calls a function that another file may replace knows nothing of what it uses.
   [[nodiscard]] bool callers_may_leave_out() const {
     if (is_unoptimised(moment_.die)) return false;
-    const VirtAddr entry = entry_of(moment_.die).value_or(moment_.instance.pc);
+    const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
     return !(is_replaceable(moment_.die) && moment_.impl.code_names().is_replaceable(entry));
   }
 
@@ -379,6 +527,7 @@ class Signer {
     const bool known = result_known_ || (scalar_result_known_ && shape.kind == arch::UserShape::Kind::scalar);
     Located located = known ? arch::value_at(moment_.arch, arch::user_result(moment_.arch, shape), type)
                             : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
+    if (declared_type) refuse_number(*declared_type, declared_type, located);
     signature.result_pieces = std::move(located.pieces);
     signature.result =
         make(std::move(located),
@@ -440,12 +589,13 @@ class Signer {
   Moment moment_;
   ReadingEnds ends_{moment_.impl.stop, moment_.impl.shared_reads};
   PlaceChecker checker_;
+  SpilledPlaces spilled_;
   Types types_;
   Locator locator_;
   const FunctionInfo& function_;
   Language language_;
   std::vector<StatedPlace> stated_;
-  std::vector<bool> destroyed_;  ///< by parameter: its type has a destructor of its own
+  std::vector<arch::UserShape> shapes_;  ///< by parameter
   arch::UserConvention convention_ = arch::UserConvention::standard;
   std::string no_convention_ = "it is inlined";
   bool only_arguments_differ_ = false;
@@ -468,6 +618,9 @@ Result<Signature> read_instance(const DebugInfo::Impl& impl, const FunctionInfo&
   // Assemblers describe a function without its parameters.
   if (dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Mips_Assembler)
     return fail(ErrorKind::not_found, fmt::format("'{}' is written in assembler", function.qualified));
+  if (!impl.tells_signature(known->die))
+    return fail(ErrorKind::not_found,
+                fmt::format("debug information tells only the lines of '{}'", function.qualified));
   Signer signer(impl, function, instance, known->die, known->function);
   Signature signature = read(signer);
   // What was not read to the end may lack parameters, or have others in their places.

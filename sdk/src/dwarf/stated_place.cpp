@@ -130,7 +130,7 @@ class Reader {
     if (tells_each_value(moment_.die))
       return !single && moment_.instance.inlined && has_other_value(parameter, at, expression);
     if (is_never_assigned(parameter.declared)) return false;
-    const bool begins = moment_.instance.inlined && entry_of(moment_.die) == moment_.instance.pc;
+    const bool begins = moment_.instance.inlined && moment_.impl.entry_of(moment_.die) == moment_.instance.pc;
     if (begins && moment_.wants_arguments && !is_unoptimised(moment_.inside)) {
       const bool views = !single && own_attribute(*parameter.here, DW_AT_GNU_locviews);  // of GCC, also at link time
       if (!views || has_other_value(parameter, at, expression)) return true;

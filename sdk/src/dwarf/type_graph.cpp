@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bit_field.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/type_names.hpp"
@@ -43,6 +45,47 @@ std::optional<std::uint64_t> first_bit(Dwarf_Die member, std::uint64_t offset, s
   if (!bits_above) return 8 * offset;
   const std::uint64_t stored_in = number(own_attribute(member, DW_AT_byte_size)).value_or(type_size);
   return 8 * offset + 8 * stored_in - *bits_above - width;
+}
+
+/// What an array is made of; of any other type, itself.
+std::optional<Dwarf_Die> element_type(std::optional<Dwarf_Die> type) {
+  auto found = resolved(std::move(type));
+  for (unsigned step = 0; found && dwarf_tag(&*found) == DW_TAG_array_type && step < longest_chain; ++step)
+    found = resolved(type_of(*found));
+  return found;
+}
+
+bool is_enums(std::optional<Dwarf_Die> type) {
+  auto element = element_type(std::move(type));
+  return element && dwarf_tag(&*element) == DW_TAG_enumeration_type;
+}
+
+/// Whether a struct has numbers in the other byte order: GCC's scalar_storage_order is of all numbers of a struct, but
+/// of pointers.
+bool has_swapped_numbers(Dwarf_Die structure) {
+  bool found = false;
+  std::uint64_t steps = most_members;
+  for_each_child(structure, steps, [&found](Dwarf_Die child) {
+    auto type = dwarf_tag(&child) == DW_TAG_member ? element_type(type_of(child)) : std::nullopt;
+    found = type && !is_structure(dwarf_tag(&*type)) && is_swapped(*type);
+    return !found;
+  });
+  return found;
+}
+
+/// The values of a discriminant of `size` bytes that stand for a variant; without ranges: those of no other one.
+/// Nothing: it cannot be told.
+std::optional<AlternativeValues> discriminant_values(Dwarf_Die variant, std::uint32_t size) {
+  const std::uint64_t mask = UINT64_MAX >> (64 - 8 * size);
+  AlternativeValues values;
+  if (const auto at = own_attribute(variant, DW_AT_discr_value)) {
+    const auto value = constant(*at);
+    if (!value) return std::nullopt;  // of 128 bits
+    values.ranges.emplace_back(*value & mask, *value & mask);
+    return values;
+  }
+  if (own_attribute(variant, DW_AT_discr_list)) return std::nullopt;
+  return values;
 }
 
 /// Typedefs and qualifiers of nothing.
@@ -87,7 +130,7 @@ Result<std::optional<KnownType>> DwarfTypes::meant(TypeId type) const {
   const auto number = static_cast<std::size_t>(type);
   if (number >= impl_->types.size()) return fail(ErrorKind::invalid_argument, "a type of another file");
   const KnownType known = impl_->types[number];
-  if (const auto behind = resolved(known.die)) return KnownType{defined(*behind), known.dimension};
+  if (const auto behind = resolved(known.die)) return KnownType{defined(*behind), known.dimension, known.swapped};
   if (is_void(known.die)) return std::nullopt;
   return fail(broken("typedefs without end"));
 }
@@ -105,17 +148,23 @@ Result<TypeInfo> DwarfTypes::info(TypeId type) const {
   if (auto function = declared.die; dwarf_tag(&function) == DW_TAG_subprogram) return results_info(function);
   info.text = types_.text(declared.die, declared.dimension);
   if (!*known) return info;
-  auto [die, dimension] = **known;
-  info.type = types_.type(die, dimension);
+  auto [die, dimension, swapped] = **known;
+  BaseType number = types_.number_of(die, dimension);
+  info.type = number.type;
+  info.swapped = number.swapped || (swapped && dwarf_tag(&die) == DW_TAG_enumeration_type && number.type.size > 1);
+  info.parts = std::move(number.parts);
+  info.no_number = std::move(number.no_number);
   const int tag = dwarf_tag(&die);
   info.is_union = tag == DW_TAG_union_type;
-  info.is_char = types_.is_char(die);
+  info.is_char = types_.is_char(die) || tag == DW_TAG_string_type;
   info.reference = tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
   if (is_pointer(tag)) info.target = impl_->type_id(type_of(die));
+  if (tag == DW_TAG_string_type) info.count = info.type.size;
   if (tag == DW_TAG_array_type) {
     const auto counts = dimensions(die);
     if (dimension < counts.size()) info.count = counts[dimension];
-    info.target = dimension + 1 < counts.size() ? impl_->type_id(die, dimension + 1) : impl_->type_id(type_of(die));
+    info.target = dimension + 1 < counts.size() ? impl_->type_id(die, dimension + 1, swapped)
+                                                : impl_->type_id(type_of(die), 0, swapped);
   }
   return info;
 }
@@ -146,11 +195,11 @@ Result<void> DwarfTypes::place_bits(MemberInfo& member, Dwarf_Die die, std::uint
   return {};
 }
 
-Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size) const {
+Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size, bool swapped) const {
   MemberInfo member;
   member.is_base = dwarf_tag(&die) == DW_TAG_inheritance;
   if (!member.is_base) member.name = own_name(die);
-  member.type = impl_->type_id(type_of(die));
+  member.type = impl_->type_id(type_of(die), 0, swapped && is_enums(type_of(die)));
   if (member.is_base &&
       number(own_attribute(die, DW_AT_virtuality)).value_or(DW_VIRTUALITY_none) != DW_VIRTUALITY_none) {
     member.is_virtual = true;
@@ -166,6 +215,55 @@ Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size) c
   return member;
 }
 
+/// The members of each variant, which are there while the discriminant says so (DWARF 5, 5.7.10): those of Rust's
+/// enums, of variant records. The discriminant is a member of the variant part, and of no name or an artificial one in
+/// Rust.
+Result<void> DwarfTypes::add_variants(Dwarf_Die part, std::uint64_t outer_size, std::vector<MemberInfo>& all) const {
+  const auto discriminant = reference(own_attribute(part, DW_AT_discr));
+  std::optional<MemberVariant> told;
+  std::uint32_t size = 0;
+  if (discriminant) {
+    const auto place = member(*discriminant, outer_size, false);
+    if (!place) return fail(place.error());
+    const Type type = types_.type(type_of(*discriminant));
+    size = type.size;
+    if (size == 0 || size > 8 || place->bits != 0) return fail(broken("a discriminant that is no number"));
+    told = MemberVariant{.type = place->type, .offset = place->offset, .values = {}};
+    if (!flag(own_attribute(*discriminant, DW_AT_artificial))) all.push_back(*place);
+  }
+  AlternativeValues of_all;
+  std::vector<std::size_t> of_others;
+  std::optional<Error> error;
+  std::uint64_t steps = most_children;
+  for_each_child(part, steps, [&](Dwarf_Die variant) {
+    if (dwarf_tag(&variant) != DW_TAG_variant) return true;
+    const auto values = told ? discriminant_values(variant, size) : AlternativeValues();
+    if (!values) {
+      error = broken("a variant of which it is not told when it is there");
+      return false;
+    }
+    of_all.ranges.insert(of_all.ranges.end(), values->ranges.begin(), values->ranges.end());
+    for_each_child(variant, steps, [&](Dwarf_Die child) {
+      if (dwarf_tag(&child) != DW_TAG_member || is_static(child)) return true;
+      auto one = member(child, outer_size, false);
+      if (!one) {
+        error = std::move(one.error());
+        return false;
+      }
+      one->variant = told;
+      if (told) one->variant->values = *values;
+      if (told && values->ranges.empty()) of_others.push_back(all.size());
+      all.push_back(*std::move(one));
+      return all.size() < most_members;
+    });
+    return !error && all.size() < most_members;
+  });
+  if (error) return fail(*std::move(error));
+  of_all.others = true;
+  for (const std::size_t each : of_others) all[each].variant->values = of_all;
+  return {};
+}
+
 Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
   const std::scoped_lock lock(impl_->mutex);
   auto known = meant(type);
@@ -179,11 +277,17 @@ Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
   if (!*known || !is_structure(dwarf_tag(&(*known)->die))) return all;
   const std::uint64_t size = types_.type((*known)->die).size;
   std::optional<Error> error;
+  const bool swapped = has_swapped_numbers((*known)->die);
   std::uint64_t steps = most_children;
   for_each_child((*known)->die, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_variant_part) {
+      auto added = add_variants(child, size, all);
+      if (!added) error = std::move(added.error());
+      return !error && all.size() < most_members;
+    }
     if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static(child)) return true;
-    auto one = member(child, size);
+    auto one = member(child, size, swapped);
     if (!one)
       error = std::move(one.error());
     else

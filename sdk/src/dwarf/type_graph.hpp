@@ -30,7 +30,8 @@ class DwarfTypes final : public TypeGraph {
   [[nodiscard]] TypeInfo results_info(Dwarf_Die function) const;
   [[nodiscard]] Result<const TypeNames*> names() const;
   [[nodiscard]] Error broken(std::string_view what) const;
-  [[nodiscard]] Result<MemberInfo> member(Dwarf_Die die, std::uint64_t outer_size) const;
+  [[nodiscard]] Result<MemberInfo> member(Dwarf_Die die, std::uint64_t outer_size, bool swapped) const;
+  [[nodiscard]] Result<void> add_variants(Dwarf_Die part, std::uint64_t outer_size, std::vector<MemberInfo>& all) const;
   [[nodiscard]] Result<void> place_bits(MemberInfo& member, Dwarf_Die die, std::uint64_t outer_size) const;
 
   std::shared_ptr<const DebugInfo::Impl> impl_;

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
+#include "dwarf/base_types.hpp"
 #include "dwarf/compiler.hpp"
 
 namespace usdt::dwarf {
@@ -55,24 +57,6 @@ std::string_view qualifier(int tag) {
 std::optional<std::uint64_t> own_number(Dwarf_Die die, unsigned name) { return number(own_attribute(die, name)); }
 
 bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char; }
-
-/// Whether a number of that encoding is more than its bits as an integer: complex, decimal and fixed-point ones, and
-/// GCC's complex integers (DW_ATE_lo_user).
-bool is_no_integer(std::uint64_t encoding) {
-  switch (encoding) {
-    case DW_ATE_complex_float:
-    case DW_ATE_imaginary_float:
-    case DW_ATE_packed_decimal:
-    case DW_ATE_numeric_string:
-    case DW_ATE_edited:
-    case DW_ATE_signed_fixed:
-    case DW_ATE_unsigned_fixed:
-    case DW_ATE_decimal_float:
-      return true;
-    default:
-      return encoding >= DW_ATE_lo_user;
-  }
-}
 
 /// Whether some enumerator is negative: GCC before 8 and DWARF 2 name no underlying type.
 bool has_negative(Dwarf_Die enumeration) {
@@ -182,17 +166,93 @@ bool is_pointer(int tag) {
   return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
 }
 
+namespace {
+
+std::optional<std::int64_t> bound(Dwarf_Die range, unsigned name) {
+  const auto at = own_attribute(range, name);
+  const auto bits = at ? constant(*at) : std::nullopt;
+  return bits ? std::optional(static_cast<std::int64_t>(*bits)) : std::nullopt;
+}
+
+/// Elements of one dimension; nothing: that is not told, or only known at run time.
+std::optional<std::uint64_t> count_of(Dwarf_Die range, std::int64_t first) {
+  if (const auto count = own_number(range, DW_AT_count)) return count;
+  const auto last = bound(range, DW_AT_upper_bound);
+  if (!last) return std::nullopt;
+  if (own_attribute(range, DW_AT_lower_bound)) {
+    const auto lower = bound(range, DW_AT_lower_bound);
+    if (!lower) return std::nullopt;
+    first = *lower;
+  }
+  // (No elements: the last is before the first, also as the largest unsigned number of 32 bits.)
+  const std::uint64_t count = static_cast<std::uint64_t>(*last) - static_cast<std::uint64_t>(first) + 1;
+  return static_cast<std::int64_t>(count) < 0 ? 0 : count;
+}
+
+/// Languages whose arrays begin at 1 if nothing is said (DWARF 5, 7.12), and those among them that keep the elements of
+/// the first dimension next to each other.
+struct ArrayRules {
+  std::int64_t first = 0;
+  bool column_major = false;
+};
+ArrayRules array_rules(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return {};
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_Fortran77:
+    case DW_LANG_Fortran90:
+    case DW_LANG_Fortran95:
+    case DW_LANG_Fortran03:
+    case DW_LANG_Fortran08:
+    case 0x2d:  // DW_LANG_Fortran18
+      return {1, true};
+    case DW_LANG_Ada83:
+    case DW_LANG_Ada95:
+    case DW_LANG_Cobol74:
+    case DW_LANG_Cobol85:
+    case DW_LANG_Modula2:
+    case DW_LANG_Pascal83:
+    case DW_LANG_PLI:
+      return {1, false};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array) {
   std::vector<std::optional<std::uint64_t>> counts;
+  const ArrayRules rules = array_rules(array);
   std::uint64_t steps = most_members;
-  for_each_child(array, steps, [&counts](Dwarf_Die child) {
+  for_each_child(array, steps, [&counts, &rules](Dwarf_Die child) {
     if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
-    auto count = own_number(child, DW_AT_count);
-    if (const auto last = own_number(child, DW_AT_upper_bound); !count && last) count = *last + 1;
-    counts.push_back(count);
+    counts.push_back(count_of(child, rules.first));
     return counts.size() < most_dimensions;
   });
+  const auto ordering = own_number(array, DW_AT_ordering);
+  if (ordering ? *ordering == DW_ORD_col_major : rules.column_major) std::ranges::reverse(counts);
   return counts;
+}
+
+std::string why_no_array(Dwarf_Die array) {
+  if (own_attribute(array, DW_AT_data_location))
+    return "an array that a descriptor leads to, whose bounds are known only at run time";
+  const auto has_stride = [](Dwarf_Die die) {
+    return own_attribute(die, DW_AT_byte_stride) || own_attribute(die, DW_AT_bit_stride);
+  };
+  bool apart = has_stride(array);
+  bool at_run_time = false;
+  std::uint64_t steps = most_members;
+  for_each_child(array, steps, [&](Dwarf_Die child) {
+    if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
+    apart = apart || has_stride(child);
+    for (const unsigned name : {DW_AT_count, DW_AT_upper_bound, DW_AT_lower_bound})
+      at_run_time = at_run_time || (own_attribute(child, name) && !bound(child, name));
+    return true;
+  });
+  if (at_run_time) return "an array whose bounds are known only at run time";
+  return apart ? "an array whose elements are not next to each other" : "";
 }
 
 std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die) {
@@ -242,18 +302,14 @@ Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) c
   const auto size = size_of(*die, 0, dimension);
   type.size = size && *size <= UINT32_MAX ? static_cast<std::uint32_t>(*size) : 0;
   const int tag = dwarf_tag(&*die);
-  const auto encoding = own_number(*die, DW_AT_encoding).value_or(0);
   if (tag == DW_TAG_base_type) {
-    type.is_signed = is_signed(encoding);
-    if (encoding == DW_ATE_boolean && type.size == 1) type.kind = TypeKind::boolean;
-    if (encoding == DW_ATE_float) type.kind = TypeKind::floating;
-    if (is_no_integer(encoding)) type.kind = TypeKind::structure;
+    type = base_type(*die, type.size, arch_).type;
   } else if (tag == DW_TAG_enumeration_type) {
     type.kind = TypeKind::enumeration;
     type.is_signed = enumeration_is_signed(*die);
   } else if (is_pointer(tag)) {
     type.kind = tag == DW_TAG_pointer_type && is_char(type_of(*die)) ? TypeKind::text : TypeKind::pointer;
-  } else if (tag == DW_TAG_array_type) {
+  } else if (tag == DW_TAG_array_type || tag == DW_TAG_string_type) {
     type.kind = TypeKind::array;
   } else if (tag == DW_TAG_subroutine_type && size) {
     type.kind = TypeKind::pointer;  // Go: a value of that type leads to a function
@@ -265,6 +321,19 @@ Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) c
     type = {.size = arch_.word_size, .is_signed = false, .kind = TypeKind::pointer};  // decltype(nullptr)
   }
   return type;
+}
+
+BaseType Types::number_of(const std::optional<Dwarf_Die>& declared, unsigned dimension) const {
+  BaseType found{.type = type(declared, dimension)};
+  auto die = resolved(declared);
+  if (!die) return found;
+  const int tag = dwarf_tag(&*die);
+  if (tag == DW_TAG_base_type) return base_type(*die, found.type.size, arch_);
+  if (tag == DW_TAG_array_type) found.no_number = why_no_array(*die);
+  if (tag == DW_TAG_string_type && own_number(*die, DW_AT_byte_size).value_or(0) == 0)
+    found.no_number = "a text whose length is known only at run time";
+  found.swapped = tag == DW_TAG_enumeration_type && found.type.size > 1 && is_swapped(*die);
+  return found;
 }
 
 std::string Types::spell_named(Dwarf_Die die) const {
@@ -331,6 +400,10 @@ std::string Types::spell(const std::optional<Dwarf_Die>& declared, std::string i
     }
     case DW_TAG_array_type:
       return spell(target, fmt::format("{}{}", inner, array_bounds(die, 0)), depth + 1);
+    case DW_TAG_string_type: {
+      const auto size = own_number(die, DW_AT_byte_size).value_or(0);
+      return joined(size == 0 ? "character(len=*)" : fmt::format("character(len={})", size), inner);
+    }
     case DW_TAG_subroutine_type:
       return spell(target, fmt::format("{}({})", inner, spell_parameters(die, depth)), depth + 1);
     default:
@@ -359,7 +432,7 @@ std::vector<Enumerator> Types::enumerators(const std::optional<Dwarf_Die>& decla
 namespace {
 
 /// What the C++ ABI asks of a class, of the functions it declares.
-enum class Special : std::uint8_t { none, destructor, copy, move_assignment, unclear };
+enum class Special : std::uint8_t { none, destructor, copy, move, move_assignment, unclear };
 
 /// Whether `die` is a reference to `structure`, const or not.
 bool refers_to(const std::optional<Dwarf_Die>& die, Dwarf_Die structure, bool only_moved) {
@@ -369,6 +442,12 @@ bool refers_to(const std::optional<Dwarf_Die>& die, Dwarf_Die structure, bool on
   if (tag != DW_TAG_rvalue_reference_type && (only_moved || tag != DW_TAG_reference_type)) return false;
   const auto target = resolved(type_of(*reference));
   return target && target->addr == structure.addr;
+}
+
+/// A constructor from an object of the same class.
+Special copies_by(Dwarf_Die parameter) {
+  auto reference = type_of(parameter);
+  return reference && dwarf_tag(&*reference) == DW_TAG_rvalue_reference_type ? Special::move : Special::copy;
 }
 
 Special special_of(Dwarf_Die function, Dwarf_Die structure) {
@@ -389,8 +468,63 @@ Special special_of(Dwarf_Die function, Dwarf_Die structure) {
   if (is_template || parameters.empty() || !refers_to(type_of(parameters[0]), structure, !constructor))
     return Special::none;
   if (!constructor) return Special::move_assignment;
-  return parameters.size() == 1 ? Special::copy : Special::unclear;  // others may have default arguments
+  return parameters.size() == 1 ? copies_by(parameters[0]) : Special::unclear;  // others may have default arguments
 }
+
+/// The functions of one kind that a class declares. Those with a condition ("~T() requires ...", C++20) are listed
+/// whether it applies or not, and nothing tells which of several counts.
+struct Declared {
+  unsigned trivial = 0;  ///< defaulted where they are declared
+  unsigned deleted = 0;
+  unsigned others = 0;
+
+  [[nodiscard]] bool is_unclear() const { return (trivial != 0) + (deleted != 0) + (others != 0) > 1; }
+};
+
+/// What a class declares of what decides how its objects are passed.
+class SpecialFunctions {
+ public:
+  /// GCC says of functions whether they are defaulted or deleted since it writes DWARF 5.
+  explicit SpecialFunctions(Dwarf_Die structure) : structure_(structure), tells_(unit_version(structure) >= 5) {}
+
+  void add(Dwarf_Die function) {
+    const Special special = special_of(function, structure_);
+    if (special == Special::move_assignment) assigned_ = true;
+    if (special == Special::unclear) unclear_ = true;
+    Declared* of = of_kind(special);
+    if (of == nullptr) return;
+    const bool is_default = own_number(function, DW_AT_defaulted) == std::uint64_t{DW_DEFAULTED_in_class};
+    ++(own_attribute(function, DW_AT_deleted) ? of->deleted : is_default ? of->trivial : of->others);
+  }
+
+  /// Nothing: it is not known. `conditions`: the class may have some.
+  [[nodiscard]] std::optional<bool> are_trivial(bool conditions) const {
+    if (unclear_ || destructor_.deleted != 0) return std::nullopt;
+    for (const Declared& each : {destructor_, copy_, move_})
+      if (each.is_unclear()) return std::nullopt;
+    // GCC 12 counts a constructor whose condition does not apply, GCC 16 does not.
+    const bool mixed = copy_.others + move_.others != 0 && copy_.trivial + move_.trivial != 0;
+    if (mixed && conditions) return std::nullopt;
+    const bool some_copy = copy_.trivial + copy_.others + move_.trivial + move_.others != 0;
+    if (copy_.deleted + move_.deleted != 0 && !some_copy) return false;
+    if (destructor_.others + copy_.others + move_.others != 0) return tells_ ? std::optional(false) : std::nullopt;
+    if (assigned_ && !some_copy) return std::nullopt;  // its copies are deleted without a word
+    return true;
+  }
+
+ private:
+  Declared* of_kind(Special special) {
+    if (special == Special::destructor) return &destructor_;
+    if (special == Special::copy) return &copy_;
+    return special == Special::move ? &move_ : nullptr;
+  }
+
+  Dwarf_Die structure_;
+  bool tells_;
+  Declared destructor_, copy_, move_;
+  bool assigned_ = false;
+  bool unclear_ = false;
+};
 
 }  // namespace
 
@@ -404,22 +538,9 @@ UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language, unsigne
   if (language == Language::c || language == Language::go || convention == std::uint64_t{DW_CC_pass_by_value})
     return Kind::structure;
   if (depth > deepest_declaration) return Kind::unknown;
-  bool trivial = true;
+  bool trivial = true;  // what its members and its base classes make of it
   bool known = true;
-  bool assigned = false;
-  unsigned copies = 0;
-  unsigned deleted = 0;
-  const auto judge_function = [&](Dwarf_Die function) {
-    if (own_number(function, DW_AT_virtuality).value_or(0) != 0) trivial = false;
-    const Special special = special_of(function, structure);
-    if (special == Special::none) return;
-    if (special == Special::move_assignment) return void(assigned = true);
-    const bool is_deleted = own_attribute(function, DW_AT_deleted).has_value();
-    if (special == Special::unclear || (is_deleted && special == Special::destructor)) return void(known = false);
-    if (special == Special::copy) ++(is_deleted ? deleted : copies);
-    if (is_deleted || own_number(function, DW_AT_defaulted) == std::uint64_t{DW_DEFAULTED_in_class}) return;
-    (unit_version(structure) >= 5 ? trivial : known) = false;
-  };
+  SpecialFunctions special(structure);
   const auto judge_part = [&](std::optional<Dwarf_Die> part) {
     auto inner = resolved(std::move(part));
     if (inner && dwarf_tag(&*inner) == DW_TAG_array_type) inner = resolved(type_of(*inner));
@@ -431,22 +552,36 @@ UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language, unsigne
   std::uint64_t steps = most_members;
   for_each_child(structure, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
-    if (tag == DW_TAG_subprogram) judge_function(child);
-    if (tag == DW_TAG_inheritance && own_number(child, DW_AT_virtuality).value_or(0) != 0) trivial = false;
+    const bool is_virtual = own_number(child, DW_AT_virtuality).value_or(0) != 0;
+    if (is_virtual && (tag == DW_TAG_subprogram || tag == DW_TAG_inheritance)) trivial = false;
+    if (tag == DW_TAG_subprogram) special.add(child);
     const bool is_static = own_attribute(child, DW_AT_external) || own_attribute(child, DW_AT_declaration);
     if (tag == DW_TAG_inheritance || (tag == DW_TAG_member && !is_static)) judge_part(type_of(child));
     return trivial;
   });
-  if (!trivial || (deleted > 0 && copies == 0)) return Kind::by_reference;
-  if (assigned && copies == 0) return Kind::unknown;  // its copies are deleted without a word
-  return known && steps != 0 ? Kind::structure : Kind::unknown;
+  const bool conditions = has_conditions(structure) && names_.qualified(structure).find('<') != std::string::npos;
+  const auto functions = special.are_trivial(conditions);
+  if (!trivial || functions == false) return Kind::by_reference;
+  return known && functions && steps != 0 ? Kind::structure : Kind::unknown;
 }
+
+namespace {
+
+/// Of a floating-point number of more than 8 bytes of x86: the 80-bit one, and not one of 128 bits.
+bool is_x87(Dwarf_Die die) {
+  const std::string_view name = own_name(die);
+  return name.find("128") == std::string_view::npos && name != "real(kind=16)";
+}
+
+}  // namespace
 
 void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset) const {
   const Type what = type(die);
   const auto encoding = own_number(die, DW_AT_encoding).value_or(0);
-  Scalar scalar{.kind = Scalar::Kind::integer, .offset = static_cast<std::uint32_t>(offset), .size = what.size};
-  const std::string_view name = own_name(die);
+  Scalar scalar{.kind = Scalar::Kind::integer,
+                .offset = static_cast<std::uint32_t>(offset),
+                .size = what.size,
+                .pointer = what.kind == TypeKind::pointer || what.kind == TypeKind::text};
   const bool x86 = arch_.machine != Machine::aarch64;
   std::uint32_t alignment = what.size;
   if (encoding == DW_ATE_complex_float) {
@@ -456,9 +591,12 @@ void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset
     if (scalar.size != 4 && scalar.size != 8) scalar.kind = Scalar::Kind::other;
     shape.scalars.push_back(scalar);
     scalar.offset += scalar.size;
-  } else if (what.kind == TypeKind::floating) {
-    scalar.kind = what.size == 4 || what.size == 8 ? Scalar::Kind::floating : Scalar::Kind::other;
-    if (x86 && name == "long double" && what.size >= 12) scalar.kind = Scalar::Kind::x87;
+  } else if (encoding == DW_ATE_float) {
+    const bool half = what.size == 2 && arch_.machine != Machine::i386;  // whatever its format
+    scalar.kind = half || what.size == 4 || what.size == 8 ? Scalar::Kind::floating : Scalar::Kind::other;
+    const bool has_parts = what.kind == TypeKind::floating && what.size > 8;
+    if (x86 && has_parts) scalar.kind = is_x87(die) ? Scalar::Kind::x87 : Scalar::Kind::other;
+    if (arch_.machine == Machine::x86_64 && has_parts && !is_x87(die)) scalar.kind = Scalar::Kind::vector;
     if (!x86 && what.size == 16) scalar.kind = Scalar::Kind::floating;  // quad precision, in a vector register
   } else if (dwarf_tag(&die) == DW_TAG_ptr_to_member_type && what.kind == TypeKind::structure) {
     scalar.size = alignment = arch_.word_size;  // to a function: two words
@@ -516,6 +654,11 @@ void Types::flatten_members(UserShape& shape, Dwarf_Die structure, std::uint64_t
   });
 }
 
+/// A text or a list of C++'s library is shown by what its pointers lead to.
+bool Types::is_of_library(Dwarf_Die structure) const {
+  return language_of(structure) == Language::cpp && names_.qualified(structure).starts_with("std::");
+}
+
 /// Adds the scalars of `die`, whose first byte is at `offset`.
 void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsigned depth, std::uint64_t& steps) const {
   if (depth == deepest_declaration || steps == 0 || offset > UINT32_MAX) {
@@ -525,7 +668,11 @@ void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsig
   const int tag = dwarf_tag(&die);
   if (is_structure(tag)) {
     if (own_attribute(die, DW_AT_alignment)) shape.overaligned = true;
+    const std::size_t first = shape.scalars.size();
     flatten_members(shape, die, offset, depth, steps);
+    const std::span added = std::span(shape.scalars).subspan(first);
+    if (std::ranges::any_of(added, &Scalar::pointer) && is_of_library(die))
+      for (Scalar& each : added) each.of_library = each.pointer ? static_cast<std::uint32_t>(offset + 1) : 0;
   } else if (tag == DW_TAG_array_type) {
     if (flag(own_attribute(die, DW_AT_GNU_vector))) return flatten_vector(shape, die, offset);
     const auto element = resolved(type_of(die));

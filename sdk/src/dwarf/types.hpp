@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arch/user_calls.hpp"
+#include "dwarf/base_types.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/names.hpp"
 
@@ -30,6 +31,8 @@ class Types {
 
   /// Size, sign and kind; a type that is not known has size 0.
   [[nodiscard]] Type type(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
+  /// The same, and what else is to be known of a number to read it.
+  [[nodiscard]] BaseType number_of(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
   /// "const struct sockaddr *", "int (*)(void *)", "net::Server &"; "void" for none.
   [[nodiscard]] std::string text(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
   /// The names of an enum's values.
@@ -47,6 +50,7 @@ class Types {
                std::uint64_t& steps) const;
   void flatten_members(arch::UserShape& shape, Dwarf_Die structure, std::uint64_t offset, unsigned depth,
                        std::uint64_t& steps) const;
+  [[nodiscard]] bool is_of_library(Dwarf_Die structure) const;
   void flatten_scalar(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset) const;
   void flatten_vector(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset) const;
   [[nodiscard]] arch::UserShape::Kind passed_as(Dwarf_Die structure, Language language, unsigned depth = 0) const;
@@ -73,6 +77,9 @@ struct GoResult {
 [[nodiscard]] bool is_pointer(int tag);
 /// How many elements an array has in each dimension; nothing for one that is not declared.
 [[nodiscard]] std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array);
+
+/// Why nothing is read of an array: something at run time decides where its elements are. Empty: nothing does.
+[[nodiscard]] std::string why_no_array(Dwarf_Die array);
 
 /// `die` without typedefs and qualifiers, and of one whose body is in a type unit that; nothing: void, or a chain
 /// without end.

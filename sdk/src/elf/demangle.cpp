@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <csetjmp>
 
+#include "elf/other_names.hpp"
+
 namespace usdt::elf {
 namespace {
 
@@ -113,7 +115,9 @@ std::optional<std::size_t> count_parameters(std::string_view list) noexcept {
 }
 
 bool may_be_mangled(std::string_view symbol) noexcept {
-  if (symbol.size() < 4 || symbol[0] != '_' || symbol.size() > kLongestSymbol) return false;
+  if (symbol.size() < 4 || symbol.size() > kLongestSymbol) return false;
+  if (may_be_other_name(symbol)) return true;
+  if (symbol[0] != '_') return false;
   if (symbol[1] == 'Z') return true;
   // After _R comes a path, and each kind of path has its letter (RFC 2603).
   return symbol[1] == 'R' && std::string_view("CMXYNI").find(symbol[2]) != std::string_view::npos;
@@ -130,6 +134,11 @@ bool Demangler::may_search_packs(std::string_view symbol) noexcept {
 
 Demangled Demangler::demangle(std::string_view symbol) {
   if (!may_be_mangled(symbol)) return {};
+  if (may_be_other_name(symbol)) {
+    text_ = other_name(symbol, std::min(kLongestName, budget_));
+    budget_ -= std::min(budget_, text_.size());
+    return {text_, text_};
+  }
   symbol_ = symbol;
   for (const bool rust : {true, false}) {
     if (rust ? !may_be_rust(symbol) : symbol[1] != 'Z') continue;

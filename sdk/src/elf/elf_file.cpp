@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
+#include "base/no_memory.hpp"
 #include "elf/descriptions.hpp"
 #include "elf/elf_impl.hpp"
 
@@ -101,7 +103,7 @@ ScanResult scan_object(const OpenedFile& opened) {
 
 }  // namespace
 
-Result<ElfFile> ElfFile::open(const std::filesystem::path& path, const OpenOptions& options) {
+Result<ElfFile> ElfFile::open(const std::filesystem::path& path, const OpenOptions& options) try {
   auto file = File::open(path);
   if (!file) return fail(file.error());
   const std::string label = path.string();
@@ -124,6 +126,8 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path, const OpenOptio
   const ElfKind kind = archive ? ElfKind::archive : kind_of(*image);
   OpenedFile opened{path, std::move(*file), kind, std::move(*image), options};
   return ElfFile(std::make_unique<Impl>(Impl{std::make_shared<const OpenedFile>(std::move(opened))}));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 ElfFile::ElfFile(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -138,13 +142,15 @@ std::string ElfFile::build_id() const { return elf::build_id(impl_->opened->file
 int ElfFile::fd() const noexcept { return impl_->opened->file.fd(); }
 bool ElfFile::unchanged() const noexcept { return impl_->opened->file.unchanged(); }
 
-Result<ScanResult> ElfFile::scan() const {
+Result<ScanResult> ElfFile::scan() const try {
   const OpenedFile& opened = *impl_->opened;
   ScanResult result = kind() == ElfKind::archive ? scan_archive(opened) : scan_object(opened);
   if (opened.options.stop.stop_requested()) {
     return fail(ErrorKind::stopped, fmt::format("{}: not read to the end", opened.path.string()));
   }
   return result;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

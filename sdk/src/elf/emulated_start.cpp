@@ -32,8 +32,8 @@ std::optional<std::size_t> first_emulated(Machine machine, ByteView code) {
 
 }  // namespace
 
-std::optional<VirtAddr> emulated_start(const ElfFile& file, const Function& function,
-                                       const std::vector<const Function*>& halves, VirtAddr start) {
+std::optional<VirtAddr> emulated_start(const ElfFile& file, const Function& function, const FunctionPieces* pieces,
+                                       VirtAddr start) {
   const OpenedFile& opened = *Inside::of(file);
   const auto offset = code_offset(opened.image, start);
   const std::uint64_t skipped = start.value - function.address.value;
@@ -43,10 +43,11 @@ std::optional<VirtAddr> emulated_start(const ElfFile& file, const Function& func
   const auto distance = first_emulated(file.machine(), code);
   if (!distance) return std::nullopt;
   const VirtAddr found = start + *distance;
-  const auto flow = flow_of(file, function, halves);
+  const auto flow = flow_of(file, function, pieces);
   // A loop may begin between the two, and be entered anew by its jumps.
   const auto passes_by = [&](VirtAddr target) { return target.value > start.value && target.value <= found.value; };
-  if (!flow || flow->jumps_by_value > 0 || std::ranges::any_of(flow->targets, passes_by)) return std::nullopt;
+  if (!flow || flow->jumps_by_value + flow->jumps_by_table > 0 || std::ranges::any_of(flow->targets, passes_by))
+    return std::nullopt;
   return found;
 }
 

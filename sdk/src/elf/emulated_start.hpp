@@ -3,8 +3,8 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
+#include "elf/function_pieces.hpp"
 #include "usdt/elf_file.hpp"
 #include "usdt/function.hpp"
 
@@ -13,8 +13,8 @@ namespace usdt::elf {
 /// An instruction behind the one at `start`, the first of `function`, that the kernel emulates where it would step that
 /// one, which takes a second trap; none where it is not certain that it is the same to run a program there: each call
 /// comes by once, with the arguments, the stack pointer and the memory as the caller left them. Certain is that of the
-/// code of compilers, not of assembler, which may jump into other functions. `halves`: see flow_of().
+/// code of compilers, not of assembler, which may jump into other functions. `pieces`: see flow_of().
 [[nodiscard]] std::optional<VirtAddr> emulated_start(const ElfFile& file, const Function& function,
-                                                     const std::vector<const Function*>& halves, VirtAddr start);
+                                                     const FunctionPieces* pieces, VirtAddr start);
 
 }  // namespace usdt::elf

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/symbol_name.hpp"
+#include "elf/go_functions.hpp"
+
 namespace usdt::elf {
 namespace {
 
@@ -10,6 +13,11 @@ constexpr std::size_t kStopInterval = 1024;
 
 bool is_function(const Symbol& symbol) noexcept {
   return (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC) && symbol.section != SHN_UNDEF &&
+         symbol.section != SHN_ABS;
+}
+
+bool may_be_block(const Symbol& symbol) noexcept {
+  return symbol.type == STT_NOTYPE && symbol.binding == STB_LOCAL && symbol.size > 0 && symbol.section != SHN_UNDEF &&
          symbol.section != SHN_ABS;
 }
 
@@ -23,6 +31,20 @@ FunctionTable::FunctionTable(const OpenedFile& main, const StopToken& stop) : ma
   }
   if (has_symtab || stopped()) return;
   if (const auto embedded = embedded_debug_file(main)) read(embedded->file, embedded->image, 0);
+  if (!has_symtab && !stopped()) read_go(main);
+}
+
+void FunctionTable::read_go(const OpenedFile& main) {
+  const GoFunctions functions(main.file, main.image);
+  for (const GoFunction& each : functions.all())
+    entries.push_back({.address = each.address,
+                       .size = each.size,
+                       .symbol = each.name,
+                       .version = {},
+                       .binding = STB_LOCAL,
+                       .ifunc = false});
+  go_names_ = functions.bytes();
+  has_symtab = !functions.all().empty();
 }
 
 void FunctionTable::read(const File& file, const Image& image, std::uint64_t shift) {
@@ -52,6 +74,10 @@ void FunctionTable::read_table(const SymbolTable& table, std::uint32_t number, c
   for (std::size_t i = 1; i < table.size(); ++i) {
     if (i % kStopInterval == 0 && stopped()) return;
     const Symbol symbol = table[i];
+    if (may_be_block(symbol)) {
+      const std::string_view name = table.full_name_of(symbol);
+      if (is_cold_half(name)) blocks.push_back({symbol.value + shift, symbol.size, name, {}, symbol.binding, false});
+    }
     if (!is_function(symbol)) continue;
     const std::string_view name = table.full_name_of(symbol);
     if (name.empty()) continue;

@@ -25,13 +25,15 @@ struct FunctionEntry {
 };
 
 /// Reads, on construction, .symtab and .dynsym; where there is no .symtab also that of the separate debug file, else of
-/// .gnu_debugdata. One function can have several entries.
+/// .gnu_debugdata, else the table of Go's runtime (go_functions.hpp). One function can have several entries.
 class FunctionTable {
  public:
   FunctionTable(const OpenedFile& main, const StopToken& stop);
 
   std::vector<FunctionEntry> entries;
-  /// Whether there was a .symtab, which has the functions that are not exported too.
+  /// Parts of functions that are no functions to the symbol table (sections of basic blocks, which Clang makes).
+  std::vector<FunctionEntry> blocks;
+  /// Whether there was a .symtab or the like, which has the functions that are not exported too.
   bool has_symtab = false;
 
   /// How much was read at most: what the file and its debug file have stored, in bytes.
@@ -42,11 +44,13 @@ class FunctionTable {
 
  private:
   void read(const File& file, const Image& image, std::uint64_t shift);
+  void read_go(const OpenedFile& main);
   void read_table(const SymbolTable& table, std::uint32_t number, const SymbolVersions& versions, std::uint64_t shift);
 
   const OpenedFile& main_;
   StopToken stop_;
   std::vector<std::shared_ptr<const StringTable>> strings_;
+  std::shared_ptr<const Bytes> go_names_;
   std::vector<SymbolVersions> versions_;
 };
 

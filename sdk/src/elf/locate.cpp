@@ -2,6 +2,8 @@
 // Which byte ranges of an object hold notes, decided from the headers alone: a file without probes costs no more.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "elf/elf_impl.hpp"
 #include "elf/notes.hpp"
 

@@ -137,12 +137,19 @@ std::string_view Event::why_not(std::size_t n) const noexcept {
     if (const auto reason = why_not(arg.element->length); !reason.empty()) return reason;
     if (bits(arg.element->length) <= arg.element->index) return "behind the last element";
   }
+  if (arg.alternative) {
+    const std::size_t discriminant = arg.alternative->discriminant;
+    if (const auto reason = why_not(discriminant); !reason.empty()) return reason;
+    if (!arg.alternative->values.has(bits(discriminant))) return arg.alternative->reason;
+  }
   if (const auto reason = arg.why_unreadable(); !reason.empty()) return reason;
   if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
-  if (slots_[n].error == -ENODATA && !std::holds_alternative<FilePlace>(site_->point))
+  if (slots_[n].error == -ENODATA && (arg.result || !std::holds_alternative<FilePlace>(site_->point)))
     return "not known at this end of the call";
   if (slots_[n].error != 0 && slots_[n].text > 0) return failed_step(arg, slots_[n]);
   if (slots_[n].error != 0) return read_error(slots_[n].error);
+  if (arg.type.kind == TypeKind::boolean && arg.type.size == 1 && slots_[n].bits > 1)
+    return "no truth value: neither 0 nor 1";
   return arg.counts ? why_no_count(n) : std::string_view{};
 }
 

@@ -43,7 +43,7 @@ struct EventTable::Impl {
 
   /// What is asked of the events of a site, and why they are in no row; empty: they may be.
   struct Asked {
-    const TypedExpression* typed = nullptr;
+    std::optional<TypedExpression> typed = {};
     std::string refusal = {};
   };
   const Asked& at(Index<PlannedSite> site) {
@@ -54,9 +54,9 @@ struct EventTable::Impl {
       known->second.refusal = made.refusal;
       return known->second;
     }
-    known->second.typed = &*made.typed;
     const auto planned = expr::planned_table(*made.typed, plan.args[plan.sites[site].args], wanted);
     known->second.refusal = planned ? expr::why_other_rows(table, *planned) : planned.error().message;
+    if (known->second.refusal.empty()) known->second.typed = made.typed->with_signs_of(table);
     return known->second;
   }
 
@@ -77,6 +77,7 @@ Result<EventTable> EventTable::make(const Expression* where, const TableQuestion
                                     const std::vector<Index<PlannedProbe>>& probes) {
   auto impl = std::make_unique<Impl>(where, table, plan);
   if (auto sense = impl->question.check(); !sense) return fail(sense.error());
+  bool found = false;
   for (const Index<PlannedSite> site : plan.sites.indices()) {
     if (plan.spans && !plan.sites[site].span) continue;
     if (!probes.empty() && std::ranges::find(probes, plan.sites[site].probe) == probes.end()) continue;
@@ -84,8 +85,9 @@ Result<EventTable> EventTable::make(const Expression* where, const TableQuestion
     if (!typed) continue;
     auto planned = expr::planned_table(*typed, plan.args[plan.sites[site].args], table);
     if (!planned) return fail(planned.error());
-    impl->table = std::move(*planned);
-    break;
+    if (found && !expr::why_other_rows(impl->table, *planned).empty()) continue;
+    found ? expr::join_signs(impl->table, *planned) : static_cast<void>(impl->table = std::move(*planned));
+    found = true;
   }
   impl->rows.emplace(impl->table);
   return EventTable(std::move(impl));

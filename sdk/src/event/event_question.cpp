@@ -112,9 +112,9 @@ Result<void> EventQuestion::check() {
       any = true;
       for (const HitField field : {HitField::uid, HitField::gid, HitField::cgroup})
         if (asked.typed->asks(field) && !plan_.owners)
-          return fail(ErrorKind::invalid_argument,
-                      fmt::format("{}: these events do not have it; it can only be asked while they are traced",
-                                  to_string(field)));
+          return fail(
+              ErrorKind::invalid_argument,
+              fmt::format("{0}: it was not recorded: a trace with --record and --print {0} has it", to_string(field)));
     } else if (first.empty()) {
       first = asked.refusal;
     }

@@ -7,12 +7,11 @@
 #include <bit>
 #include <cstring>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 
-#include "sys/blocked_signals.hpp"
 #include "sys/syscalls.hpp"
+#include "sys/thread.hpp"
 #include "sys/uapi.hpp"
 
 namespace usdt {
@@ -42,17 +41,20 @@ inline namespace v1 {
 
 struct EventRing::Impl {
   explicit Impl(std::uint32_t size) : bytes(size) {
-    try {
-      const sys::BlockedSignals blocked;
-      maker = std::jthread([this] { map = create(bytes); });
-    } catch (const std::system_error&) {
-      // Without a thread there is no ring ahead.
-    }
+    // Without a thread there is no ring ahead.
+    if (auto thread = sys::start_thread("that makes a ring", [this] { map = create(bytes); }))
+      maker = std::move(*thread);
   }
+
+  ~Impl() {
+    if (maker.joinable()) maker.join();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   std::uint32_t bytes;
   sys::UniqueFd map;
-  std::jthread maker;  ///< ends before what it makes
+  std::thread maker;
 };
 
 EventRing::EventRing(std::uint32_t bytes) : impl_(std::make_unique<Impl>(event::ring_size(bytes))) {}

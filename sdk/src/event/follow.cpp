@@ -13,6 +13,7 @@
 
 #include "btf/types.hpp"
 #include "follow.bpf.hpp"
+#include "program/libbpf_log.hpp"
 #include "program/object_copy.hpp"
 #include "program/process_list.hpp"
 #include "sys/pid_namespace.hpp"
@@ -103,10 +104,10 @@ Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_stock_
   auto follow = backends::ObjectCopy::open(follow_object(), name);
   if (!follow) return fail(follow.error());
   if (auto set = follow->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
+  const backends::LibbpfLog quiet;
   if (const int error = bpf_map__reuse_fd(follow->map("usdt_descendants"), *marks))
     return fail(os_failure(ErrorKind::io, "share the marks of descendants", -error));
-  if (const int error = bpf_object__load(follow->get()))
-    return fail(os_failure(ErrorKind::io, "load the programs that follow forks", -error));
+  if (auto loaded = follow->load(); !loaded) return fail(loaded.error().within("the programs that follow forks"));
   ForkMarks out;
   constexpr std::array<std::pair<const char*, const char*>, 2> programs = {
       {{"usdt_on_free", "sched_process_free"}, {"usdt_on_fork", "sched_process_fork"}}};

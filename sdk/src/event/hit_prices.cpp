@@ -49,17 +49,34 @@ Result<HitPrices> HitPrices::measure(const LoadedObject& object, const std::stri
   const AttachPlan& plan = object.plan();
   const NopOptimisation nops = kernel_facts().nops;
   std::map<TrappedInstruction, double> measured;
-  for (const PlannedSite& site : plan.sites) {
-    const auto* place = std::get_if<FilePlace>(&site.point);
-    if (place == nullptr) return fail(ErrorKind::not_supported, "what hits in the kernel cost is not measured");
-    const TrappedInstruction instruction = instruction_at(*place, *plan.files[place->file].elf, nops);
+  const auto price_at = [&](const FilePlace& place) -> Result<double> {
+    const TrappedInstruction instruction = instruction_at(place, *plan.files[place.file].elf, nops);
     auto known = measured.find(instruction);
     if (known == measured.end()) {
       auto cost = features::trap_cost(instruction, backends::row_of(object.backend()).on_perf_event);
       if (!cost) return fail(cost.error());
       known = measured.emplace(instruction, *cost).first;
     }
-    prices.of_traps_.push_back(known->second);
+    return known->second;
+  };
+  for (const PlannedSite& site : plan.sites) {
+    const auto* place = std::get_if<FilePlace>(&site.point);
+    if (place == nullptr) return fail(ErrorKind::not_supported, "what hits in the kernel cost is not measured");
+    double sum = 0;
+    // A return that is seen by a RET instruction has that one's price, and a call also that of its entry.
+    if (!place->rets.empty()) {
+      FilePlace ret = *place;
+      ret.offset = place->rets.front();
+      const auto price = price_at(ret);
+      if (!price) return fail(price.error());
+      sum += *price;
+    }
+    if (place->rets.empty() || plan.probes[site.probe].function == Moment::both) {
+      const auto price = price_at(*place);
+      if (!price) return fail(price.error());
+      sum += *price;
+    }
+    prices.of_traps_.push_back(sum);
   }
   for (std::size_t copy = 0; copy < object.carriers().programs.size(); ++copy)
     if (const auto fd = object.program_fd(program, copy)) prices.programs_.push_back(*fd);

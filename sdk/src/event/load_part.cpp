@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -11,44 +10,21 @@
 #include "event/cgroup_filter.hpp"
 #include "event/event_ring.hpp"
 #include "event/follow.hpp"
+#include "event/open_calls.hpp"
 #include "event/row_map.hpp"
 #include "event/stock_program.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf/filter.h"
+#include "usdt/clock.hpp"
 
 namespace usdt::event {
 namespace {
 
 bool has_events(const AttachPlan& plan, const TraceOptions& options) { return !options.count_only && !plan.table; }
 
-/// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
-/// arguments at the return, or of spans.
-Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
-                            const TraceOptions& options) {
-  const bool any = plan.spans ||
-                   (!counts_beginnings(plan, options) && std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
-                     return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
-                   }));
-  if (!any) return {};
-  // The kernel keeps room for all of them: with stacks in their records that has to end somewhere.
-  constexpr std::uint32_t most_bytes = 64U << 20;
-  const std::uint32_t calls = std::min(options.max_open_calls, std::max(most_bytes / layout.record_size(), 1U));
-  if (auto set = object.set_max_entries("usdt_open_calls", calls); !set) return set;
-  std::uint32_t size = layout.record_size();
-  if (plan.spans) {
-    size += static_cast<std::uint32_t>(asks_for_owner(plan) ? sizeof(usdt_open_span) : offsetof(usdt_open_span, owner));
-    const auto key = static_cast<std::uint32_t>(offsetof(usdt_row, key)) + plan.spans->key_bytes;
-    if (auto set = object.set_key_size("usdt_open_calls", key); !set) return set;
-  }
-  // Behind the record of a call are its stacks (keep_stacks() of bpf/trace/stacks.h).
-  if (plan.table && has_stacks(*plan.table)) size += 2 * sizeof(usdt_row_stack);
-  if (auto set = object.set_value_size("usdt_open_calls", size); !set) return set;
-  return object.set_value_size("usdt_blank", size);
-}
-
 Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                        const TraceOptions& options) {
-  if (auto set = set_open_calls(object, plan, layout, options); !set) return set;
+  if (auto set = size_open_calls(object, plan, layout, options); !set) return set;
   return object.set_max_entries("usdt_events", ring_size(has_events(plan, options) ? options.ring_bytes : 0));
 }
 
@@ -85,6 +61,16 @@ void find_replaced_returns(usdt_stock_constants& constants) {
     if (!offset) return;  // without the last one nothing is looked for
     *member.constant = *offset;
   }
+}
+
+/// Which thread of a number it is (bpf/trace/threads.h).
+void find_threads(usdt_stock_constants& constants) {
+  const auto types = btf::Types::load();
+  if (!types) return;
+  const auto find = [&](const char* member) { return (*types)->member_offset("task_struct", member).value_or(0); };
+  constants.task_start_offset = find("start_time");
+  constants.task_exec_offset = find("self_exec_id");
+  constants.task_leader_offset = find("group_leader");
 }
 
 bool has_likely_texts(const AttachPlan& plan) {
@@ -147,7 +133,9 @@ Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, 
     constants.span_begins = plan.spans->begins;
     constants.span_ends = plan.spans->ends;
     constants.span_owner = asks_for_owner(plan) ? 1 : 0;
+    constants.pair_life = static_cast<__u8>(life_of_beginnings(plan));
   }
+  if (keeps_beginnings(plan, options)) find_threads(constants);
   if (layout.user_stack_depth > 0) find_replaced_returns(constants);
   if (follows_family(options)) {
     if (auto set = set_families(object, constants, options); !set) return fail(set.error());
@@ -186,7 +174,9 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   if (has_likely_texts(plan)) {
     if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
   }
-  if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
+  usdt_stock_constants told = constants;
+  if (!common.family.empty()) told.ancestors.count = 0;
+  if (auto set = object->set_constant("usdt_stock_constants", told); !set) return fail(set.error());
   std::string program = plan.spans ? "" : program_for(plan, options, sleepable);  // the plan names those of spans
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
@@ -194,6 +184,8 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .sleepable = sleepable,
                          .max_programs = options.max_programs,
                          .programs = plan.spans ? std::vector<std::string>() : std::vector{program},
+                         .family = common.family,
+                         .family_held = options.command != 0,
                          .stop = options.stop};
   auto loaded = object->load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));
@@ -202,9 +194,12 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   }
   auto counts = SiteCounts::open(*loaded, *rows);
   if (!counts) return fail(counts.error());
+  auto open_calls = OpenCalls::open(*loaded, plan, layout, options);
+  if (!open_calls) return fail(open_calls.error());
   return Loaded{.part = {.object = std::move(*loaded),
                          .layout = layout,
                          .counts = std::move(*counts),
+                         .unfinished = Unfinished(std::move(*open_calls), plan, common.first_site),
                          .first_site = common.first_site,
                          .sites = sites,
                          .begins = plan.spans ? plan.spans->begins : 0,
@@ -213,11 +208,7 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                 .constants = constants};
 }
 
-std::uint64_t rate_start_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return (static_cast<std::uint64_t>(now.tv_sec) - 1) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
+std::uint64_t rate_start_now() { return event_clock() - 1'000'000'000; }
 
 bool follows_family(const TraceOptions& options) { return options.descendants_only || options.family_of; }
 

@@ -2,6 +2,8 @@
 // How the sites of a plan are loaded: the stock programs with their constants and maps. Private to event/.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -11,6 +13,7 @@
 
 #include "event/site_counts.hpp"
 #include "event/trace_options.hpp"
+#include "event/unfinished.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/event.hpp"
 #include "usdt/plan.hpp"
@@ -23,6 +26,7 @@ struct Part {
   std::optional<LoadedObject> object;  ///< of the first; of others, what is attached keeps what it needs
   EventLayout layout;
   SiteCounts counts;
+  Unfinished unfinished;
   std::uint32_t first_site = 0;  ///< in the tracer's plan
   std::uint32_t sites = 0;       ///< places
   std::uint32_t begins = 0;      ///< of spans, the first so many of them
@@ -37,6 +41,8 @@ struct Shared {
   const LoadedObject* with = nullptr;  ///< null: this is the first part
   std::uint32_t first_site = 0;
   std::uint64_t rate_start = 0;  ///< usdt_stock_constants
+  /// LoadOptions::family: the programs then need not ask whose hits count.
+  std::vector<pid_t> family = {};
 };
 
 /// What is loaded, and the constants it was loaded with.

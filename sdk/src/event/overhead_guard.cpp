@@ -5,18 +5,18 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
-#include <system_error>
+#include <map>
 #include <utility>
 
 #include "event/row_map.hpp"
-#include "sys/blocked_signals.hpp"
+#include "sys/thread.hpp"
+#include "usdt/clock.hpp"
 
 namespace usdt::event {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
-using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, as that of events
 
 /// How often the account is looked at; to look takes a hundredth of the time at most.
 constexpr nanoseconds kOften = milliseconds(10), kSeldom = milliseconds(200);
@@ -30,7 +30,7 @@ constexpr double kSurelySeen = 0.7;
 /// Weights that are remembered, for events that are still in the ring.
 constexpr std::size_t kMostWeights = 8192;
 
-nanoseconds now() { return Clock::now().time_since_epoch(); }
+nanoseconds now() { return nanoseconds(event_clock()); }
 
 }  // namespace
 
@@ -47,12 +47,9 @@ Result<std::unique_ptr<OverheadGuard>> OverheadGuard::start(const GuardedTrace& 
   guard->used_ = guard->time_.read();
   guard->first_ = guard->last_reading_ = guard->read();
   guard->budget_.emplace(share, guard->first_);
-  try {
-    const sys::BlockedSignals none;
-    guard->thread_ = std::thread([raw = guard.get()] { raw->run(); });
-  } catch (const std::system_error&) {
-    return fail(ErrorKind::limit, "no thread to keep the overhead within its limit");
-  }
+  auto thread = sys::start_thread("that keeps the overhead within its limit", [raw = guard.get()] { raw->run(); });
+  if (!thread) return fail(thread.error());
+  guard->thread_ = std::move(*thread);
   return guard;
 }
 
@@ -176,7 +173,7 @@ OverheadGuard::Seen OverheadGuard::seen_so_far() const {
     seen.hits.push_back(stats.hits - stats.not_sampled - stats.rejected - stats.undecided);
   }
   if (trace_.object.plan().table)
-    if (auto rows = read_rows(trace_.object, trace_.object.plan())) seen.rows = std::move(*rows);
+    if (auto rows = read_rows(trace_.object, trace_.object.plan(), {})) seen.rows = std::move(*rows);
   return seen;
 }
 
@@ -223,7 +220,7 @@ std::vector<double> OverheadGuard::hits() const {
 
 Result<std::vector<TableRow>> OverheadGuard::rows() const {
   const std::lock_guard lock(mutex_);
-  auto seen = read_rows(trace_.object, trace_.object.plan());
+  auto seen = read_rows(trace_.object, trace_.object.plan(), {});
   if (!seen) return seen;
   const StretchWeights weights(last_, current_);
   auto all = rows_;

@@ -2,6 +2,8 @@
 #include "event/row_map.hpp"
 
 #include <bpf/bpf.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
@@ -24,7 +27,7 @@
 namespace usdt::event {
 namespace {
 
-constexpr const char* kMap = "usdt_rows";
+constexpr const char* kRowsMap = "usdt_rows";
 constexpr const char* kKeysMap = "usdt_row_keys";
 constexpr const char* kBlankMap = "usdt_blank_row";
 /// More parts than that help no machine much, and each has room for all rows.
@@ -62,8 +65,8 @@ std::uint32_t stack_depth() {
 /// Reads stacks of rows, each once.
 class StackReader {
  public:
-  explicit StackReader(const AttachPlan& plan)
-      : tracepoints_(std::ranges::any_of(plan.sites, [](const PlannedSite& site) {
+  StackReader(const AttachPlan& plan, const KeptStacks& kept)
+      : kept_(kept), tracepoints_(std::ranges::any_of(plan.sites, [](const PlannedSite& site) {
           return site.tracer_frames > 0 && std::holds_alternative<TracepointPlace>(site.point);
         })) {}
 
@@ -86,9 +89,15 @@ class StackReader {
                            : os_failure(ErrorKind::io, "the kernel could not take the stack", -key.number).message;
       return stack;
     }
-    stack.addresses = addresses(key.number, stack.kernel);
+    const auto kept = kept_.find({key.number, key.pid});
+    stack.addresses = kept != kept_.end() ? kept->second : addresses(key.number, stack.kernel);
     stack.cut = stack.addresses.size() >= depth_;
     return stack;
+  }
+  /// The addresses of one that was read.
+  [[nodiscard]] std::vector<std::uint64_t> known(std::int32_t number) const {
+    const auto found = known_.find(number);
+    return found != known_.end() ? found->second : std::vector<std::uint64_t>();
   }
 
  private:
@@ -106,6 +115,7 @@ class StackReader {
     return found;
   }
 
+  const KeptStacks& kept_;
   bool tracepoints_;
   std::array<int, 2> maps_{};
   std::uint32_t depth_ = stack_depth();
@@ -119,6 +129,7 @@ TableKey key_of(const TableColumn& column, const usdt_row& row, const AttachPlan
     std::memcpy(&key, at, sizeof(key));
     return stacks.of(key, *column.field);
   }
+  if (column.form == KeyForm::fingerprint) return expr::Fingerprint::key_of(at);
   const bool of_site = column.field && expr::is_site_word(*column.field);
   if (column.type == ExpressionType::text && !of_site) return text_of(at, column);
   std::uint64_t bits = 0;
@@ -201,7 +212,7 @@ std::uint32_t parts_of_rows(const PlannedTable& table) {
 /// Where rows have sums of reals: what a new one is.
 Result<void> size_sums(BpfObject& object, const PlannedTable& table) {
   const auto size = static_cast<std::uint32_t>(blank_tally(table).size() * sizeof(std::uint64_t));
-  if (auto set = object.set_value_size(kMap, size); !set) return set;
+  if (auto set = object.set_value_size(kRowsMap, size); !set) return set;
   return object.set_value_size(kBlankMap, size);
 }
 
@@ -213,6 +224,56 @@ Result<void> size_stacks(BpfObject& object) {
   }
   return {};
 }
+
+/// Reads rows, each of which is in several parts.
+class RowReader {
+ public:
+  RowReader(const AttachPlan& plan, const KeptStacks& kept) : plan_(plan), stacks_(plan, kept) {}
+
+  Result<void> open(const LoadedObject& object) {
+    auto map = object.map_fd(kRowsMap);
+    if (!map) return fail(map.error());
+    map_ = *map;
+    return has_stacks(*plan_.table) ? stacks_.open(object) : Result<void>();
+  }
+
+  /// What the map has by now. Nobody else takes rows out, so that each is met once.
+  [[nodiscard]] std::vector<usdt_row> keys() const {
+    std::vector<usdt_row> all;
+    usdt_row next{};
+    while (bpf_map_get_next_key(map_, all.empty() ? nullptr : &all.back(), &next) == 0) all.push_back(next);
+    return all;
+  }
+
+  Result<void> add(const usdt_row& row) {
+    if (bpf_map_lookup_elem(map_, &row, tally_.data()) != 0)
+      return fail(os_failure(ErrorKind::io, "read a row of the table", errno));
+    const TableRow told = told_by(tally_, *plan_.table, bias_);
+    if (told.count == 0) return {};  // its first hit is being added
+    std::vector<TableKey> keys;
+    for (const TableColumn& column : plan_.table->keys) keys.push_back(key_of(column, row, plan_, stacks_));
+    TableRow& whole = rows_[keys];
+    whole.keys = std::move(keys);
+    whole.add(told);
+    return {};
+  }
+  void remove(const usdt_row& row) const { static_cast<void>(bpf_map_delete_elem(map_, &row)); }
+  [[nodiscard]] std::vector<std::uint64_t> addresses(std::int32_t number) const { return stacks_.known(number); }
+
+  std::vector<TableRow> take() && {
+    std::vector<TableRow> all;
+    for (auto& [keys, whole] : rows_) all.push_back(std::move(whole));
+    return all;
+  }
+
+ private:
+  const AttachPlan& plan_;
+  StackReader stacks_;
+  int map_ = -1;
+  std::uint64_t bias_ = bias_of(*plan_.table);
+  TallyWords tally_ = blank_tally(*plan_.table);
+  std::map<std::vector<TableKey>, TableRow> rows_;
+};
 
 }  // namespace
 
@@ -240,10 +301,10 @@ Result<void> size_rows(BpfObject& object, const PlannedTable& table) {
   if (table.real_sums) {
     if (auto set = size_sums(object, table); !set) return set;
   }
-  if (auto set = object.set_max_entries(kMap, rows * parts); !set) return set;
+  if (auto set = object.set_max_entries(kRowsMap, rows * parts); !set) return set;
   if (auto set = object.set_max_entries(kKeysMap, rows); !set) return set;
   if (auto set = object.set_key_size(kKeysMap, key_size(table)); !set) return set;
-  return object.set_key_size(kMap, key_size(table));
+  return object.set_key_size(kRowsMap, key_size(table));
 }
 
 Result<void> fill_blank_row(const LoadedObject& object, const PlannedTable& table) {
@@ -261,42 +322,104 @@ Result<void> fill_blank_row(const LoadedObject& object, const PlannedTable& tabl
 }
 
 std::vector<const char*> maps_of_rows(const PlannedTable& table) {
-  std::vector<const char*> maps{kMap, kKeysMap};
+  std::vector<const char*> maps{kRowsMap, kKeysMap};
   if (table.real_sums) maps.push_back(kBlankMap);
   if (has_stacks(table)) maps.insert(maps.end(), std::begin(kStackMaps), std::end(kStackMaps));
   return maps;
 }
 
-Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const AttachPlan& plan) {
-  auto map = object.map_fd(kMap);
-  if (!map) return fail(map.error());
-  const std::uint64_t bias = bias_of(*plan.table);
-  StackReader stacks(plan);
-  if (has_stacks(*plan.table)) {
-    if (auto opened = stacks.open(object); !opened) return fail(opened.error());
+Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const AttachPlan& plan, const KeptStacks& kept) {
+  RowReader reader(plan, kept);
+  if (auto opened = reader.open(object); !opened) return fail(opened.error());
+  for (const usdt_row& row : reader.keys())
+    if (auto read = reader.add(row); !read) return fail(read.error());
+  return std::move(reader).take();
+}
+
+namespace {
+
+/// The stacks of a row's process, or of the kernel, by their numbers.
+std::vector<usdt_row_stack> stacks_of(const PlannedTable& table, const usdt_row& row, HitField field) {
+  std::vector<usdt_row_stack> found;
+  for (const TableColumn& column : table.keys) {
+    if (column.field != field) continue;
+    std::memcpy(&found.emplace_back(), reinterpret_cast<const char*>(row.key) + column.offset, sizeof(usdt_row_stack));
   }
-  std::map<std::vector<TableKey>, TableRow> rows;
-  usdt_row row{};
-  usdt_row next{};
-  TallyWords tally = blank_tally(*plan.table);
-  const void* after = nullptr;
-  // Rows are never taken out, so that each is met once.
-  while (bpf_map_get_next_key(*map, after, &next) == 0) {
-    row = next;
-    after = &row;
-    if (bpf_map_lookup_elem(*map, &row, tally.data()) != 0)
-      return fail(os_failure(ErrorKind::io, "read a row of the table", errno));
-    const TableRow told = told_by(tally, *plan.table, bias);
-    if (told.count == 0) continue;  // its first hit is being added
-    std::vector<TableKey> keys;
-    for (const TableColumn& column : plan.table->keys) keys.push_back(key_of(column, row, plan, stacks));
-    TableRow& whole = rows[keys];
-    whole.keys = std::move(keys);
-    whole.add(told);
+  return found;
+}
+
+/// Waits until every program that runs now has ended. False: the kernel does not offer it.
+bool wait_for_programs() { return ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0; }
+
+/// Takes stacks out of the kernel's maps that were those of rows which are gone.
+class StackRemover {
+ public:
+  StackRemover(const LoadedObject& object, const AttachPlan& plan, KeptStacks& kept)
+      : object_(object), plan_(plan), kept_(kept) {}
+
+  void gone(const usdt_row& row) {
+    for (const usdt_row_stack& stack : stacks_of(*plan_.table, row, HitField::ustack))
+      if (stack.number >= 0) numbers_.insert(stack.number);
   }
-  std::vector<TableRow> all;
-  for (auto& [keys, whole] : rows) all.push_back(std::move(whole));
-  return all;
+  /// `reader`: of what rows there are. A program that runs meanwhile may have taken the number of one for the stack of
+  /// another process, with the same addresses, and make a row of it.
+  void run(const RowReader& reader) {
+    for (const usdt_row& row : reader.keys()) spare(row);
+    std::map<std::int32_t, std::vector<std::uint64_t>> removed;
+    for (const std::int32_t number : numbers_) {
+      auto addresses = reader.addresses(number);
+      const std::uint32_t slot = static_cast<std::uint32_t>(number) & ~static_cast<std::uint32_t>(USDT_MORE_STACKS);
+      const auto map = object_.map_fd(kStackMaps[(number & USDT_MORE_STACKS) != 0 ? 1 : 0]);
+      if (map && bpf_map_delete_elem(*map, &slot) == 0) removed[number] = std::move(addresses);
+    }
+    if (removed.empty() || !wait_for_programs()) return;
+    for (const usdt_row& row : reader.keys())
+      for (const usdt_row_stack& stack : stacks_of(*plan_.table, row, HitField::ustack))
+        if (const auto found = removed.find(stack.number); found != removed.end())
+          kept_.try_emplace({stack.number, stack.pid}, found->second);
+  }
+
+ private:
+  void spare(const usdt_row& row) {
+    for (const HitField field : {HitField::ustack, HitField::kstack})
+      for (const usdt_row_stack& stack : stacks_of(*plan_.table, row, field)) numbers_.erase(stack.number);
+  }
+
+  const LoadedObject& object_;
+  const AttachPlan& plan_;
+  KeptStacks& kept_;
+  std::set<std::int32_t> numbers_;
+};
+
+}  // namespace
+
+Result<std::vector<TableRow>> take_rows_of_ended(const LoadedObject& object, const AttachPlan& plan,
+                                                 const std::function<bool(std::uint32_t pid)>& ended,
+                                                 KeptStacks& kept) {
+  RowReader reader(plan, kept);
+  if (auto opened = reader.open(object); !opened) return fail(opened.error());
+  auto keys_map = object.map_fd(kKeysMap);
+  if (!keys_map) return fail(keys_map.error());
+  StackRemover stacks(object, plan, kept);
+  std::map<std::uint32_t, bool> known;
+  for (const usdt_row& row : reader.keys()) {
+    const auto of_process = stacks_of(*plan.table, row, HitField::ustack);
+    if (of_process.empty() || of_process.front().pid == 0) continue;
+    const auto [at, fresh] = known.try_emplace(of_process.front().pid);
+    if (fresh) at->second = ended(at->first);
+    if (!at->second) continue;
+    if (auto read = reader.add(row); !read) return fail(read.error());
+    stacks.gone(row);
+    reader.remove(row);
+    usdt_row whole = row;
+    whole.part = 0;
+    static_cast<void>(bpf_map_delete_elem(*keys_map, &whole));  // once for all parts
+    kept.erase({of_process.front().number, of_process.front().pid});
+  }
+  // Calls under way have stacks, too, of which no row tells yet.
+  const bool calls = std::ranges::find(plan.groups, Moment::both, &AttachGroup::moment) != plan.groups.end();
+  if (!calls) stacks.run(reader);
+  return std::move(reader).take();
 }
 
 }  // namespace usdt::event

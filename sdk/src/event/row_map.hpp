@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "usdt/bpf/constants.h"
@@ -23,8 +26,20 @@ void describe_rows(usdt_stock_constants& constants, const PlannedTable& table);
 /// Those maps: sites that are added to a trace have them in common.
 [[nodiscard]] std::vector<const char*> maps_of_rows(const PlannedTable& table);
 
+/// Stacks of rows that the kernel's maps do not have any more, by what rows have for keys (usdt_row_stack: number and
+/// pid).
+using KeptStacks = std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::uint64_t>>;
+
 /// What the map has by now, each row once. Exact after all programs are detached; before that the numbers of one row
 /// may be those of moments a microsecond apart. Errors: io.
-[[nodiscard]] Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const AttachPlan& plan);
+[[nodiscard]] Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const AttachPlan& plan,
+                                                      const KeptStacks& kept);
+
+/// Takes those rows out whose keys have the stack of a process for which `ended` is true, and makes room in the maps
+/// for others: a process that starts has its code at addresses of its own, and so rows of its own. Stacks that go
+/// although a row still has them become `kept` ones. Errors: io.
+[[nodiscard]] Result<std::vector<TableRow>> take_rows_of_ended(const LoadedObject& object, const AttachPlan& plan,
+                                                               const std::function<bool(std::uint32_t pid)>& ended,
+                                                               KeptStacks& kept);
 
 }  // namespace usdt::event

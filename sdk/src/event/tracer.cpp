@@ -5,9 +5,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <utility>
 
+#include "backend/table.hpp"
+#include "base/no_memory.hpp"
 #include "event/event_copies.hpp"
+#include "event/follow.hpp"
+#include "event/hit_prices.hpp"
+#include "event/load_part.hpp"
 #include "event/row_map.hpp"
 #include "event/tracer_impl.hpp"
 #include "sys/kernel_counter.hpp"
@@ -43,43 +49,115 @@ Result<Tracer> Tracer::start(AttachPlan plan, const TraceOptions& options) {
   return start(std::make_shared<const AttachPlan>(std::move(plan)), options);
 }
 
-Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) {
-  if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
-  const event::Shared common{.rate_start = event::rate_start_now()};
+namespace {
+
+/// What a trace begins with, loaded and attached.
+struct Begun {
+  event::Loaded loaded;
+  Result<event::ForkMarks> marks;
+  Result<event::ThreadEnds> ends;
+  std::optional<Result<event::HitPrices>> prices;
+  Link link;
+};
+
+/// The processes whose memory alone breakpoints may be put into, with that of their descendants. Empty: that is no
+/// question. Error: why it cannot be.
+Result<std::vector<pid_t>> family_of(const AttachPlan& plan, const TraceOptions& options) {
+  if (plan.files.empty() || !pids_of(plan.scope).empty()) return std::vector<pid_t>();
+  if (!options.cgroups.empty())
+    return fail(ErrorKind::not_supported, "the kernel tells no tracer of a process that is put into a cgroup");
+  if (!event::follows_family(options)) return std::vector<pid_t>();
+  if (options.descendants_only && options.command == 0)
+    return fail(ErrorKind::not_supported, "the tracer may start more processes");
+  if (options.max_overhead > 0)
+    return fail(ErrorKind::not_supported, "with a limited overhead sites are attached again and again");
+  if (options.backend != Backend::automatic)
+    return fail(ErrorKind::not_supported, fmt::format("{} was asked for", to_string(options.backend)));
+  for (const AttachGroup& group : plan.groups)
+    if (group.backend != Backend::automatic && !is_kernel(group.backend))
+      return fail(ErrorKind::not_supported,
+                  fmt::format("{} is for everybody, or one process", to_string(group.backend)));
+  if (plan.places() > backends::kMostFamilySites)
+    return fail(ErrorKind::not_supported, fmt::format("it is more than {} sites", backends::kMostFamilySites));
+  if (options.family_of) return options.family_of->pids();
+  return std::vector{options.command};
+}
+
+Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
+                    const event::Shared& common) {
   auto loaded = event::load_part(shared, options, common);
   if (!loaded) return fail(loaded.error());
-  LoadedObject& object = *loaded->part.object;
+  const LoadedObject& object = *loaded->part.object;
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
   auto marks =
       event::follows_family(options) ? event::ForkMarks::start(object, loaded->constants) : Result<event::ForkMarks>();
-  auto events = object.map_fd("usdt_events");
-  if (!events) return fail(events.error());
+  auto ends = loaded->part.unfinished.any() ? event::ThreadEnds::start() : Result<event::ThreadEnds>();
   if (!options.cgroups.empty()) event::set_cgroups(object, options.cgroups);
-  auto prices = options.max_overhead > 0 ? event::HitPrices::measure(object, loaded->part.program)
-                                         : fail(ErrorKind::not_supported, "no limit");
-  if (!prices && options.max_overhead > 0) return fail(prices.error());
+  std::optional<Result<event::HitPrices>> prices;
+  if (options.max_overhead > 0) {
+    prices = event::HitPrices::measure(object, loaded->part.program);
+    if (!*prices) return fail(prices->error());
+  }
   auto link = shared->spans ? object.attach() : object.attach(loaded->part.program);
   if (!link) return fail(link.error());
+  return Begun{std::move(*loaded), std::move(marks), std::move(ends), std::move(prices), std::move(*link)};
+}
 
+/// Whether it may do to attach to everybody what could not be attached to a family.
+bool may_be_the_way(const Error& error) {
+  return error.kind != ErrorKind::stopped && error.kind != ErrorKind::changed && error.kind != ErrorKind::verifier;
+}
+
+/// With a family alone where that can be; else `pay` says why not.
+Result<Begun> begin_somehow(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
+                            event::Shared& common, std::optional<std::string>& pay) {
+  auto family = family_of(*shared, options);
+  if (!family) pay = family.error().message;
+  if (family && !family->empty()) {
+    common.family = std::move(*family);
+    auto begun = begin(shared, options, common);
+    if (begun || !may_be_the_way(begun.error())) return begun;
+    pay = begun.error().message;
+    common.family.clear();
+  }
+  return begin(shared, options, common);
+}
+
+}  // namespace
+
+Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) try {
+  if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
+  event::Shared common{.rate_start = event::rate_start_now()};
+  std::optional<std::string> pay;
+  auto begun = begin_somehow(shared, options, common, pay);
+  if (!begun) return fail(begun.error());
+  auto& [loaded, marks, ends, prices, link] = *begun;
+  const LoadedObject& object = *loaded.part.object;
+  auto events = object.map_fd("usdt_events");
+  if (!events) return fail(events.error());
   auto* asleep = static_cast<std::uint32_t*>(object.global("usdt_consumer_asleep"));
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
-  auto ring = event::Ring::open(*events, asleep, loaded->part.layout.record_size());
+  auto ring = event::Ring::open(*events, asleep, loaded.part.layout.record_size());
   if (!ring) return fail(ring.error());
   auto impl =
-      std::make_unique<Impl>(std::move(loaded->part), std::move(shared), std::move(*link), std::move(*ring), options);
+      std::make_unique<Impl>(std::move(loaded.part), std::move(shared), std::move(link), std::move(*ring), options);
+  impl->others_pay = std::move(pay);
   if (marks) impl->marks = std::move(*marks);
+  if (ends) impl->ends = std::move(*ends);
   impl->rate_start = common.rate_start;
   if (options.max_overhead > 0) {
     const event::Part& part = impl->parts.front();
-    auto guard = event::OverheadGuard::start({*part.object, part.counts, impl->link, part.sites}, std::move(*prices),
+    auto guard = event::OverheadGuard::start({*part.object, part.counts, impl->link, part.sites}, std::move(**prices),
                                              event::TracedTime(*impl->shared_plan, options), options.max_overhead);
     if (!guard) return fail(guard.error());
     impl->guard = std::move(*guard);
   }
   return Tracer(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-Result<AddedSites> Tracer::add(AttachPlan more) {
+Result<AddedSites> Tracer::add(AttachPlan more) try {
   if (impl_->in_callback)
     return fail(ErrorKind::invalid_argument, "sites added by a callback of the same trace's poll()");
   const std::size_t most = std::min<std::size_t>(impl_->options.max_additions, kMostAdditions);
@@ -118,10 +196,14 @@ Result<AddedSites> Tracer::add(AttachPlan more) {
     return fail(done.error());
   }
   added.attached = impl_->link.attached() - before_it;
+  if (!impl_->others_pay && event::follows_family(options) && !part->files.empty())
+    impl_->others_pay = "what comes while a trace runs is attached for everybody";
   return added;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files) {
+Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files) try {
   if (impl_->in_callback)
     return fail(ErrorKind::invalid_argument, "files let go by a callback of the same trace's poll()");
   if (impl_->guard)
@@ -140,6 +222,8 @@ Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files)
   const std::size_t sites = impl_->link.let_go(held, impl_->shared_plan);
   for (const Index<PlannedFile> number : held) impl_->note_let_go(number);
   return sites;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 bool Tracer::find_cgroups() {
@@ -156,17 +240,20 @@ void Tracer::leave_out_faster(std::chrono::nanoseconds than) noexcept {
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
+  impl_->make_room();
   impl_->in_callback = true;
   const auto leave = [](bool* in_callback) { *in_callback = false; };
   const std::unique_ptr<bool, decltype(leave)> within(&impl_->in_callback, leave);
   return impl_->ring.poll([&](std::span<const std::byte> record) { impl_->deliver(record, callback); }, wait, limit);
 }
 
-Result<std::vector<OwnedEvent>> Tracer::take(std::chrono::milliseconds wait, std::size_t limit) {
+Result<std::vector<OwnedEvent>> Tracer::take(std::chrono::milliseconds wait, std::size_t limit) try {
   EventCopies copies;
   auto polled = poll([&](const Event& event) { copies.add(event); }, wait, limit);
   if (!polled) return fail(polled.error());
   return std::move(copies).take();
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 void Tracer::wake() const noexcept { impl_->ring.wake(); }
@@ -184,14 +271,29 @@ void Tracer::drain(const Callback& callback) {
   }
 }
 
-Result<std::vector<TableRow>> Tracer::table() const {
+Result<std::vector<TableRow>> Tracer::table() const try {
   const AttachPlan& plan = *impl_->shared_plan;
   if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
   if (impl_->guard) return impl_->guard->rows();
-  auto rows = event::read_rows(impl_->object(), plan);
+  auto rows = event::read_rows(impl_->object(), plan, impl_->kept_stacks);
   if (rows && impl_->options.sample > 1)
     for (TableRow& row : *rows) row.scale(impl_->options.sample);
   return rows;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
+}
+
+Result<std::vector<TableRow>> Tracer::take_rows_of_ended() try {
+  const AttachPlan& plan = *impl_->shared_plan;
+  if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
+  if (impl_->guard || !event::has_stacks(*plan.table)) return std::vector<TableRow>();
+  const auto ended = [](std::uint32_t pid) { return !event::ThreadEnds::exists(pid); };
+  auto rows = event::take_rows_of_ended(impl_->object(), plan, ended, impl_->kept_stacks);
+  if (rows && impl_->options.sample > 1)
+    for (TableRow& row : *rows) row.scale(impl_->options.sample);
+  return rows;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 bool Tracer::table_grew() noexcept {
@@ -208,6 +310,11 @@ std::uint64_t Tracer::undecided() const noexcept {
 std::optional<Overhead> Tracer::overhead() const {
   return impl_->guard ? std::optional(impl_->guard->account()) : std::nullopt;
 }
+std::optional<std::string> Tracer::would_others_pay(const AttachPlan& plan, const TraceOptions& options) {
+  const auto family = family_of(plan, options);
+  return family ? std::nullopt : std::optional(family.error().message);
+}
+const std::optional<std::string>& Tracer::others_pay() const noexcept { return impl_->others_pay; }
 std::optional<std::uint64_t> Tracer::missed() const { return impl_->link.missed(); }
 std::vector<MissedHits> Tracer::missed_hits() const { return impl_->link.missed_hits(); }
 

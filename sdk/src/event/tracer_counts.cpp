@@ -24,6 +24,13 @@ void add_missed(const std::vector<MissedHits>& counters, std::vector<ProbeCounts
   }
 }
 
+/// Of `rest` that began and did not end.
+void share_unfinished(std::uint64_t rest, ProbeCounts& probe) {
+  probe.abandoned = std::min(probe.abandoned, rest);
+  probe.given_up = std::min(probe.given_up, probe.abandoned);
+  probe.unfinished = rest - probe.abandoned;
+}
+
 /// What became of the ends of spans, one of `ended` being a hit that was paired.
 void add_pairs(const AttachPlan& plan, const event::Part& part, const std::vector<std::uint64_t>& ended,
                std::vector<ProbeCounts>& all) {
@@ -37,7 +44,7 @@ void add_pairs(const AttachPlan& plan, const event::Part& part, const std::vecto
         probe.hits - std::min(probe.hits, ended[number] + probe.unpaired + probe.calls_full + probe.not_sampled);
     if (site < part.begins) {
       probe.paired = ended[number];
-      probe.unfinished = rest;
+      share_unfinished(rest, probe);
     } else {
       probe.unmatched = rest;
     }
@@ -58,7 +65,8 @@ std::vector<ProbeCounts> Tracer::counts() const {
   add_missed(impl_->link.missed_hits(), all);
   std::vector<std::uint64_t> ended(all.size());
   const AttachPlan& plan = *impl_->shared_plan;
-  for (const event::Part& part : impl_->parts) {
+  for (event::Part& part : impl_->parts) {
+    part.unfinished.look(part.counts, impl_->ends);
     for (std::uint32_t site = 0; site < part.sites; ++site) {
       const std::uint32_t number = plan.sites[Index<PlannedSite>(part.first_site + site)].probe.value;
       const usdt_site_stats counted = part.counts.of(site);
@@ -72,6 +80,8 @@ std::vector<ProbeCounts> Tracer::counts() const {
       all[number].not_sampled += counted.not_sampled;
       all[number].held_back += counted.held_back;
       all[number].faster += counted.faster;
+      all[number].abandoned += part.unfinished.abandoned(site);
+      all[number].given_up += part.unfinished.given_up(site);
       ended[number] += counted.ended;
     }
   }
@@ -83,13 +93,15 @@ std::vector<ProbeCounts> Tracer::counts() const {
     for (const Index<PlannedSite> site : group.sites) {
       if (!impl_->part_of(site.value).ends_count) continue;
       const std::uint32_t number = plan.sites[site].probe.value;
-      all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full - all[number].not_sampled;
+      share_unfinished(all[number].hits - ended[number] - all[number].calls_full - all[number].not_sampled,
+                       all[number]);
     }
   }
   if (!plan.table) return all;
   for (ProbeCounts& probe : all)
     probe.delivered = probe.hits - probe.not_sampled - probe.rejected - probe.undecided - probe.table_full -
-                      probe.calls_full - probe.unfinished - probe.paired - probe.unmatched - probe.unpaired;
+                      probe.calls_full - probe.unfinished - probe.abandoned - probe.paired - probe.unmatched -
+                      probe.unpaired;
   return all;
 }
 

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +20,8 @@
 #include "event/load_part.hpp"
 #include "event/overhead_guard.hpp"
 #include "event/ring.hpp"
+#include "event/row_map.hpp"
+#include "event/thread_ends.hpp"
 #include "usdt/tracer.hpp"
 
 namespace usdt {
@@ -45,8 +50,21 @@ struct Tracer::Impl {
   void note_let_go(Index<PlannedFile> file) {
     event::Part& part = *std::prev(std::ranges::upper_bound(parts, file.value, {}, &event::Part::first_file));
     if (&part == &parts.front() || --part.files_left > 0) return;  // the first one's maps are everybody's
+    part.unfinished.finish(part.counts, ends);
     part.counts.finish();
     --additions;
+  }
+
+  /// Takes out what cannot end any more, before the kernel gives up for it what can: where there is little room.
+  void make_room() {
+    constexpr std::chrono::milliseconds pause{100};
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_look) return;
+    for (event::Part& part : parts)
+      if (part.unfinished.may_be_crowded(part.counts)) part.unfinished.look(part.counts, ends);
+    constexpr int pause_of_work = 10;
+    const auto after = std::chrono::steady_clock::now();
+    next_look = after + std::max<std::chrono::nanoseconds>(pause, pause_of_work * (after - now));
   }
 
   /// With the weight of its time.
@@ -81,10 +99,14 @@ struct Tracer::Impl {
   event::Ring ring;
   TraceOptions options;
   event::ForkMarks marks;
+  event::ThreadEnds ends;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
+  std::chrono::steady_clock::time_point next_look = {};
   std::uint64_t rate_start = 0;
-  std::size_t additions = 0;  ///< that have files which were not let go
+  std::optional<std::string> others_pay;  ///< Tracer::others_pay()
+  std::size_t additions = 0;              ///< that have files which were not let go
   std::uint64_t rows_seen = 0;
+  event::KeptStacks kept_stacks;
   bool in_callback = false;
   std::unique_ptr<event::OverheadGuard> guard;  ///< the last: it is about the rest
 };

@@ -72,6 +72,8 @@ Result<Node> Checker::check(const ExpressionNode& node) {
     case Op::hex:
     case Op::ntop:
       return wrong(node, "hex() and ntop() say how a key of a table is shown, a whole one");
+    case Op::fingerprint:
+      return wrong(node, "a fingerprint is a key of a table");
     case Op::part:
       return wrong(node, "a part is of a row");
     case Op::row:

@@ -86,6 +86,13 @@ Result<Node> Checker::key(const ExpressionNode& node) {
     return Node{.op = Op::field, .type = Type::signed_integer, .bits = node.bits};
   if (node.op == Op::field && is_only_a_key(static_cast<HitField>(node.bits)))
     return Node{.op = Op::field, .type = Type::stack, .bits = node.bits};
+  if (node.op == Op::fingerprint) {
+    auto of = key(node.of[0]);
+    if (!of || of->op != Op::text_of) return of;
+    Node made{.op = Op::fingerprint, .type = Type::text};
+    made.of = {std::move(*of)};
+    return made;
+  }
   if (node.op == Op::hex || node.op == Op::ntop) return shown(node);
   if (is_declared_text(node) && args_[places_[node.bits]].readable())
     return text_of({.op = Op::text_of, .of = {node}, .column = node.column});

@@ -109,6 +109,7 @@ Result<Node> Checker::text_and_literal(Op op, const ExpressionNode& at, Node lef
                                                   : "a text is compared with a number");
   auto subject = text_compared(at, std::move(left));
   if (!subject) return subject;
+  if (subject->op == Op::text) return two_literals(op, at, *subject, with, literal);
   if (ends_at_nul(*subject) && literal.text.find('\0') != literal.text.npos)
     return wrong(with, "a text with a NUL, which ends every text whose length is not known");
   if (auto ordered = check_order(op, at); !ordered) return fail(ordered.error());
@@ -118,6 +119,15 @@ Result<Node> Checker::text_and_literal(Op op, const ExpressionNode& at, Node lef
   }
   made.of = {std::move(*subject)};
   return unless(op, std::move(made));
+}
+
+Result<Node> Checker::two_literals(Op op, const ExpressionNode& at, const Node& left, const ExpressionNode& with,
+                                   const Node& right) {
+  if (auto ordered = check_order(op, at); !ordered) return fail(ordered.error());
+  if (op != Op::matches) return truth((left.text == right.text) == (op == Op::equal));
+  const auto pattern = Glob::parse(right.text);
+  if (!pattern) return wrong(with, fmt::format("a pattern of more than {} characters", Glob::kMost));
+  return truth(pattern->matches(left.text, false).value_or(false));
 }
 
 Result<Node> Checker::two_texts(Op op, const ExpressionNode& a, Node left, const ExpressionNode& b, Node right) {

@@ -68,7 +68,7 @@ Result<Node> Checker::argument(std::size_t position, const std::string& name, co
   if (arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array)
     return wrong(node, fmt::format("{} is no number: name a member of it", name));
   if (arg.type.is_float()) {
-    made.type = arg.type.size == 4 ? Type::real32 : Type::real64;
+    made.type = arg.type.size <= sizeof(float) ? Type::real32 : Type::real64;
   } else if (arg.type.size == 8 && !arg.type.is_signed) {
     made.type = Type::unsigned_integer;
   }
@@ -83,20 +83,36 @@ Result<std::uint8_t> Checker::use(std::size_t position, const std::string& name,
     return static_cast<std::uint8_t>(known - used.begin());
   const Arg& arg = args_[position];
   if (!arg.readable()) return wrong(node, fmt::format("{}: {}", name, arg.why_unreadable()));
+  const auto takes_another = [](const TypedExpression::OfList& each) {
+    return each.element || each.alternative || (each.counts && each.counts->first);
+  };
   if (used.size() == TypedExpression::kMostValues)
-    return wrong(node, fmt::format("more than {} different values{}", TypedExpression::kMostValues,
-                                   of_lists.empty() ? "" : ", of which a list takes some for its length"));
+    return wrong(
+        node, fmt::format(
+                  "more than {} different values{}", TypedExpression::kMostValues,
+                  std::ranges::none_of(of_lists, takes_another) ? "" : ", of which a list takes some for its length"));
   const auto number = static_cast<std::uint8_t>(used.size());
   used.push_back(static_cast<std::uint8_t>(position));
-  if (!arg.counts && !arg.element) return number;
-  TypedExpression::OfList of_list{.value = number, .counts = arg.counts, .element = arg.element};
+  const bool half = arg.type.is_float() && arg.type.size == 2;
+  const bool is_truth = arg.type.kind == TypeKind::boolean && arg.type.size == 1;
+  if (!arg.counts && !arg.element && !arg.alternative && !half && !is_truth) return number;
+  TypedExpression::OfList of_list{.value = number, .counts = arg.counts, .element = arg.element, .half = half};
+  // What is neither 0 nor 1 decides nothing: it is checked as the length of a list is, which may be too large.
+  if (is_truth) of_list.counts = ElementCount{.most = 1, .size = 1};
+  if (arg.alternative) {
+    auto discriminant =
+        use(arg.alternative->discriminant, args_[arg.alternative->discriminant].declaration->name, node);
+    if (!discriminant) return discriminant;
+    of_list.alternative = *arg.alternative;
+    of_list.alternative->discriminant = *discriminant;
+  }
   if (arg.element) {
     auto length = use(arg.element->length, fmt::format("the length of the list of {}", name), node);
     if (!length) return length;
     of_list.element->length = *length;
   }
-  if (arg.counts && arg.counts->first) {
-    auto first = use(*arg.counts->first, name, node);
+  if (of_list.counts && of_list.counts->first) {
+    auto first = use(*of_list.counts->first, name, node);
     if (!first) return first;
     of_list.counts->first = *first;
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,8 @@ class Checker {
   Result<Node> text_compared(const ExpressionNode& at, Node subject);
   Result<Node> text_and_literal(Op op, const ExpressionNode& at, Node left, const ExpressionNode& with,
                                 const Node& literal);
+  static Result<Node> two_literals(Op op, const ExpressionNode& at, const Node& left, const ExpressionNode& with,
+                                   const Node& right);
   Result<Node> two_texts(Op op, const ExpressionNode& a, Node left, const ExpressionNode& b, Node right);
 
   // --- arguments, values of enums, words: check_values.cpp ---
@@ -110,8 +113,15 @@ class Checker {
   Result<Node> compared(Op op, const ExpressionNode& a, const ExpressionNode& b, const ExpressionNode& at);
   Result<Node> reals(Op op, Node left, Node right, const ExpressionNode& at);
   static Node pair(Op op, Node left, Node right, Type type = Type::signed_integer);
-  /// A float and a literal that need not be one: floats next to it take its place.
-  static Result<Node> real32(Op op, Node left, Node right);
+  /// What a literal is compared by with a value of another type: the values of that type next to it. One that is on
+  /// one side of all has none there. Comparisons are of the numbers, whatever a literal would be rounded to.
+  struct Neighbours {
+    std::optional<Node> below, above;
+    bool exact = false;  ///< both are the literal
+  };
+  static Neighbours reals_around(Type type, const Node& literal);
+  static Neighbours integers_around(const Node& literal);
+  static Node with_literal(Op op, const Node& left, const Neighbours& around);
 
   [[nodiscard]] bool is_argument(const ExpressionNode& node) const {
     return node.op == Op::value && places_[node.bits] != TypedExpression::kNoArgument;

@@ -92,8 +92,61 @@ void Compiler::leaf(const Node& node, std::uint8_t to) {
     set(5, list->element->index);
     jump_if(kJumpLessEqual, 4, 5, undecided_);
   }
+  if (list->alternative) {
+    leaf({.op = Op::value, .bits = list->alternative->discriminant}, 4);
+    require(list->alternative->values, 4);
+  }
   read(node.bits, to);
   if (list->counts) count(*list->counts, to);
+  if (list->half) widen_half(to);
+}
+
+/// Goes on only where `reg` has one of these values; with r5.
+void Compiler::require(const AlternativeValues& values, std::uint8_t reg) {
+  const Label there = label();
+  const Label met = values.others ? undecided_ : there;
+  for (const auto& [first, last] : values.ranges) {
+    const Label next = label();
+    set(5, first);
+    jump_if(kJumpLess, reg, 5, next);
+    set(5, last);
+    jump_if(kJumpLessEqual, reg, 5, met);
+    place(next);
+  }
+  if (!values.others) jump(undecided_);
+  place(there);
+}
+
+/// Makes the bits of a _Float16 those of the float of its value, as half_from_bits() does, with r5.
+void Compiler::widen_half(std::uint8_t reg) {
+  constexpr std::int32_t rebias = 112 << 23, to_infinity = 224 << 23, wider = 13;
+  const Label normal = label();
+  const Label small = label();
+  const Label end = label();
+  move(5, reg);
+  alu_by(BPF_AND, 5, 0x8000);
+  alu_by(BPF_LSH, 5, 16);
+  alu_by(BPF_AND, reg, 0x7fff);
+  jump_if_is(kJumpLess, reg, 0x400, small);
+  jump_if_is(kJumpLess, reg, 0x7c00, normal);
+  alu_by(BPF_LSH, reg, wider);  // infinite, or no number
+  alu_by(BPF_ADD, reg, to_infinity);
+  jump(end);
+  place(normal);
+  alu_by(BPF_LSH, reg, wider);
+  alu_by(BPF_ADD, reg, rebias);
+  jump(end);
+  place(small);  // subnormal: its highest bit becomes the one that is not written
+  for (int top = 9; top >= 0; --top) {
+    const Label next = label();
+    jump_if_is(kJumpLess, reg, 1 << top, next);
+    alu_by(BPF_LSH, reg, 23 - top);
+    alu_by(BPF_ADD, reg, (top + 102) << 23);
+    jump(end);
+    place(next);
+  }
+  place(end);
+  alu(BPF_OR, reg, 5);
 }
 
 void Compiler::read(std::uint64_t value, std::uint8_t to) {
@@ -179,15 +232,30 @@ void Compiler::both(const Node& node) {
     move(1, 0);
     return leaf(left, 0);
   }
-  value(left);
-  const int spill = kSpills + 8 * std::min(spilled_, kMostSpills - 1);
-  nested_ |= spilled_ >= kMostSpills;
-  store(kFrame, spill, 0);
+  // What needs more room comes first, while there is most of it: there is no order in which operands are looked at.
+  const bool right_first = room_for(right) > room_for(left);
+  value(right_first ? right : left);
+  const int kept = spill(0);
+  store(kFrame, kept, 0);
   ++spilled_;
-  value(right);
+  value(right_first ? left : right);
   --spilled_;
+  if (right_first) return load(BPF_LDX | BPF_MEM | kDouble, 1, kFrame, kept);
   move(1, 0);
-  load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, spill);
+  load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, kept);
+}
+
+/// How many words of the scratch room the value of `node` takes, while others wait there.
+int Compiler::room_for(const Node& node) {
+  const bool of_texts = is_comparison(node.op) && node.of[0].type == ExpressionType::text;
+  if (of_texts) return kRoomForTexts;
+  if (node.op == Op::matches) return static_cast<TextMatch>(node.bits) == TextMatch::glob ? kRoomForPattern : 0;
+  if (is_leaf(node) || node.of.empty()) return 0;
+  int most = 0;
+  for (const Node& each : node.of) most = std::max(most, room_for(each));
+  const bool waits = node.of.size() == 2 && node.op != Op::logical_and && node.op != Op::logical_or &&
+                     !is_leaf(node.of[0]) && !is_leaf(node.of[1]);
+  return waits ? std::max(most, 1 + std::min(room_for(node.of[0]), room_for(node.of[1]))) : most;
 }
 
 /// r0 = r0 OP r1

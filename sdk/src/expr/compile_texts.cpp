@@ -184,8 +184,8 @@ void Compiler::jump_if_has(std::uint8_t reg, std::uint64_t bits, Label to) {
 /// one has a length, and perhaps NULs within, how much there is is compared, too.
 void Compiler::texts_equal(const Node& node, Label yes, Label no) {
   const int from = spill(0), length = spill(1);
-  nested_ |= spilled_ > 0;
-  const std::array<int, 2> buffers{kBuffer, kSpills + 2 * 8};
+  nested_ |= spilled_ + kRoomForTexts > kMostSpills;
+  const std::array<int, 2> buffers{spill(2), kBuffer};  // (whose first byte is free while the first one is read)
   const bool counted = !ends_at_nul(node.of[0]) || !ends_at_nul(node.of[1]);
   for_each_piece(from, is_short(node.of[0]) || is_short(node.of[1]), [&] {
     for (std::size_t i = 0; i < 2; ++i) {

@@ -27,6 +27,8 @@ constexpr int kScratch = offsetof(usdt_question, scratch);
 // The scratch words: values that wait for others, and pieces of texts.
 constexpr int kSpills = kScratch;
 constexpr int kMostSpills = 5;
+constexpr int kRoomForPattern = 2;  ///< where in the text, and the state
+constexpr int kRoomForTexts = 4;    ///< where in the texts, how much there is of the first, and a piece of the second
 constexpr int kBuffer = kSpills + kMostSpills * 8;
 constexpr std::size_t kPiece = 16;
 static_assert(kBuffer + static_cast<int>(kPiece) + 8 <= static_cast<int>(sizeof(usdt_question)),
@@ -51,11 +53,14 @@ class Compiler : private Assembler {
   void leaf(const Node& node, std::uint8_t to);
   void read(std::uint64_t value, std::uint8_t to);
   void count(const ElementCount& counts, std::uint8_t to);
+  void require(const AlternativeValues& values, std::uint8_t reg);
+  void widen_half(std::uint8_t reg);
   void value(const Node& node);
   static bool is_truth(const Node& node);
   void truth(const Node& node);
   void choice(const Node& node);
   void both(const Node& node);
+  static int room_for(const Node& node);
   void compute(const Node& node);
   void shift(const Node& node);
   void divide(const Node& node);
@@ -80,6 +85,8 @@ class Compiler : private Assembler {
   void row(const Node& root);
   void value_of_row(const Node& node);
   void text_key(const Node& key, int at, std::uint32_t size);
+  void fingerprint_key(const Node& text, int at);
+  void add_to_fingerprint(int at);
   void read_key(const Node& key, int at, std::int32_t most);
   void bucket(const Node& node);
   void key_of_real(ExpressionType type);

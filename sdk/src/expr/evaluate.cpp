@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Answers over what was recorded of a hit.
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
+#include "usdt/bits.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -27,7 +29,7 @@ class Evaluator {
       case Op::real:
         return node.bits;
       case Op::value:
-        return facts_.value(expression_.args()[node.bits]);
+        return argument(node.bits);
       case Op::field:
         return facts_.field(static_cast<HitField>(node.bits));
       case Op::logical_and:
@@ -44,6 +46,7 @@ class Evaluator {
       case Op::linear_bucket:
         return linear_bucket(node);
       case Op::part:
+      case Op::fingerprint:
       case Op::hex:
       case Op::ntop:
         return value(node.of[0]);
@@ -77,6 +80,14 @@ class Evaluator {
   }
 
  private:
+  [[nodiscard]] std::optional<std::uint64_t> argument(std::uint64_t number) const {
+    const auto bits = facts_.value(expression_.args()[number]);
+    const auto& lists = expression_.of_lists();
+    const auto found = std::ranges::find(lists, number, &TypedExpression::OfList::value);
+    if (!bits || found == lists.end() || !found->half) return bits;
+    return std::bit_cast<std::uint32_t>(half_from_bits(static_cast<std::uint16_t>(*bits)));
+  }
+
   [[nodiscard]] std::optional<std::uint64_t> either(const Node& node) const {
     const bool decides = node.op == Op::logical_or;
     const auto left = value(node.of[0]);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -39,6 +41,11 @@ constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
 
 Expression log2_buckets(Expression value, unsigned sub_bits) {
   value.root = node_of(Op::log2_bucket, {std::move(value.root), integer(std::min(sub_bits, 4U))});
+  return value;
+}
+
+Expression fingerprint(Expression value) {
+  value.root = node_of(Op::fingerprint, {std::move(value.root)});
   return value;
 }
 
@@ -105,9 +112,66 @@ double real_of_extreme(ExpressionType type, const Int128& extreme) noexcept {
   return expr::real_of(type, expr::bits_of_order(type, static_cast<std::uint64_t>(extreme)));
 }
 
+namespace {
+
+bool is_integer(ExpressionType type) {
+  return type == ExpressionType::signed_integer || type == ExpressionType::unsigned_integer;
+}
+
+/// Makes `number` an integer of the other sign: number | 0 / (number is one of both signs), which has no answer where
+/// the number is of the one sign alone.
+void change_sign(TypedExpression::Node& number, ExpressionType to) {
+  using Node = TypedExpression::Node;
+  const bool to_signed = to == ExpressionType::signed_integer;
+  Node bound{.op = Op::integer, .bits = to_signed ? static_cast<std::uint64_t>(kHighest) : 0};
+  Node fits{.op = to_signed ? Op::less_equal : Op::greater_equal, .of = {number, std::move(bound)}};
+  Node nothing{.op = Op::divide, .of = {Node{.op = Op::integer}, std::move(fits)}};
+  number = Node{.op = Op::bit_or, .type = to, .of = {std::move(number), std::move(nothing)}};
+}
+
+void take_sign(TypedExpression::Node& part, ExpressionType type) {
+  if (part.type == type || !is_integer(part.type) || !is_integer(type)) return;
+  change_sign(part.of[0], type);
+  part.type = type;
+}
+
+}  // namespace
+
+TypedExpression TypedExpression::with_signs_of(const PlannedTable& table) const {
+  TypedExpression made = *this;
+  if (root_.op != Op::row) return made;
+  for (std::size_t i = 0; i < table.keys.size(); ++i) take_sign(made.root_.of[i + 1], table.keys[i].type);
+  if (table.value) take_sign(made.root_.of.back(), *table.value);
+  return made;
+}
+
 }  // namespace v1
 
 namespace expr {
+
+void Fingerprint::add(std::uint64_t word) noexcept {
+  for (std::size_t i = 0; i < words_.size(); ++i) words_[i] = std::rotr((words_[i] ^ word) * kFactors[i], 32);
+}
+
+Fingerprint Fingerprint::of(std::string_view text, bool cut) noexcept {
+  Fingerprint made;
+  for (std::size_t at = 0; at <= text.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min(sizeof(word), text.size() - at));
+    made.add(word);
+  }
+  made.add(text.size());
+  made.words_[1] = (made.words_[1] & ~std::uint64_t{1}) | (cut ? 1 : 0);
+  return made;
+}
+
+TableText Fingerprint::key() const { return key_of(reinterpret_cast<const char*>(words_.data())); }
+
+TableText Fingerprint::key_of(const char* bytes) {
+  std::array<std::uint64_t, 2> words{};
+  std::memcpy(words.data(), bytes, sizeof(words));
+  return {std::string(bytes, sizeof(words)), (words[1] & 1) != 0};
+}
 
 Expression row_of(const Expression* where, const TableQuestion& table) {
   Expression made;
@@ -134,6 +198,7 @@ constexpr std::uint32_t kComm = 16, kShortestText = 16, kStack = sizeof(usdt_row
 /// Of a key that is no text of an argument.
 std::uint32_t size_of(const TypedExpression::Node& key) {
   if (key.type == ExpressionType::stack) return kStack;
+  static_assert(sizeof(Fingerprint) == kComm);
   return key.type == ExpressionType::text && !is_site_word(key) ? kComm : 8;
 }
 
@@ -194,6 +259,7 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
       return fail(ErrorKind::invalid_argument, fmt::format("{}: once is enough among the keys", part.text));
     if (key.op == Op::hex) column.form = KeyForm::hex;
     if (key.op == Op::ntop) column.form = KeyForm::ipv4;
+    if (key.op == Op::fingerprint) column.form = KeyForm::fingerprint;
     if (key.op == Op::value || key.op == Op::text_of) column.arg = args[row.args()[key.bits]];
     if ((key.op == Op::log2_bucket || key.op == Op::linear_bucket) && is_real(key.of[0].type))
       column.ranges_of = key.of[0].type;
@@ -226,7 +292,19 @@ bool same_names(const std::optional<Arg>& a, const std::optional<Arg>& b) {
   return a->type.size == b->type.size && a->declaration->enumerators == b->declaration->enumerators;
 }
 
+/// Integers can be in one column, whatever their signs.
+bool same_kind(ExpressionType a, ExpressionType b) { return a == b || (is_integer(a) && is_integer(b)); }
+
 }  // namespace
+
+void join_signs(PlannedTable& table, const PlannedTable& more) {
+  const auto join = [](ExpressionType& type, ExpressionType other) {
+    if (type != other && same_kind(type, other)) type = ExpressionType::signed_integer;
+  };
+  for (std::size_t i = 0; i < std::min(table.keys.size(), more.keys.size()); ++i)
+    join(table.keys[i].type, more.keys[i].type);
+  if (table.value && more.value) join(*table.value, *more.value);
+}
 
 std::string why_other_rows(const PlannedTable& table, const PlannedTable& more) {
   if (table.keys.size() != more.keys.size() || table.value.has_value() != more.value.has_value() ||
@@ -234,13 +312,13 @@ std::string why_other_rows(const PlannedTable& table, const PlannedTable& more) 
     return "a table of other keys or values";
   for (std::size_t i = 0; i < table.keys.size(); ++i) {
     const TableColumn &key = table.keys[i], &other = more.keys[i];
-    if (key.type != other.type || key.field != other.field || key.offset != other.offset || key.size != other.size ||
-        key.form != other.form || key.ranges_of != other.ranges_of)
+    if (!same_kind(key.type, other.type) || key.field != other.field || key.offset != other.offset ||
+        key.size != other.size || key.form != other.form || key.ranges_of != other.ranges_of)
       return fmt::format("{}: a key of another type than at the sites before", key.label);
     if (!same_names(key.arg, other.arg))
       return fmt::format("{}: its values have other names than at the sites before", key.label);
   }
-  return table.value == more.value ? "" : "a value of another type than at the sites before";
+  return !table.value || same_kind(*table.value, *more.value) ? "" : "a value of another type than at the sites before";
 }
 
 }  // namespace expr

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "expr/glob.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
@@ -70,6 +73,15 @@ std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedE
     auto text = facts.site_text(static_cast<HitField>(key.bits));
     return text ? std::optional<TableKey>(TableText{std::move(*text), false}) : std::nullopt;
   }
+  if (key.op == Operator::fingerprint) {
+    const Node& of = key.of[0];
+    auto text = facts.text(question.args()[of.bits]);
+    if (!text) return std::nullopt;
+    const std::size_t nul = expr::ends_at_nul(of) ? text->find('\0') : text->npos;
+    const bool cut = nul == text->npos && facts.is_cut(question.args()[of.bits]);
+    text = text->substr(0, std::min(nul, expr::kLongestLook));
+    return expr::Fingerprint::of(*text, cut || text->size() == expr::kLongestLook).key();
+  }
   if (key.type == ExpressionType::text) {
     const bool name = key.op == Operator::field;
     auto text = name ? facts.comm() : facts.text(question.args()[key.bits]);
@@ -129,6 +141,14 @@ void TableRow::scale(double weight) {
   real_sum.scale(weight);
 }
 
+/// By their keys; counts and sums in fractions of a hit.
+struct TableBuilder::Rows : std::map<std::vector<TableKey>, TableRow> {};
+
+TableBuilder::TableBuilder(PlannedTable table) : table_(std::move(table)), rows_(std::make_unique<Rows>()) {}
+TableBuilder::~TableBuilder() = default;
+TableBuilder::TableBuilder(TableBuilder&&) noexcept = default;
+TableBuilder& TableBuilder::operator=(TableBuilder&&) noexcept = default;
+
 TableBuilder::Added TableBuilder::add(const TypedExpression& question, const HitFacts& facts, double weight) {
   const Node& root = question.root();
   const auto counts = evaluate(question, root.of[0], facts);
@@ -156,10 +176,10 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
       real = expr::real_of(value.type, *bits);
   }
   multiply(hit, parts_of(weight));
-  auto row = rows_.find(keys);
-  if (row == rows_.end()) {
-    if (rows_.size() >= table_.max_rows) return Added::table_full;
-    row = rows_.emplace(keys, TableRow{.keys = keys}).first;
+  auto row = rows_->find(keys);
+  if (row == rows_->end()) {
+    if (rows_->size() >= table_.max_rows) return Added::table_full;
+    row = rows_->emplace(keys, TableRow{.keys = keys}).first;
   }
   row->second.add(hit);
   if (real) row->second.real_sum.add(*real * weight);
@@ -168,7 +188,7 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
 
 std::vector<TableRow> TableBuilder::rows() const {
   std::vector<TableRow> all;
-  for (const auto& [keys, row] : rows_) round_parts(all.emplace_back(row));
+  for (const auto& [keys, row] : *rows_) round_parts(all.emplace_back(row));
   return all;
 }
 

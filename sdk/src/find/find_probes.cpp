@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "find/find_functions.hpp"
 #include "usdt/probe_file.hpp"
 
@@ -34,7 +36,7 @@ Result<void> add_sites(const std::vector<ProbePattern>& patterns, ProbeFile& fil
 }  // namespace
 
 Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
-                              const OpenOptions& options) {
+                              const OpenOptions& options) try {
   const auto probes = those_of<ProbePattern>(patterns);
   const auto functions = those_of<FunctionPattern>(patterns);
   OpenOptions asked = options;
@@ -49,6 +51,8 @@ Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointP
     if (auto added = find::add_functions(functions, options.stop, file); !added) return fail(std::move(added.error()));
   }
   return file;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

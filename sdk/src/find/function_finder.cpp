@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -18,6 +19,31 @@ namespace {
 /// Writes "server.c:12".
 std::string text_of(const dwarf::SourceLine& line) {
   return line.file.empty() ? std::string("a place not known") : fmt::format("{}:{}", line.file, line.line);
+}
+
+std::vector<elf::CodePart> parts_of(const dwarf::Instance& instance) {
+  std::vector<elf::CodePart> parts;
+  for (const auto& [start, size] : instance.elsewhere) parts.push_back({.address = start, .size = size});
+  return parts;
+}
+
+/// Whether it may be the function of a lambda expression, whose whole name is not known yet (dwarf/lambdas.hpp).
+bool may_be_lambda(const dwarf::FunctionInfo& info) {
+  return info.linkage_name.empty() && info.name.starts_with("operator()");
+}
+
+/// Whether `name` means a function of debug information, which may have no name for the linker.
+bool means(const elf::FunctionName& name, const Function& function) {
+  return name.matches(function) || (function.name != function.symbol && !elf::may_be_mangled(function.symbol) &&
+                                    name.matches_name(function.name));
+}
+
+/// Whether the function is a piece of another one ("work.part.0") that `pattern` does not mean by its own name. A name
+/// that is not mangled may have such a word of itself (Go's main.resume); no language writes ".cold" or ".part.0".
+bool is_other_piece(const Function& function, std::string_view pattern) {
+  const std::string_view piece = piece_suffix(function.symbol);
+  if (piece.empty() || pattern.find(piece) != pattern.npos) return false;
+  return piece == ".cold" || piece == ".part" || elf::may_be_mangled(function.symbol);
 }
 
 }  // namespace
@@ -35,14 +61,16 @@ Result<void> FunctionFinder::run() {
   if (auto opened = open_debug_information(); !opened) return opened;
   if (go_ && !go_->by_registers)
     file_.no_types = fmt::format("built by {}: arguments are read of Go 1.18 and later", go_version());
-  for (const Function& function : *found)
-    if (const auto other = other_half(function.symbol); !other.empty()) halves_[other].push_back(&function);
+  if (auto looked = find_folded(*found); !looked) return looked;
+  find_variants(*found);
   for (const Function& function : *found) {
     if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
     if (auto added = add(function); !added) return added;
   }
-  halves_.clear();
-  return debug_ ? add_by_debug_information() : Result<void>{};
+  warn_of_folded();
+  auto added = debug_ ? add_by_debug_information() : Result<void>{};
+  tell_of_returns();
+  return added;
 }
 
 Result<void> FunctionFinder::open_debug_information() {
@@ -92,19 +120,78 @@ Result<void> FunctionFinder::add(const Function& function) {
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
     if (!names_[i].matches(function)) continue;
     // It is a part of the function whose name it has, too, whose calls would be counted twice.
-    if (is_cold_half(function.symbol) && patterns_[i].name != function.symbol) continue;
+    if (is_other_piece(function, patterns_[i].name)) continue;
+    if (outer_variants_.contains(function.address) && patterns_[i].name != function.symbol) continue;
     if (!std::exchange(looked, true)) known = look_up(function);
     if (auto added = add(function, known, patterns_[i]); !added) return added;
   }
   return {};
 }
 
+std::vector<std::string> FunctionFinder::other_names(const Function& function) {
+  const auto written = [this](const std::string& symbol) {
+    const elf::Demangled demangled = demangler_.demangle(symbol);
+    return demangled.name.empty() ? symbol : std::string(demangled.name);
+  };
+  std::vector<std::string> names;
+  // (A constructor and its base part are one to who reads their names.)
+  for (const std::string& alias : function.aliases)
+    if (piece_suffix(alias).empty() && written(alias) != function.name) names.push_back(alias);
+  return names;
+}
+
+Result<void> FunctionFinder::find_folded(const std::vector<Function>& functions) {
+  if (!debug_ || go_) return {};
+  std::vector<std::string> names;
+  std::vector<VirtAddr> addresses;
+  for (const Function& function : functions) {
+    auto others = other_names(function);
+    if (others.empty()) continue;
+    names.push_back(function.symbol);
+    std::ranges::move(others, std::back_inserter(names));
+    addresses.push_back(function.address);
+  }
+  if (names.empty()) return {};
+  auto defined = debug_->defined(names, addresses, stop_);
+  if (!defined) return fail(std::move(defined.error()));
+  defined_.insert(defined->begin(), defined->end());
+  return {};
+}
+
+bool FunctionFinder::tell_folded(const Function& function, const dwarf::FunctionInfo& info) {
+  const std::string& own = info.linkage_name.empty() ? info.name : info.linkage_name;
+  std::vector<std::string> others;
+  for (const std::string& each : other_names(function))
+    if (each != own && defined_.contains(each)) others.push_back(each);
+  const bool is_another = own != function.symbol && defined_.contains(function.symbol);
+  if (is_another) others.push_back(own);
+  if (others.empty()) return false;
+  for (std::string& each : others)
+    if (const elf::Demangled demangled = demangler_.demangle(each); !demangled.name.empty()) each = demangled.name;
+  folded_.push_back(fmt::format("{} has the code of {}", function.name, fmt::join(others, ", ")));
+  return is_another;
+}
+
+void FunctionFinder::warn_of_folded() {
+  if (folded_.empty()) return;
+  constexpr std::size_t named = 3;
+  const std::string others =
+      folded_.size() > named ? fmt::format("; and so have {} others", folded_.size() - named) : std::string();
+  folded_.resize(std::min(folded_.size(), named));
+  file_.warnings.push_back({{},
+                            fmt::format("{}{}: their code is equal, and the compiler or the linker made it one; hits "
+                                        "are calls of each of them",
+                                        fmt::join(folded_, "; "), others)});
+}
+
 FunctionFinder::Known FunctionFinder::look_up(const Function& function) {
-  if (!debug_) return {untyped(), {}, go_.has_value()};
-  auto info = debug_->function_at(function.address);
+  if (!debug_) return {untyped(), {}, {}, go_.has_value()};
+  auto info = debug_->function_at(function.address, function.symbol);
   if (!info) note_refusal(info.error());
-  if (!info || info->instances.empty()) return {untyped(), {}, go_.has_value()};
-  return {signature_of(*info, info->instances.front()), info->declared, go_ && info->go};
+  if (!info || info->instances.empty()) return {untyped(), {}, {}, go_.has_value()};
+  auto parts = parts_of(info->instances.front());
+  if (tell_folded(function, *info)) return {untyped(), {}, std::move(parts), false};
+  return {signature_of(*info, info->instances.front()), info->declared, std::move(parts), go_ && info->go};
 }
 
 void FunctionFinder::note_refusal(const Error& error) {
@@ -121,8 +208,14 @@ Result<void> FunctionFinder::add(const Function& function, const Known& known, c
                               function.name));
     point.signature = typed_by_hand(pattern.args);
   }
-  if (function.ifunc)
-    point.refused = "what is there only chooses the function (STT_GNU_IFUNC): name the one that it chooses";
+  if (function.ifunc && pattern.offset == 0) {
+    const Choices choices = choices_of(file_, function, stop_);
+    if (!choices.chosen.empty()) return add_chosen(function, choices, pattern);
+    point.refused = fmt::format(
+        "what is there only chooses the function (STT_GNU_IFUNC), and {}: name the one that it "
+        "chooses",
+        choices.why_none);
+  }
   if (!is_new(point, function.address + pattern.offset)) return {};
   if (pattern.offset != 0) {
     auto there = elf::place_in_function(*file_.elf, function, pattern.offset);
@@ -134,9 +227,25 @@ Result<void> FunctionFinder::add(const Function& function, const Known& known, c
   } else {
     place_at_start(point, function.address);
     move_to_cheaper_start(point, function, known);
-    follow_code(point, function, known.go, pattern.ret_probes);
+    follow_code(point, function, known, pattern.ret_probes);
   }
   file_.functions.push_back(std::move(point));
+  return {};
+}
+
+Result<void> FunctionFinder::add_chosen(const Function& indirect, const Choices& choices,
+                                        const FunctionPattern& pattern) {
+  std::vector<std::string> texts;
+  for (const Chosen& each : choices.chosen) {
+    const bool is_named = each.function.symbol != indirect.symbol;
+    texts.push_back(fmt::format("{}{:#x}", is_named ? each.function.symbol + " at " : "", each.function.address.value));
+    if (auto added = add(each.function, look_up(each.function), pattern); !added) return added;
+  }
+  if (!told_choices_.insert(indirect.address).second) return {};
+  file_.warnings.push_back({{},
+                            fmt::format("{} chooses one of several functions when a program starts: hits are those of "
+                                        "what running processes use ({}), which other names may lead to, too",
+                                        indirect.name, fmt::join(texts, ", "))});
   return {};
 }
 
@@ -152,8 +261,6 @@ FunctionPoint FunctionFinder::point_of(const Function& function, const Known& kn
   if (go_ || pattern.ret_probes.value_or(false))
     point.returns = known.go ? ReturnBy::goroutine_ret : ReturnBy::instruction;
   point.refused = why_no_returns(function, point);
-  if (point.refused.empty() && pattern.ret_probes == false && !go_ && may_be_left_by_exceptions())
-    warn_of_exceptions(function.name);
   return point;
 }
 
@@ -185,7 +292,9 @@ Result<void> FunctionFinder::add_by_debug_information() {
         }))
       return false;
     const Function function = named(info);
-    return std::ranges::any_of(names_, [&](const elf::FunctionName& name) { return name.matches(function); });
+    return std::ranges::any_of(names_, [&](const elf::FunctionName& name) {
+      return means(name, function) || (may_be_lambda(info) && name.text().find("lambda") != std::string::npos);
+    });
   };
   auto found = debug_->functions(wanted, names_hint(), stop_);
   if (!found && found.error().kind == ErrorKind::stopped) return fail(std::move(found.error()));
@@ -194,16 +303,44 @@ Result<void> FunctionFinder::add_by_debug_information() {
     return {};
   }
   if (file_.refused.empty()) file_.refused = debug_->missing();
+  std::erase_if(*found, [&](const dwarf::FunctionInfo& info) {
+    const Function function = named(info);
+    return std::ranges::none_of(names_, [&](const elf::FunctionName& name) { return means(name, function); });
+  });
   for (const dwarf::FunctionInfo& info : *found) {
     Function function = named(info);
+    look_at_ways(info);
     for (const dwarf::Instance& instance : info.instances) {
+      if (instance.part != dwarf::FunctionPart::whole) {
+        look_at_part(info, instance);
+        continue;
+      }
       function.address = instance.pc;
       function.size = instance.size;
       add_instance(function, info, instance);
     }
   }
+  leave_out_variants_around_copies();
   warn_of_repeated(*found);
+  warn_of_ways();
+  warn_of_coroutines(*found);
   return {};
+}
+
+void FunctionFinder::warn_of_coroutines(const std::vector<dwarf::FunctionInfo>& functions) {
+  if (std::ranges::none_of(patterns_, &FunctionPattern::inlined)) return;
+  for (const dwarf::FunctionInfo& each : functions) {
+    // (GCC's, which have no name for the linker, always keep what makes a coroutine.)
+    if (each.linkage_name.empty()) continue;
+    std::set<std::string> callers;
+    for (const dwarf::Instance& one : each.instances)
+      if (one.inlined && one.part == dwarf::FunctionPart::coroutine) callers.insert(one.caller);
+    if (callers.empty()) continue;
+    file_.warnings.push_back({{},
+                              fmt::format("calls of {}, a coroutine, may be missed in {}: where the compiler knows all "
+                                          "that a coroutine does, it may leave nothing of its call",
+                                          each.qualified, fmt::join(callers, ", "))});
+  }
 }
 
 void FunctionFinder::warn_of_repeated(const std::vector<dwarf::FunctionInfo>& functions) {
@@ -229,7 +366,9 @@ void FunctionFinder::warn_of_repeated(const std::vector<dwarf::FunctionInfo>& fu
 
 dwarf::NameHint FunctionFinder::names_hint() const {
   dwarf::NameHint hint;
-  for (const elf::FunctionName& name : names_) hint.words.push_back(name.word_in_symbols());
+  // The debug information of a lambda expression lacks most of its name: no word of it leads there.
+  for (const elf::FunctionName& name : names_)
+    hint.words.push_back(name.text().find("lambda") == std::string::npos ? name.word_in_symbols() : std::string());
   hint.may_be = [this, demangler = elf::Demangler(kDemangled)](std::string_view symbol) mutable {
     return std::ranges::any_of(names_,
                                [&](const elf::FunctionName& name) { return name.may_match(symbol, demangler); });
@@ -247,17 +386,20 @@ Function FunctionFinder::named(const dwarf::FunctionInfo& info) {
 
 void FunctionFinder::add_instance(const Function& function, const dwarf::FunctionInfo& info,
                                   const dwarf::Instance& instance) {
-  const Known known{signature_of(info, instance), info.declared, go_ && info.go};
+  const Known known{signature_of(info, instance), info.declared, parts_of(instance), go_ && info.go};
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
-    if (!names_[i].matches(function) || patterns_[i].offset != 0) continue;
+    if (!means(names_[i], function) || patterns_[i].offset != 0) continue;
     if (instance.inlined && !patterns_[i].inlined) continue;
+    if (!instance.inlined && outer_variants_.contains(instance.pc)) continue;  // named by a symbol, or left out
+    if (instance.inlined && begins_with_variant(function, instance)) continue;
     FunctionPoint point = point_of(function, known, patterns_[i]);
     if (instance.inlined) {
       make_inlined(point, instance, known.go);
+      come_by_all_ways(point, instance);
     } else {
       if (!is_new(point, instance.pc)) continue;
       place_at_start(point, instance.pc);
-      follow_code(point, function, known.go, patterns_[i].ret_probes);
+      follow_code(point, function, known, patterns_[i].ret_probes);
     }
     if (!instance.inlined || is_new(point, instance.pc)) file_.functions.push_back(std::move(point));
   }

@@ -11,15 +11,19 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "dwarf/debug_info.hpp"
 #include "elf/code_reader.hpp"
+#include "elf/code_ways.hpp"
 #include "elf/demangle.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/function_flow.hpp"
+#include "elf/function_pieces.hpp"
 #include "elf/functions.hpp"
 #include "elf/go_program.hpp"
+#include "find/indirect.hpp"
 #include "usdt/select.hpp"
 
 namespace usdt::find {
@@ -50,6 +54,7 @@ class FunctionFinder {
   struct Known {
     Signature signature;
     dwarf::SourceLine declared;
+    std::vector<elf::CodePart> elsewhere;  ///< its code that does not follow its entry
     bool go = false;  ///< a function of a Go program is taken for Go's, unless it is known to be another language's
   };
 
@@ -62,9 +67,19 @@ class FunctionFinder {
   void describe(FunctionPoint& point, const dwarf::FunctionInfo& function, const FunctionPattern& pattern);
   Result<void> add(const Function& function);
   Known look_up(const Function& function);
+  /// Other symbols of the address whose names are other ones, too, to who wrote the source.
+  [[nodiscard]] std::vector<std::string> other_names(const Function& function);
+  /// Which of those names are functions of their own, whose code was folded.
+  Result<void> find_folded(const std::vector<Function>& functions);
+  /// Keeps for a notice functions that are one in the file. Whether what debug information has there, `info`, is
+  /// another one.
+  bool tell_folded(const Function& function, const dwarf::FunctionInfo& info);
+  void warn_of_folded();
   /// That what there is was not read, which is not the same as that there is none.
   void note_refusal(const Error& error);
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern);
+  /// The functions that an indirect one chose in running processes.
+  Result<void> add_chosen(const Function& indirect, const Choices& choices, const FunctionPattern& pattern);
   /// A point of `function`, not placed yet.
   [[nodiscard]] FunctionPoint point_of(const Function& function, const Known& known, const FunctionPattern& pattern);
   /// Puts the point on the instruction at `pc`.
@@ -77,6 +92,25 @@ class FunctionFinder {
   Result<void> add_by_debug_information();
   /// Inlined copies that are not all there is of them.
   void warn_of_repeated(const std::vector<dwarf::FunctionInfo>& functions);
+  // --- destructors and constructors: variants.cpp ---
+  /// Of a destructor or constructor that has several symbols, those whose code only leads to another one's.
+  void find_variants(const std::vector<Function>& functions);
+  /// Whether an inlined copy of one only calls another one.
+  [[nodiscard]] bool begins_with_variant(const Function& function, const dwarf::Instance& copy) const;
+  /// The same of those that have a copy of another one inlined, which is a point of its own.
+  void leave_out_variants_around_copies();
+
+  // --- how inlined copies are come to: inlined_copies.cpp ---
+  /// Looks at the ways to each inlined copy, and keeps what is out of the ordinary.
+  void look_at_ways(const dwarf::FunctionInfo& info);
+  /// What was split off and inlined again where nothing else of the function is: calls may have left nothing but that.
+  void look_at_part(const dwarf::FunctionInfo& info, const dwarf::Instance& part);
+  /// Puts the point of a copy that some ways come to behind its beginning to where all of them come by.
+  void come_by_all_ways(FunctionPoint& point, const dwarf::Instance& instance);
+  /// Copies whose hits may not be their calls.
+  void warn_of_ways();
+  /// Coroutines that go on in functions where nothing is known to make them.
+  void warn_of_coroutines(const std::vector<dwarf::FunctionInfo>& functions);
   /// The function as a symbol table would name it.
   /// What names of debug information have in common with those that are looked for.
   [[nodiscard]] dwarf::NameHint names_hint() const;
@@ -89,30 +123,35 @@ class FunctionFinder {
   [[nodiscard]] Signature shared(dwarf::Signature&& found) const;
   [[nodiscard]] Signature typed_by_hand(std::vector<Type> types) const;
   const Signature& untyped();
+  [[nodiscard]] const std::shared_ptr<const TypeGraph>& types() const;
   /// Behind the first instructions, registers and stack are no longer as the caller left them. Go has a calling
   /// convention of its own.
   const Signature& nothing();
 
   // --- where they return: function_returns.cpp ---
   /// What the instructions of a function say of its entry and returns.
-  void follow_code(FunctionPoint& point, const Function& function, bool go, std::optional<bool> ret_probes);
+  void follow_code(FunctionPoint& point, const Function& function, const Known& known, std::optional<bool> ret_probes);
   /// Where a jump of the function leads to the point, or before it, as that of a loop it begins with does.
-  [[nodiscard]] std::optional<VirtAddr> comes_back_to(const FunctionPoint& point, const Function& function) const;
+  [[nodiscard]] std::optional<VirtAddr> comes_back_to(const FunctionPoint& point, const Function& function,
+                                                      const Known& known);
   /// Calls come by a landing pad, which such a loop leaves out, and each goes by one RET instruction. Without the
   /// former nothing tells a call from a round where the function begins.
   void count_calls_alone(FunctionPoint& point, const Function& function, VirtAddr comes_back_to);
-  [[nodiscard]] std::vector<const Function*> halves_of(const Function& function) const;
+  [[nodiscard]] Result<elf::FunctionFlow> flow_of(const Function& function, const Known& known);
+  const elf::FunctionPieces& pieces();
   /// From an instruction that the kernel steps to one that it emulates, where that is the same. Debug information with
   /// parameters tells that a compiler made the code. Go's functions are entered again where the stack has grown.
   void move_to_cheaper_start(FunctionPoint& point, const Function& function, const Known& known);
   void take_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
   /// Where programs can run before each of its RET instructions.
   Result<std::vector<FileOffset>> rets_of(const elf::FunctionFlow& flow);
-  /// The kernel's probe takes the place of the return address, by which the unwinder of an exception finds callers. RET
-  /// instructions have probes instead, unless a return would be lost by it.
-  void let_exceptions_pass(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
+  /// RET instructions, where each return is one. Else the kernel's probe, which takes the place of the return address,
+  /// by which the unwinder of an exception finds callers; where one may pass, RET instructions see what they see.
+  void choose_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
   bool may_be_left_by_exceptions();
-  void warn_of_exceptions(std::string_view name);
+  bool may_switch_stacks();
+  /// Says once for the file what is not seen of returns, or could harm, before anything is attached.
+  void tell_of_returns();
   /// Empty: a program may run where the function returns.
   [[nodiscard]] std::string why_no_returns(const Function& function, const FunctionPoint& point) const;
 
@@ -128,11 +167,31 @@ class FunctionFinder {
   elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
+  std::vector<std::string> folded_;  ///< what is to be said of them
+  std::set<std::string> defined_;    ///< names of functions that share their address, and are no aliases
+  std::map<std::string, std::set<VirtAddr>, std::less<>> variants_of_;  ///< destructors and constructors, by name
+  std::set<VirtAddr> outer_variants_;     ///< destructors and constructors that call another one of the same name
+  std::vector<elf::CodeRange> variants_;  ///< of which there are several, and that may have a copy of another one
+  std::set<VirtAddr> told_choices_;       ///< indirect functions of which a notice was given
   Signature untyped_;
+  mutable std::shared_ptr<const TypeGraph> types_;
   Signature nothing_;
-  std::map<std::string_view, std::vector<const Function*>> halves_;  ///< elsewhere, by the symbol of the function
+  std::optional<elf::FunctionPieces> pieces_;
+  /// What is known of the ways to inlined copies, by where they begin, and functions whose copies are told of.
+  struct Ways {
+    std::map<VirtAddr, Result<elf::CodeWays>> of_callers;
+    std::map<dwarf::DieId, VirtAddr> meet;
+    std::set<std::string> missed;
+    std::set<std::string> rounds;
+    std::uint64_t steps = std::uint64_t{1} << 27;  ///< that may still be looked at: some seconds
+  };
+  Ways ways_;
   std::optional<bool> unwinds_;
-  bool warned_of_exceptions_ = false;
+  std::optional<bool> switches_;
+  std::vector<std::pair<std::string, std::size_t>>
+      unseen_;                               ///< functions seen by RET instructions that jump away, how often
+  std::vector<std::string> by_kernel_;       ///< functions with the kernel's return probe, unasked
+  std::vector<std::string> exceptions_end_;  ///< the same, asked for, that exceptions may leave
   std::set<std::tuple<Moment, std::uint64_t, std::string>> taken_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Where programs can run when a function returns, by its instructions or by the kernel's return probes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -32,24 +33,30 @@ bool has_no_return_address(const Function& function) {
 
 }  // namespace
 
-void FunctionFinder::follow_code(FunctionPoint& point, const Function& function, bool go,
+void FunctionFinder::follow_code(FunctionPoint& point, const Function& function, const Known& known,
                                  std::optional<bool> ret_probes) {
-  if (const auto target = go ? std::nullopt : comes_back_to(point, function))
+  if (const auto target = known.go ? std::nullopt : comes_back_to(point, function, known))
     count_calls_alone(point, function, *target);
-  const bool by_instructions = point.returns != ReturnBy::probe;
-  const bool may_be = !by_instructions && point.moment != Moment::entry && point.refused.empty() && !ret_probes &&
-                      may_be_left_by_exceptions();
-  if (!go && !by_instructions && !may_be) return;
-  const auto flow = elf::flow_of(*file_.elf, function, halves_of(function));
-  if (flow && go && flow->checked) place(point, *flow->checked);
-  if (may_be) return let_exceptions_pass(point, function, flow);
-  if (by_instructions && point.refused.empty()) take_returns(point, function, flow);
+  const bool returns = point.moment != Moment::entry && point.refused.empty();
+  if (!known.go && !returns) return;
+  if (returns && point.returns == ReturnBy::probe && ret_probes == false) {
+    if (may_be_left_by_exceptions()) exceptions_end_.push_back(function.name);
+    return;
+  }
+  const auto flow = flow_of(function, known);
+  if (flow && known.go && flow->checked) place(point, *flow->checked);
+  if (!returns) return;
+  if (point.returns == ReturnBy::probe)
+    choose_returns(point, function, flow);
+  else
+    take_returns(point, function, flow);
 }
 
-std::optional<VirtAddr> FunctionFinder::comes_back_to(const FunctionPoint& point, const Function& function) const {
+std::optional<VirtAddr> FunctionFinder::comes_back_to(const FunctionPoint& point, const Function& function,
+                                                      const Known& known) {
   if (!point.refused.empty() || !elf::may_jump_to(*file_.elf, function, function.address, point.pc))
     return std::nullopt;
-  const auto flow = elf::flow_of(*file_.elf, function, halves_of(function));
+  const auto flow = flow_of(function, known);
   if (!flow) return std::nullopt;
   std::optional<VirtAddr> first;
   for (const VirtAddr target : flow->targets)
@@ -78,14 +85,18 @@ void FunctionFinder::count_calls_alone(FunctionPoint& point, const Function& fun
   }
 }
 
-std::vector<const Function*> FunctionFinder::halves_of(const Function& function) const {
-  const auto halves = halves_.find(function.symbol);
-  return halves != halves_.end() ? halves->second : std::vector<const Function*>();
+const elf::FunctionPieces& FunctionFinder::pieces() {
+  if (!pieces_) pieces_.emplace(*file_.elf, stop_);
+  return *pieces_;
+}
+
+Result<elf::FunctionFlow> FunctionFinder::flow_of(const Function& function, const Known& known) {
+  return elf::flow_of(*file_.elf, function, known.go ? nullptr : &pieces(), known.elsewhere);
 }
 
 void FunctionFinder::move_to_cheaper_start(FunctionPoint& point, const Function& function, const Known& known) {
   if (point.site_class != SiteClass::single_step || go_ || !known.signature->typed || !point.refused.empty()) return;
-  const auto there = elf::emulated_start(*file_.elf, function, halves_of(function), point.pc);
+  const auto there = elf::emulated_start(*file_.elf, function, &pieces(), point.pc);
   if (!there) return;
   point.moved = static_cast<std::uint8_t>(there->value - point.pc.value);
   place(point, *there);
@@ -99,11 +110,7 @@ void FunctionFinder::take_returns(FunctionPoint& point, const Function& function
     return;
   }
   point.rets = *std::move(rets);
-  if (flow->jumps_away > 0)
-    file_.warnings.push_back({{},
-                              fmt::format("{}: jumps to other functions ({} times), which return in its place "
-                                          "unseen",
-                                          function.name, flow->jumps_away)});
+  if (flow->jumps_away > 0) unseen_.push_back({function.name, flow->jumps_away});
 }
 
 Result<std::vector<FileOffset>> FunctionFinder::rets_of(const elf::FunctionFlow& flow) {
@@ -121,17 +128,24 @@ Result<std::vector<FileOffset>> FunctionFinder::rets_of(const elf::FunctionFlow&
   return rets;
 }
 
-void FunctionFinder::let_exceptions_pass(FunctionPoint& point, const Function& function,
-                                         const Result<elf::FunctionFlow>& flow) {
-  if (flow && !flow->calls && flow->jumps_away == 0 && flow->jumps_by_value == 0) return;  // nobody throws there
-  if (flow && flow->jumps_away == 0 && flow->jumps_by_value == 0) {
-    if (auto rets = rets_of(*flow)) {
-      point.returns = ReturnBy::instruction;
-      point.rets = *std::move(rets);
-      return;
-    }
+void FunctionFinder::choose_returns(FunctionPoint& point, const Function& function,
+                                    const Result<elf::FunctionFlow>& flow) {
+  const bool may_pass = (may_be_left_by_exceptions() || may_switch_stacks()) && !(flow && flow->keeps_exceptions());
+  auto rets = flow ? rets_of(*flow) : fail(flow.error());
+  if (rets && (flow->returns_itself() || may_pass)) {
+    point.returns = ReturnBy::instruction;
+    point.rets = *std::move(rets);
+    if (!flow->returns_itself()) unseen_.push_back({function.name, flow->jumps_away});
+  } else if (may_pass) {
+    point.refused = fmt::format(
+        "{}; --no-ret-probes takes the kernel's return probe, with which an exception that leaves it, or a change of "
+        "stacks in it, ends the program",
+        rets.error().message);
+  } else if (!pieces().may_begin_at(function.address)) {
+    point.refused = "no function begins there, as symbols say: the kernel would overwrite what is not a return address";
+  } else if (!flow || flow->jumps_away + flow->jumps_by_value > 0) {
+    by_kernel_.push_back(function.name);
   }
-  warn_of_exceptions(function.name);
 }
 
 bool FunctionFinder::may_be_left_by_exceptions() {
@@ -139,13 +153,40 @@ bool FunctionFinder::may_be_left_by_exceptions() {
   return *unwinds_;
 }
 
-void FunctionFinder::warn_of_exceptions(std::string_view name) {
-  if (std::exchange(warned_of_exceptions_, true)) return;
-  file_.warnings.push_back({{},
-                            fmt::format("an exception that leaves {} ends the program, since the kernel's return "
-                                        "probes hide its callers; with --ret-probes it does not, and what returns by "
-                                        "a jump to another function is not seen",
-                                        name)});
+bool FunctionFinder::may_switch_stacks() {
+  if (!switches_) switches_ = elf::may_switch_stacks(elf::Inside::of(*file_.elf)->file, image());
+  return *switches_;
+}
+
+void FunctionFinder::tell_of_returns() {
+  const auto some_of = [](std::vector<std::string> names) {
+    constexpr std::size_t named = 3;
+    const std::size_t more = names.size() - std::min(names.size(), named);
+    names.resize(names.size() - more);
+    return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : std::string());
+  };
+  const auto tell = [this](std::string text) { file_.warnings.push_back({{}, std::move(text)}); };
+  if (unseen_.size() == 1) {
+    const auto& [name, jumps] = unseen_.front();
+    tell(fmt::format("{}: jumps to {}, which return{} in its place unseen", name,
+                     jumps > 0 ? fmt::format("other functions ({} times)", jumps) : "what a register or memory says",
+                     jumps > 0 ? "" : "s"));
+  } else if (!unseen_.empty()) {
+    std::vector<std::string> names;
+    for (const auto& each : unseen_) names.push_back(each.first);
+    tell(fmt::format("{}: jump to other functions, which return in their place unseen", some_of(std::move(names))));
+  }
+  if (!by_kernel_.empty())
+    tell(
+        fmt::format("{}: the kernel's return probe changes the return address, since not each return is a RET "
+                    "instruction; a program that switches stacks there (coroutines, fibers) dies of it, and with "
+                    "--ret-probes it does not",
+                    some_of(by_kernel_)));
+  if (!exceptions_end_.empty())
+    tell(
+        fmt::format("an exception that leaves {} ends the program, since the kernel's return probes hide its callers; "
+                    "without --no-ret-probes it does not",
+                    some_of(exceptions_end_)));
 }
 
 std::string FunctionFinder::why_no_returns(const Function& function, const FunctionPoint& point) const {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What is known of the values of a function: by its debug information, by who names it, or by the calling convention.
+#include <filesystem>
 #include <utility>
 
 #include "arch/arch.hpp"
 #include "find/function_finder.hpp"
+#include "find/joined_types.hpp"
 #include "resolve/untyped.hpp"
 
 namespace usdt::find {
@@ -13,7 +15,8 @@ FunctionFinder::Signature FunctionFinder::signature_of(const dwarf::FunctionInfo
   if (go_ && !go_->by_registers) return nothing();
   auto found = debug_->signature(info, instance);
   if (!found) note_refusal(found.error());
-  return found ? shared(*std::move(found)) : untyped();
+  if (found) return shared(*std::move(found));
+  return instance.inlined ? nothing() : untyped();  // a copy in another function is not called
 }
 
 FunctionFinder::Signature FunctionFinder::shared(dwarf::Signature&& found) const {
@@ -23,9 +26,21 @@ FunctionFinder::Signature FunctionFinder::shared(dwarf::Signature&& found) const
                                                                      .typed = true,
                                                                      .pieces = std::move(found.pieces),
                                                                      .result_pieces = std::move(found.result_pieces),
-                                                                     .types = debug_->types(),
+                                                                     .types = types(),
                                                                      .arg_types = std::move(found.types),
                                                                      .result_type = found.result_type});
+}
+
+/// Of a file of this machine's own root: those of a container need libraries that are elsewhere.
+const std::shared_ptr<const TypeGraph>& FunctionFinder::types() const {
+  if (types_) return types_;
+  std::error_code error;
+  const TargetFile& target = file_.target;
+  const bool own_root = target.access.empty() || target.access == target.path ||
+                        std::filesystem::equivalent(target.access, target.path, error);
+  types_ = debug_->types();
+  if (own_root && !target.deleted) types_ = with_types_of_libraries(std::move(types_), target.path, stop_);
+  return types_;
 }
 
 FunctionFinder::Signature FunctionFinder::typed_by_hand(std::vector<Type> types) const {

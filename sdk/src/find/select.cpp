@@ -5,9 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 #include <utility>
 
+#include "base/no_memory.hpp"
+#include "find/moved_code.hpp"
 #include "kernel/selection.hpp"
 #include "parsers/quote.hpp"
 #include "sys/descriptor_room.hpp"
@@ -126,6 +129,7 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
   }
   selection.looked = std::move(found.looked);
   if (!selection.files.empty()) {
+    find::warn_of_moved_code(scope.pids, scope.stop, selection);
     selection.may_be_missing.assign(not_told.begin(), not_told.end());
     return {};
   }
@@ -154,7 +158,7 @@ std::string function_name(const TargetFile& file, Moment moment, std::string_vie
                      offset);
 }
 
-Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope) {
+Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope) try {
   if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of probes: write PROVIDER:NAME, or *:*");
   const auto [of_files, of_kernel] = split(patterns);
   Selection selection;
@@ -167,6 +171,8 @@ Result<Selection> select(const std::vector<PointPattern>& patterns, const Search
   if (!kernel) return fail(std::move(kernel.error()));
   selection.kernel = std::move(*kernel);
   return selection;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

@@ -3,15 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <ctime>
+
+#include "usdt/clock.hpp"
 
 namespace usdt::follow {
 
-/// Nanoseconds of CLOCK_MONOTONIC, as in sys::TaskRecord.
-[[nodiscard]] inline std::uint64_t now() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
+/// Nanoseconds of event_clock(), as in sys::TaskRecord.
+[[nodiscard]] inline std::uint64_t now() noexcept { return event_clock(); }
 
 }  // namespace usdt::follow

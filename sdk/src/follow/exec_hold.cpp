@@ -2,6 +2,7 @@
 #include "follow/exec_hold.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/fanotify.h>
@@ -12,13 +13,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -26,8 +28,8 @@
 #include "follow/clock.hpp"
 #include "follow/followed_processes.hpp"
 #include "follow/hold_keeper.hpp"
-#include "sys/blocked_signals.hpp"
 #include "sys/mounts.hpp"
+#include "sys/thread.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt::follow {
@@ -42,6 +44,9 @@ std::optional<Looked> looked(int file) noexcept {
   return Looked(st.st_dev, st.st_ino, st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 }
 
+/// "/memfd:NAME (deleted)", by which a link of /proc/PID/fd begins.
+constexpr std::string_view kMemory = "/memfd:";
+
 /// Nothing is run from these, or others decide how long a look takes.
 bool holds_programs(const sys::Mount& mount) {
   constexpr std::string_view without[] = {"proc",    "sysfs",      "devpts",   "cgroup", "cgroup2", "debugfs",
@@ -51,6 +56,19 @@ bool holds_programs(const sys::Mount& mount) {
 }
 
 }  // namespace
+
+std::vector<MemoryFile> memory_files_of(pid_t pid) {
+  std::vector<MemoryFile> files;
+  const std::filesystem::path directory = fmt::format("/proc/{}/fd", pid);
+  std::error_code none;
+  for (auto each = std::filesystem::directory_iterator(directory, none); !none && each != end(each);
+       each.increment(none)) {
+    std::error_code gone;
+    const std::filesystem::path link = std::filesystem::read_symlink(each->path(), gone);
+    if (!gone && link.native().starts_with(kMemory)) files.push_back({link, each->path()});
+  }
+  return files;
+}
 
 struct ExecHold::State {
   explicit State(FollowScope wanted) : scope(std::move(wanted)) {}
@@ -83,12 +101,9 @@ struct ExecHold::State {
   }
 
   Result<void> start() {
-    try {
-      const sys::BlockedSignals blocked;
-      thread = std::thread([this] { run(); });
-    } catch (const std::system_error& error) {
-      return fail(os_failure(ErrorKind::limit, "start a thread that holds programs", error.code().value()));
-    }
+    auto started = sys::start_thread("that holds programs", [this] { run(); });
+    if (!started) return fail(started.error());
+    thread = std::move(*started);
     return {};
   }
 
@@ -147,18 +162,23 @@ struct ExecHold::State {
   }
 
   /// True: it is held.
-  bool take(sys::UniqueFd file, pid_t pid) {
+  bool take(sys::UniqueFd file, pid_t pid) try {
     const std::uint64_t since = now();
     const auto what = looked(file.get());
     const std::lock_guard lock(mutex);
-    if (!what || known.contains(*what) || !is_followed(scope, pid)) {
+    const bool seen = what && known.contains(*what);
+    if (!what || !is_followed(scope, pid) || (seen && memory_files_of(pid).empty())) {
       answer(file.get());
-      if (what && known.contains(*what)) times.add(now() - since);
+      if (seen) times.add(now() - since);
       return false;
     }
-    held.emplace(next, Held{std::move(file), pid, since, false});
+    // The place first: while there is none, `file` stays what the handler below answers by.
+    held.try_emplace(next).first->second = Held{std::move(file), pid, since, false};
     ++next;
     return true;
+  } catch (const std::bad_alloc&) {
+    answer(file.get());  // nobody waits for memory of ours
+    return false;
   }
 
   void let_go_of_old() {
@@ -182,10 +202,10 @@ struct ExecHold::State {
   }
 
   struct Held {
-    sys::UniqueFd file;
-    pid_t pid;
-    std::uint64_t since;
-    bool told;
+    sys::UniqueFd file = {};
+    pid_t pid = 0;
+    std::uint64_t since = 0;
+    bool told = false;
   };
   static constexpr std::size_t most_known = 1 << 16;
 

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -22,6 +23,16 @@ struct HeldExec {
   sys::UniqueFd file = {};  ///< what it is about to run, open for reading
   pid_t pid = 0;
 };
+
+/// A file in memory (memfd_create(2)) that a process has open.
+struct MemoryFile {
+  std::filesystem::path name;  ///< "/memfd:NAME (deleted)"
+  std::filesystem::path path;  ///< "/proc/PID/fd/N"
+};
+
+/// The kernel tells nobody who executes such a file (it is of a file system that cannot be watched), but that its
+/// interpreter is executed: at that time the process has it open still.
+[[nodiscard]] std::vector<MemoryFile> memory_files_of(pid_t pid);
 
 /// fanotify(7): FAN_OPEN_EXEC_PERM (5.0) on every file system that is mounted here. A thread of its own answers at once
 /// for processes that are not followed and for files that have been looked at; the others wait for release(), but never

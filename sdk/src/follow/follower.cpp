@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,14 +11,16 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "follow/changing_files.hpp"
+#include "follow/clock.hpp"
 #include "follow/exec_hold.hpp"
 #include "follow/file_looks.hpp"
 #include "follow/followed_processes.hpp"
@@ -27,7 +28,7 @@
 #include "follow/path_watch.hpp"
 #include "follow/task_rings.hpp"
 #include "follow/unread_files.hpp"
-#include "sys/blocked_signals.hpp"
+#include "sys/thread.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/follow.hpp"
@@ -58,11 +59,7 @@ using follow::MappedFile;
 using follow::TaskEvent;
 using Kind = sys::TaskRecord::Kind;
 
-std::uint64_t now() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
+using follow::now;
 
 }  // namespace
 
@@ -100,12 +97,9 @@ struct Follower::Impl {
       if (!started) return fail(started.error());
       hold.emplace(std::move(*started));
     }
-    try {
-      const sys::BlockedSignals blocked;
-      thread = std::thread([this] { run(); });
-    } catch (const std::system_error& error) {
-      return fail(os_failure(ErrorKind::limit, "start a thread that follows what comes", error.code().value()));
-    }
+    auto started = sys::start_thread("that follows what comes", [this] { run(); });
+    if (!started) return fail(started.error());
+    thread = std::move(*started);
     return {};
   }
 
@@ -209,6 +203,8 @@ struct Follower::Impl {
       outstanding[exec.id] = 1;
       lock.unlock();
       for (std::size_t i = 0; i < files->size(); ++i) hold_for((*files)[i], exec, i == 0);
+      for (const follow::MemoryFile& file : follow::memory_files_of(exec.pid))
+        hold_for({file.name, file.path.string()}, exec, true);
       lock.lock();
       finish_one(exec.id);
     }
@@ -449,7 +445,7 @@ Follower::Follower(Follower&&) noexcept = default;
 Follower& Follower::operator=(Follower&&) noexcept = default;
 Follower::~Follower() = default;
 
-Result<Follower> Follower::open() {
+Result<Follower> Follower::open() try {
   auto impl = std::make_unique<Impl>();
   auto rings = follow::TaskRings::open();
   if (rings)
@@ -457,6 +453,8 @@ Result<Follower> Follower::open() {
   else
     impl->no_rings = rings.error().message;
   return Follower(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 Result<void> Follower::begin(FollowOptions options) { return impl_->begin(std::move(options)); }

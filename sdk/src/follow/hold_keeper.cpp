@@ -19,6 +19,8 @@
 #include <cstddef>
 #include <new>
 
+#include "sys/thread_sanitizer.hpp"
+
 namespace usdt::follow {
 
 struct HoldKeeper::Shared {
@@ -33,11 +35,7 @@ constexpr int kLookEveryMs = 100;
 constexpr rlim_t kMostDescriptors = 1 << 20;  // sysctl fs.nr_open, where nobody has changed it
 
 // ThreadSanitizer's run time does not live on in a process that was made behind its back.
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kMayClone = false;
-#else
-constexpr bool kMayClone = true;
-#endif
+constexpr bool kMayClone = !sys::kThreadSanitizer;
 
 void* map_memory(std::size_t bytes, int flags) noexcept {
   void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);

@@ -2,14 +2,17 @@
 #include "kernel/selection.hpp"
 
 #include <algorithm>
+#include <new>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "base/no_memory.hpp"
+
 namespace usdt::kernel {
 
 Result<KernelSelection> select_from(const Sources& sources, const std::vector<KernelPattern>& patterns,
-                                    bool skip_unknown) {
+                                    bool skip_unknown) try {
   if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of kernel functions");
   auto catalogue = Catalogue::load(sources, patterns);
   if (!catalogue) return fail(catalogue.error());
@@ -35,6 +38,8 @@ Result<KernelSelection> select_from(const Sources& sources, const std::vector<Ke
     }
   }
   return out;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace usdt::kernel

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "expr/row.hpp"
+#include "plan/values.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt {
@@ -127,7 +130,7 @@ Result<void> check(const std::vector<ProgramPlan>& parts) {
 
 }  // namespace
 
-Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
+Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) try {
   if (whole.spans.has_value() != part.spans.has_value())
     return fail(ErrorKind::invalid_argument, "only one of the plans is of spans");
   // Those of spans are the tracer's own, and the same of every plan about one question.
@@ -140,12 +143,15 @@ Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
   if (whole.table) {
     if (std::string why = expr::why_other_rows(*whole.table, *part.table); !why.empty())
       return fail(ErrorKind::invalid_argument, std::move(why));
+    plan::take_signs_of(part, *whole.table);
   }
   append(whole, std::move(part));
   return whole;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
+Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) try {
   if (auto possible = check(parts); !possible) return fail(possible.error());
   AttachPlan whole;
   whole.scope = parts.front().plan.scope;
@@ -155,6 +161,8 @@ Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
     append(whole, std::move(part));
   }
   return whole;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

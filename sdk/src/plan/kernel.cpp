@@ -301,9 +301,9 @@ class KernelPlanner {
   ValueAdder::Filter add_values(resolve::TypedArgs& values, const KernelSelection::Entry& entry) {
     const ValueOptions& wanted = value_options(options_, [&] { return name_of(entry); });
     const btf::Types* types = kernel::CatalogueOf::selection(selection_).btf(entry.function->module);
-    if (types == nullptr) return values_.add(values, nullptr, kernel_.machine, wanted);
+    if (types == nullptr) return values_.add(values, nullptr, kernel_.machine, wanted, options_.texts);
     const btf::Graph graph(*types);
-    return values_.add(values, &graph, kernel_.machine, wanted);
+    return values_.add(values, &graph, kernel_.machine, wanted, texts_of(entry));
   }
 
   /// How the return value is read. Its register may be an argument's, its slot holds anything until the end of a call.

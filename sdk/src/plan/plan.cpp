@@ -4,14 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
+#include "base/no_memory.hpp"
 #include "plan/check_plan.hpp"
 #include "plan/planner.hpp"
 
 namespace usdt {
 inline namespace v1 {
 
-Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& kernel, const PlanOptions& options) {
+Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& kernel, const PlanOptions& options) try {
   std::size_t sites = selection.kernel.entries.size();
   for (const ProbeFile& file : selection.files) {
     if (file.elf == nullptr) {
@@ -41,6 +43,8 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
     return fail(ErrorKind::invalid_argument,
                 "kstack: nothing of what is traced is in the kernel, and a process at a probe has no stack there");
   return plan;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

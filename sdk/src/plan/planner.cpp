@@ -104,7 +104,8 @@ Index<PlannedProbe> Planner::probe_of(const PointName& name, std::optional<Momen
   const auto [number, fresh] =
       current.probes.try_add(hash_of(name), plan_.probes.next().value, [&](std::uint32_t known) {
         const PlannedProbe& probe = plan_.probes[Index<PlannedProbe>(known)];
-        return probe.provider == name.provider && probe.name == name.name;
+        // (A provider may be called as a prefix of functions is: "uprobe".)
+        return probe.function == function && probe.provider == name.provider && probe.name == name.name;
       });
   if (fresh)
     plan_.probes.add({.file = current.file,

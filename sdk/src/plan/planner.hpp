@@ -58,8 +58,7 @@ class Planner {
   [[nodiscard]] Result<void> check() const { return values_.check(); }
   [[nodiscard]] AttachPlan take() && {
     plan_.specs = std::move(specs_).take();
-    plan_.filters = std::move(values_).take_filters();
-    plan_.table = std::move(values_).take_table();
+    std::move(values_).take(plan_);
     return std::move(plan_);
   }
 

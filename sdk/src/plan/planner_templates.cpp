@@ -76,7 +76,7 @@ const ArgTemplate& Planner::template_of(const FunctionPoint& point, Current& cur
   if (fresh) {
     const Machine machine = current.decoder.machine();
     resolve::TypedArgs values = values_at(*point.signature, point.moment);
-    auto filter = values_.add(values, point.signature->types.get(), machine, *texts.values);
+    auto filter = values_.add(values, point.signature->types.get(), machine, *texts.values, *texts.wanted);
     const auto at = plan_.args.add(std::move(values.args));
     it->second = encode_template(at, std::move(filter), texts, point.moment, machine);
   }
@@ -94,7 +94,7 @@ std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, 
   resolve::TypedArgs values{current.decoder.decode(parsed)};
   if (texts.description) describe(values.args, *texts.description);
   reject_surplus(values.args, parsed);
-  auto filter = values_.add(values, nullptr, current.decoder.machine(), *texts.values, texts.known);
+  auto filter = values_.add(values, nullptr, current.decoder.machine(), *texts.values, *texts.wanted, texts.known);
   const auto at = plan_.args.add(std::move(values.args));
   const std::uint32_t number = encode_template(at, std::move(filter), texts, Moment::entry, current.decoder.machine());
   if (shared && !depends_on_file(plan_.args[at])) shared_templates_.emplace(key, number);

@@ -6,16 +6,19 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
 
+#include "base/no_memory.hpp"
 #include "expr/beginning.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
 #include "plan/find_value.hpp"
+#include "plan/values.hpp"
 #include "usdt/bpf/event.h"
 #include "usdt/bpf/filter.h"
 #include "usdt/plan.hpp"
@@ -315,6 +318,8 @@ class SpanMaker {
     shift(arg.length);
     if (arg.counts) shift(arg.counts->first);
     if (arg.element) arg.element->length = static_cast<std::uint8_t>(arg.element->length + spans_.first_arg);
+    if (arg.alternative)
+      arg.alternative->discriminant = static_cast<std::uint8_t>(arg.alternative->discriminant + spans_.first_arg);
     return arg;
   }
 
@@ -353,6 +358,7 @@ class SpanMaker {
         return wrong("what is asked about is of another type at one beginning than at another");
       filter = typed->second;
     }
+    if (plan_.table) plan::take_signs_of(plan_, *plan_.table);
     return {};
   }
 
@@ -380,6 +386,8 @@ class SpanMaker {
         plan_.table = std::move(*table);
       else if (const auto why = expr::why_other_rows(*plan_.table, *table); !why.empty())
         return wrong(why);
+      else if (!options_.rows)
+        expr::join_signs(*plan_.table, *table);
     }
     const auto same = std::ranges::find(plan_.filters, *typed);
     if (same != plan_.filters.end())
@@ -433,7 +441,7 @@ std::uint32_t bytes_of(const PlannedTable& keys) { return keys.keys.back().offse
 }  // namespace
 
 Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, const KernelFacts& kernel,
-                              const PlanOptions& options, const SpanPairing& pairing) {
+                              const PlanOptions& options, const SpanPairing& pairing) try {
   SpanPairing by = pairing;
   if (by.begin.empty()) by.begin.push_back(*parse_expression("tid"));
   if (by.end.empty()) by.end = by.begin;
@@ -470,6 +478,8 @@ Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, co
   whole->spans->key_bytes = key_bytes;
   name_programs(*whole);
   return whole;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

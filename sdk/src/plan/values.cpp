@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
+#include "expr/compile.hpp"
 #include "expr/near_names.hpp"
 #include "expr/row.hpp"
 #include "plan/find_value.hpp"
@@ -29,7 +31,7 @@ void take_lengths(const ExpressionNode& node, const std::vector<std::size_t>& pl
 }  // namespace
 
 ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table, const PlannedTable* rows)
-    : table_question_(table) {
+    : table_question_(table), rows_are_made_(rows != nullptr) {
   if (table != nullptr && rows != nullptr) table_ = *rows;
   if (table != nullptr) {
     question_ = expr::row_of(where, *table);
@@ -39,9 +41,11 @@ ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table, cons
 }
 
 ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine,
-                                   const ValueOptions& options, std::span<const resolve::TextAndLength> lengths) {
+                                   const ValueOptions& options, const TextOptions& texts,
+                                   std::span<const resolve::TextAndLength> lengths) {
   if (!options.open && options.paths.empty() && !question_) return {};
   resolve::Follower follower(list, types, machine, {.structures = options.depth});
+  judge_texts(follower, texts);
   add_wanted(list, follower, options);
   if (!question_) return {};
   auto typed = ask(list, follower, lengths);
@@ -51,6 +55,17 @@ ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* ty
   }
   if (!refused_) refused_ = typed.error();
   return {.refusal = typed.error().message};
+}
+
+void ValueAdder::judge_texts(const resolve::Follower& follower, const TextOptions& texts) {
+  const auto judge = [&](const ValuePath& path) {
+    const std::string why = follower.why_no_text(path);
+    if (!why.empty() && !no_text_) no_text_ = Error{ErrorKind::invalid_argument, why};
+  };
+  for (const std::string& name : texts.names)
+    if (const auto path = parse_value_path(name)) judge(*path);
+  for (const std::uint8_t number : texts.numbers)
+    judge({.text = fmt::format("arg{}", number), .root = number, .steps = {}});
 }
 
 void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options) {
@@ -78,10 +93,19 @@ void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& followe
   }
 }
 
+Result<void> ValueAdder::check_texts(const ExpressionNode& node, const resolve::Follower& follower) const {
+  for (const ExpressionNode& each : node.of)
+    if (auto checked = check_texts(each, follower); !checked) return checked;
+  if (node.op != Operator::text_of || node.of[0].op != Operator::value) return {};
+  const std::string why = follower.why_no_text(question_->values[node.of[0].bits]);
+  return why.empty() ? Result<void>{} : fail(Error{ErrorKind::invalid_argument, why, 0, node.column});
+}
+
 /// What it is about is read without being shown.
 Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follower& follower,
                                         std::span<const resolve::TextAndLength> lengths) {
   const std::size_t shown = list.args.size();
+  if (auto texts = check_texts(question_->root, follower); !texts) return fail(texts.error());
   std::vector<std::size_t> places;
   for (const ValuePath& path : question_->values) {
     auto place = find_value(list.args, path);
@@ -107,7 +131,10 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
   }
   take_lengths(question_->root, places, asked);
   auto typed = TypedExpression::check(*question_, asked, places);
-  if (!typed || typed->root().op != Operator::row) return typed;
+  if (!typed) return typed;
+  // Whether programs have room for it does not depend on where they run.
+  if (auto code = expr::compile(*typed, {}); !code) return fail(code.error());
+  if (typed->root().op != Operator::row) return typed;
   if (auto same = add_row(*typed, list.args); !same) return fail(same.error());
   return typed;
 }
@@ -119,7 +146,24 @@ Result<void> ValueAdder::add_row(const TypedExpression& row, const std::vector<A
     table_ = std::move(*table);
   else if (auto why = expr::why_other_rows(*table_, *table); !why.empty())
     return fail(ErrorKind::invalid_argument, std::move(why));
+  else if (!rows_are_made_)
+    expr::join_signs(*table_, *table);
   return {};
+}
+
+void ValueAdder::take(AttachPlan& plan) && {
+  plan.filters = std::move(filters_);
+  plan.table = std::move(table_);
+  if (plan.table) take_signs_of(plan, *plan.table);
+}
+
+void take_signs_of(AttachPlan& plan, const PlannedTable& table) {
+  std::set<Index<TypedExpression>> pairing;
+  for (const PlannedSite& site : plan.sites)
+    if (site.pair) pairing.insert(*site.pair);
+  for (std::uint32_t n = 0; n < plan.filters.size(); ++n)
+    if (const Index<TypedExpression> number(n); !pairing.contains(number))
+      plan.filters[number] = plan.filters[number].with_signs_of(table);
 }
 
 Index<TypedExpression> ValueAdder::intern(TypedExpression filter) {
@@ -135,6 +179,7 @@ Result<void> ValueAdder::check() const {
     return fail(
         Error{ErrorKind::invalid_argument, outcome.fault->message, 0, outcome.fault->column}.within(path->text));
   }
+  if (no_text_) return fail(*no_text_);
   if (!asked_ && refused_) {
     Error refusal{ErrorKind::invalid_argument, refused_->message, 0, refused_->column};
     return fail(question_->text.empty() ? refusal : refusal.within(question_->text));  // a row's parts name themselves

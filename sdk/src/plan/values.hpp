@@ -35,20 +35,20 @@ class ValueAdder {
   /// Where a path has a fault at this point, an unreadable argument of its name says so.
   /// `lengths`: texts among the arguments themselves that come with one.
   Filter add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options,
-             std::span<const resolve::TextAndLength> lengths = {});
+             const TextOptions& texts, std::span<const resolve::TextAndLength> lengths = {});
   /// Paths that led nowhere at any point where their argument is: the first fault of one. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const;
-  /// What is asked, typed for each kind of point.
-  [[nodiscard]] Table<TypedExpression> take_filters() && { return std::move(filters_); }
-  /// The table that all of them make rows of.
-  [[nodiscard]] std::optional<PlannedTable> take_table() && { return std::move(table_); }
+  /// Moves to the plan what is asked, typed for each kind of point, and the table that all of them make rows of.
+  void take(AttachPlan& plan) &&;
 
  private:
   struct Outcome {
     bool found = false;
     std::optional<Error> fault = {};
   };
+  void judge_texts(const resolve::Follower& follower, const TextOptions& texts);
   void add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options);
+  [[nodiscard]] Result<void> check_texts(const ExpressionNode& node, const resolve::Follower& follower) const;
   [[nodiscard]] Result<TypedExpression> ask(resolve::TypedArgs& list, resolve::Follower& follower,
                                             std::span<const resolve::TextAndLength> lengths);
   [[nodiscard]] Index<TypedExpression> intern(TypedExpression filter);
@@ -58,11 +58,17 @@ class ValueAdder {
 
   std::optional<Expression> question_;
   const TableQuestion* table_question_;
+  bool rows_are_made_;  ///< already, with columns as they are
   std::optional<PlannedTable> table_ = {};
   std::map<const ValuePath*, Outcome> outcomes_;
+  std::optional<Error> no_text_ = {};  ///< why what is wanted as text is none, at the first of such points
   Table<TypedExpression> filters_;
   std::optional<Error> refused_ = {};  ///< why it cannot be asked, at the first of such points
   bool asked_ = false;
 };
+
+/// Numbers of the rows that the plan's sites fill become signed or unsigned as the table has them. What pairs the ends
+/// of spans is no row of it.
+void take_signs_of(AttachPlan& plan, const PlannedTable& table);
 
 }  // namespace usdt::plan

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <tuple>
 
 #include "proc/process_maps.hpp"
 #include "sys/unique_fd.hpp"

@@ -12,7 +12,7 @@ namespace usdt::record {
 
 // What is said of an argument.
 constexpr unsigned kResult = 1, kDerived = 2, kHidden = 4, kSigned = 8, kPartOf = 16, kLength = 32, kUnreadable = 64,
-                   kDeclared = 128, kConstant = 256, kOfEnd = 512, kCounts = 1024, kElement = 2048;
+                   kDeclared = 128, kConstant = 256, kOfEnd = 512, kCounts = 1024, kElement = 2048, kAlternative = 4096;
 /// What a site's place is.
 enum PlaceKind : std::uint8_t { kInFile = 0, kAtFunction = 1, kAtTracepoint = 2 };
 

@@ -44,6 +44,19 @@ bool read_list_facts(ByteReader& in, unsigned flags, Arg& arg) {
   return !in.failed();
 }
 
+bool read_alternative(ByteReader& in, Arg& arg) {
+  AlternativeOf& alternative = arg.alternative.emplace();
+  alternative.discriminant = in.u8();
+  alternative.reason = in.text();
+  alternative.values.others = in.u8() != 0;
+  const std::uint64_t ranges = in.up_to(kMostEnumerators);
+  for (std::uint64_t n = 0; n < ranges && !in.failed(); ++n) {
+    const std::uint64_t first = in.varint();
+    alternative.values.ranges.emplace_back(first, in.varint());
+  }
+  return !in.failed() && !alternative.reason.empty();
+}
+
 /// Positions of other arguments are checked by who has the list.
 bool read_argument(ByteReader& in, Arg& arg) {
   const std::uint64_t flags = in.varint();
@@ -68,7 +81,8 @@ bool read_argument(ByteReader& in, Arg& arg) {
     step.if_null = in.text();
     step.if_unread = in.text();
   }
-  return !in.failed() && read_list_facts(in, static_cast<unsigned>(flags), arg);
+  if (in.failed() || !read_list_facts(in, static_cast<unsigned>(flags), arg)) return false;
+  return (flags & kAlternative) == 0 || read_alternative(in, arg);
 }
 
 /// What is said of lists: that a number is their length, and, of that, that it is in a list itself, goes to earlier
@@ -78,19 +92,26 @@ bool has_list_facts_in_order(const std::vector<Arg>& args, std::size_t n) {
     return position < limit && args[position].counts.has_value();
   };
   const Arg& arg = args[n];
+  // A discriminant is before what it is of, and so is what it needs itself.
+  if (arg.alternative) {
+    const std::size_t position = arg.alternative->discriminant;
+    if (position >= n || args[position].counts) return false;
+    if (args[position].element && args[position].element->length >= position) return false;
+  }
   if (arg.is_list() && !is_length(*arg.length, args.size())) return false;
   if (arg.element && !is_length(arg.element->length, arg.counts ? n : args.size())) return false;
   if (!arg.counts || !arg.counts->first) return true;
   if (*arg.counts->first >= args.size()) return false;
   const Arg& first = args[*arg.counts->first];
-  return !first.counts && (!first.element || is_length(first.element->length, n));
+  return !first.counts && (!first.alternative || first.alternative->discriminant < n) &&
+         (!first.element || is_length(first.element->length, n));
 }
 
 /// What Event takes for granted of a value that can be read: the planner lets no other size through.
 bool has_value_size(const Arg& arg) {
   const std::uint32_t size = arg.type.size;
   if (!arg.readable()) return !arg.why_unreadable().empty();
-  if (arg.type.is_float()) return size == sizeof(float) || size == sizeof(double);
+  if (arg.type.is_float()) return size == 2 || size == sizeof(float) || size == sizeof(double);
   return size >= 1 && size <= sizeof(std::uint64_t);
 }
 
@@ -103,6 +124,7 @@ bool Definitions::read_arguments(ByteReader& in) {
     if (!read_argument(in, args.emplace_back())) return false;
     const Declaration* declaration = args.back().declaration.get();
     parts_ += 1 + args.back().steps.size() + (declaration ? declaration->enumerators.size() : 0);
+    if (args.back().alternative) parts_ += args.back().alternative->values.ranges.size();
     if (!has_value_size(args.back())) return false;
     // Members come behind what they are part of, so that nothing is part of itself.
     if (args.back().part_of && *args.back().part_of >= n) return false;

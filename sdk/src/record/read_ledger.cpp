@@ -23,6 +23,8 @@ bool Definitions::read_counts(ByteReader& in) {
   counts.estimated = in.varint();
   if (in.at_end()) return true;  // of one that did not leave out what is not among the slowest
   counts.faster = in.varint();
+  if (in.at_end()) return true;  // of one that took abandoned calls for unfinished ones
+  for (std::uint64_t* count : {&counts.abandoned, &counts.given_up}) *count = in.varint();
   return true;
 }
 

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "record/block.hpp"
 #include "record/definitions.hpp"
 #include "record/events.hpp"
@@ -60,9 +62,9 @@ class BlockFile {
 /// numbers.
 std::uint64_t not_events(const ProbeCounts& counts) {
   std::uint64_t sum = 0;
-  for (const std::uint64_t part :
-       {counts.ring_full, counts.calls_full, counts.unfinished, counts.rejected, counts.undecided, counts.discarded,
-        counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back, counts.faster})
+  for (const std::uint64_t part : {counts.ring_full, counts.calls_full, counts.unfinished, counts.rejected,
+                                   counts.undecided, counts.discarded, counts.paired, counts.unmatched, counts.unpaired,
+                                   counts.not_sampled, counts.held_back, counts.faster, counts.abandoned})
     if (__builtin_add_overflow(sum, part, &sum)) return UINT64_MAX;
   return sum;
 }
@@ -222,7 +224,7 @@ Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
 Recording::~Recording() = default;
 
-Result<Recording> Recording::open(const std::filesystem::path& path) {
+Result<Recording> Recording::open(const std::filesystem::path& path) try {
   sys::RegularFile file = sys::open_regular(AT_FDCWD, path.c_str());
   if (!file.fd && file.error == EINVAL)
     return fail(ErrorKind::not_supported, fmt::format("{}: no regular file", path.native()));
@@ -234,6 +236,8 @@ Result<Recording> Recording::open(const std::filesystem::path& path) {
   if (auto read = impl->read_definitions(); !read) return fail(read.error().within(path.native()));
   impl->finish_opening();
   return Recording(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 const RecordingInfo& Recording::info() const noexcept { return impl_->definitions.info; }
@@ -253,7 +257,7 @@ std::size_t Recording::followed_by_now() const noexcept { return impl_->followed
 const std::optional<RecordedLedger>& Recording::ledger() const noexcept { return impl_->definitions.ledger; }
 const std::string& Recording::cut() const noexcept { return impl_->cut; }
 
-Result<const Event*> Recording::next() {
+Result<const Event*> Recording::next() try {
   while (true) {
     auto bytes = impl_->decoder->next();
     if (!bytes) return fail(bytes.error());
@@ -270,6 +274,8 @@ Result<const Event*> Recording::next() {
     impl_->judge_account();
     return nullptr;
   }
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 std::int64_t Recording::wall_offset() const noexcept { return impl_->decoder->wall_offset(); }

@@ -114,7 +114,8 @@ void DefinitionWriter::argument(const Arg& arg) {
   entry_.varint((arg.result ? kResult : 0U) | (arg.derived ? kDerived : 0U) | (arg.hidden ? kHidden : 0U) |
                 (arg.type.is_signed ? kSigned : 0U) | (arg.part_of ? kPartOf : 0U) | (arg.length ? kLength : 0U) |
                 (arg.readable() ? 0U : kUnreadable) | (arg.declaration ? kDeclared : 0U) | (constant ? kConstant : 0U) |
-                (arg.of_end ? kOfEnd : 0U) | (arg.counts ? kCounts : 0U) | (arg.element ? kElement : 0U));
+                (arg.of_end ? kOfEnd : 0U) | (arg.counts ? kCounts : 0U) | (arg.element ? kElement : 0U) |
+                (arg.alternative ? kAlternative : 0U));
   entry_.u8(static_cast<std::uint8_t>(arg.type.kind));
   entry_.varint(arg.type.size);
   entry_.text(arg.source);
@@ -147,6 +148,16 @@ void DefinitionWriter::argument(const Arg& arg) {
   if (arg.element) {
     entry_.u8(arg.element->length);
     entry_.varint(arg.element->index);
+  }
+  if (arg.alternative) {
+    entry_.u8(arg.alternative->discriminant);
+    entry_.text(arg.alternative->reason);
+    entry_.u8(arg.alternative->values.others ? 1 : 0);
+    entry_.varint(arg.alternative->values.ranges.size());
+    for (const auto& [first, last] : arg.alternative->values.ranges) {
+      entry_.varint(first);
+      entry_.varint(last);
+    }
   }
 }
 
@@ -210,8 +221,9 @@ void DefinitionWriter::counts(std::uint32_t probe, const ProbeCounts& counts) {
                                     counts.unfinished, counts.rejected, counts.undecided, counts.discarded})
     entry_.varint(count);
   put(entry_, counts.missed);
-  for (const std::uint64_t count : {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled,
-                                    counts.held_back, counts.estimated, counts.faster})
+  for (const std::uint64_t count :
+       {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back, counts.estimated,
+        counts.faster, counts.abandoned, counts.given_up})
     entry_.varint(count);
   end(Tag::counts);
 }

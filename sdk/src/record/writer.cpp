@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "record/block_stream.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/recording.hpp"
@@ -53,17 +55,21 @@ Result<RecordingWriter> RecordingWriter::start(Sink sink, const AttachPlan& plan
 }
 
 Result<RecordingWriter> RecordingWriter::create(const std::filesystem::path& file, const AttachPlan& plan,
-                                                const EventLayout& layout, RecordingInfo info) {
+                                                const EventLayout& layout, RecordingInfo info) try {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
   if (fd < 0) return fail(os_failure(ErrorKind::io, file.native(), errno));
   const auto owned = std::make_shared<const sys::UniqueFd>(fd);
   return start([owned](const RecordedBlock& block) { return write_all(owned->get(), block.bytes); }, plan, layout,
                std::move(info));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 Result<void> RecordingWriter::plan(const AttachPlan& plan) { return impl_->stream.plan(plan, impl_->emit); }
-Result<void> RecordingWriter::event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
+Result<void> RecordingWriter::event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) try {
   return impl_->stream.event(event, wall_offset, stacks, impl_->emit);
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 Result<void> RecordingWriter::notice(const RecordedNotice& notice) { return impl_->stream.notice(notice, impl_->emit); }
 Result<void> RecordingWriter::followed(const Followed& followed) {

@@ -56,4 +56,11 @@ const BasicType* find_basic_type(std::string_view name) {
   return found == kBasicTypes.end() ? nullptr : &*found;
 }
 
+const BasicType* basic_type_of(const Type& type) {
+  const auto* found = std::ranges::find_if(kBasicTypes, [&type](const BasicType& each) {
+    return each.size == type.size && each.is_signed == type.is_signed && each.kind == type.kind && !each.is_char;
+  });
+  return found == kBasicTypes.end() ? nullptr : &*found;
+}
+
 }  // namespace usdt::resolve

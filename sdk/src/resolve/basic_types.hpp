@@ -22,4 +22,7 @@ struct BasicType {
 /// none of those.
 [[nodiscard]] const BasicType* find_basic_type(std::string_view name);
 
+/// One of them that has values of this type. Null: none has.
+[[nodiscard]] const BasicType* basic_type_of(const Type& type);
+
 }  // namespace usdt::resolve

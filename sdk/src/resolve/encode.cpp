@@ -102,6 +102,7 @@ usdt_arg_spec encode(const Step& step, const Arg& arg, const arch::Arch& arch, s
   spec.reg = static_cast<std::uint8_t>(following);
   spec.index = step.bits;
   spec.shift = step.shift;
+  if (step.swapped != 0) spec.window = static_cast<std::uint8_t>(USDT_STEP_SWAPPED | step.swapped);
   return spec;
 }
 

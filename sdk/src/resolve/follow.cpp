@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -21,6 +22,9 @@ constexpr std::uint64_t kMostLookedAt = 1 << 20;
 tl::unexpected<Error> refuse(std::string message, const PathStep& step) {
   return fail(Error{ErrorKind::invalid_argument, std::move(message), 0, step.column});
 }
+
+/// The index of an element as it was written.
+std::int64_t index_of(const PathStep& step) noexcept { return static_cast<std::int64_t>(step.index); }
 
 /// "foo *" of "struct foo **" and so on: the type's name, and how many pointers to it.
 std::pair<std::string, unsigned> split_pointers(std::string_view text) {
@@ -131,8 +135,16 @@ Result<Follower::Object> Follower::without_reference(Object object) const {
   return object;
 }
 
+Number Follower::number_of(const Object& object, std::uint32_t size) const {
+  const auto type = info(object.type);
+  if (type && !type->no_number.empty()) return {Unreadable{.reason = type->no_number}};
+  BitRange range = object.range;
+  range.swapped = type && type->swapped;
+  return number_at(object.place, size, range, object.text, arch_);
+}
+
 Follower::Object Follower::dereferenced(Object object, TypeRef target) const {
-  BehindPointer place{number_at(object.place, arch_.word_size, object.range, object.text, arch_), 0, object.text};
+  BehindPointer place{number_of(object, arch_.word_size), 0, object.text};
   object.place = std::move(place);
   object.type = target;
   object.range = {};
@@ -170,6 +182,9 @@ Result<std::optional<MemberInfo>> Follower::find_member(TypeId type, std::string
       if (!*inner) continue;
       (*inner)->offset += each.offset;
       (*inner)->is_virtual |= each.is_virtual;
+      if ((*inner)->variant && each.variant) continue;  // of two at once nothing is told
+      if ((*inner)->variant) (*inner)->variant->offset += each.offset;
+      if (each.variant) (*inner)->variant = each.variant;
       if (found) {
         auto one = one_of(*std::move(found), **std::move(inner));
         if (!one) return fail(std::move(one.error()));
@@ -217,17 +232,15 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
     return refuse(fmt::format("{} is no pointer but {}: write {}.{}", object.text, type->text, object.text, step.name),
                   step);
   if (arrow && !pointer) return refuse(fmt::format("{} is no pointer but {}", object.text, type->text), step);
-  if (!arrow && pointer)
-    return refuse(fmt::format("{} is a pointer ({}): write {}->{}", object.text, type->text, object.text, step.name),
-                  step);
-  if (arrow) {
+  if (pointer) {  // of which "." is taken for "->", as by debuggers
     const TypeRef target = target_of(object.type, *type);
     object = dereferenced(std::move(object), target);
     type = info(object.type);
     if (!type) return fail(std::move(type.error()));
   }
+  if (!type->parts.empty()) return take_part(std::move(object), *type, step);
   if (type->type.kind != TypeKind::structure || object.type.pointers > 0)
-    return refuse(fmt::format("{} has no members: it is {}", arrow ? "*" + object.text : object.text,
+    return refuse(fmt::format("{} has no members: it is {}", pointer ? "*" + object.text : object.text,
                               type->text.empty() ? "void" : type->text),
                   step);
   auto found = find_member(object.type.id, step.name);
@@ -252,6 +265,7 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   const MemberInfo& member = **found;
   if (member.is_virtual)
     return refuse(fmt::format("{} is in a virtual base class, whose place is known only at run time", text), step);
+  object.alternative = alternative_in(object, member);
   object.place = moved(std::move(object.place), member.offset);
   object.type = {member.type};
   object.range = {member.shift, member.bits};
@@ -260,11 +274,30 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   return object;
 }
 
+/// "low" of a number of 16 bytes, "real" of a complex one.
+Result<Follower::Object> Follower::take_part(Object object, const TypeInfo& type, const PathStep& step) const {
+  const auto part = std::ranges::find(type.parts, step.name, &NumberPart::name);
+  if (part == type.parts.end())
+    return refuse(fmt::format("{} has no part '{}'; it has {} and {}", type.text, step.name, type.parts.front().name,
+                              type.parts.back().name),
+                  step);
+  const BasicType* basic = basic_type_of(part->type);
+  if (basic == nullptr || type.swapped)
+    return refuse(fmt::format("'{}' of {} cannot be asked for by itself", step.name, type.text), step);
+  object.text = object.followed_by("." + step.name);
+  object.is_sum = false;
+  object.place = moved(std::move(object.place), part->offset);
+  object.type = {.basic = basic};
+  object.range = {};
+  return object;
+}
+
 Result<Follower::Object> Follower::take_list_element(const Object& object, const List& list,
                                                      const PathStep& step) const {
   if (step.kind == PathStep::Kind::dereference)
     return refuse(fmt::format("{} is no pointer but a list: write {}[0]", object.text, object.text), step);
-  if (step.index >= list.length->most(arch_.word_size)) return refuse("an element beyond any list", step);
+  if (step.index >= list.length->most(arch_.word_size))
+    return refuse(index_of(step) < 0 ? "a list has no elements before its first" : "an element beyond any list", step);
   Object element = element_of(object, list, step.index);
   element.text = object.followed_by(fmt::format("[{}]", step.index));
   return element;
@@ -274,9 +307,10 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
   object = without_wrapper(std::move(object));
   auto type = info(object.type);
   if (!type) return fail(std::move(type.error()));
+  if (!type->no_number.empty()) return refuse(fmt::format("{} is {}", object.text, type->no_number), step);
   if (const auto list = list_of(object)) return take_list_element(object, *list, step);
   const bool star = step.kind == PathStep::Kind::dereference;
-  std::string text = star ? "*" + object.text : object.followed_by(fmt::format("[{}]", step.index));
+  std::string text = star ? "*" + object.text : object.followed_by(fmt::format("[{}]", index_of(step)));
   const bool array = type->type.kind == TypeKind::array;
   if (!array && type->type.kind != TypeKind::pointer && type->type.kind != TypeKind::text)
     return refuse(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type->text), step);
@@ -289,7 +323,7 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
     return refuse(fmt::format("{} has {} elements, the last one [{}]", object.text, *type->count,
                               *type->count == 0 ? 0 : *type->count - 1),
                   step);
-  if (step.index > (std::uint64_t{1} << 40) / std::max<std::uint32_t>(element->type.size, 1))
+  if (std::abs(index_of(step)) > (std::int64_t{1} << 40) / std::max<std::int64_t>(element->type.size, 1))
     return refuse("an element beyond any array", step);
   if (!array) object = dereferenced(std::move(object), target);
   object.place = moved(std::move(object.place), step.index * element->type.size);
@@ -314,7 +348,7 @@ Result<Follower::Object> Follower::take_cast(Object object, const PathStep& step
     if (!found) return refuse(found.error().message, step);
     target = {found->id, pointers, found->basic};
   }
-  object.place = number_at(object.place, arch_.word_size, object.range, object.text, arch_);
+  object.place = number_of(object, arch_.word_size);
   object.type = target;
   object.range = {};
   object.text = fmt::format("({}){}", step.name, object.is_sum ? fmt::format("({})", object.text) : object.text);

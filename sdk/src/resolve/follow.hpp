@@ -54,6 +54,8 @@ class Follower {
   /// known: the argument's own place in the list shows them from then on. What a reference refers to is shown where it
   /// is a number, a pointer, a text or a list, or was `asked` for: other objects may be large.
   void open(std::size_t n, bool asked);
+  /// Why the bytes that `path` points to are no text: they are an object that has one. Empty: nothing is against it.
+  [[nodiscard]] std::string why_no_text(const ValuePath& path) const;
 
  private:
   /// Anonymous structs and base classes within each other.
@@ -68,6 +70,7 @@ class Follower {
     [[nodiscard]] bool is_known() const noexcept { return id != TypeId::none || basic != nullptr; }
   };
   struct Membership;
+  struct Alternative;
   /// How long a list is: the number it keeps, or the address behind its last element.
   struct ListLength {
     Number number;
@@ -78,6 +81,7 @@ class Follower {
     bool result = false;
     Needs needs = {};
     std::shared_ptr<const Membership> within = {};  ///< it is an element of another list itself
+    std::shared_ptr<const Alternative> alternative = {};
 
     /// More do not fit into memory.
     [[nodiscard]] std::uint64_t most(unsigned word_size) const noexcept {
@@ -95,6 +99,18 @@ class Follower {
     Number first;  ///< the address of the first element
     TypeRef element;
   };
+  /// One of several things that an object may be, of which a number in it tells.
+  struct Alternative {
+    Number discriminant;
+    Type type;         ///< of that number, without a sign
+    std::string name;  ///< "the discriminant of shape"
+    AlternativeValues values;
+    std::string reason;  ///< why it is not there
+    bool result = false;
+    Needs needs = {};
+    std::shared_ptr<const Membership> within = {};  ///< the whole object is in a list
+    std::shared_ptr<const Alternative> outer = {};  ///< the whole object is there only at times itself
+  };
   /// The object that the steps of a path have led to so far.
   struct Object {
     Place place;
@@ -104,7 +120,8 @@ class Follower {
     bool is_sum = false;  ///< `text` begins with an operator, and wants parentheses before what follows
     bool result = false;
     Needs needs = {};
-    std::shared_ptr<const Membership> within = {};  ///< it is an element of a list, or a part of one
+    std::shared_ptr<const Membership> within = {};        ///< it is an element of a list, or a part of one
+    std::shared_ptr<const Alternative> alternative = {};  ///< it is there only at times, or a part of such an object
     std::shared_ptr<const ListLength> length = {};  ///< it is the length of a list, which is in no place of its own
 
     /// `text` and what is written behind it.
@@ -112,6 +129,10 @@ class Follower {
       return (is_sum ? "(" + text + ")" : text) + rest;
     }
   };
+
+  // --- numbers: follow.cpp ---
+  /// The number of `size` bytes that `object` is, or a pointer or length in it.
+  [[nodiscard]] Number number_of(const Object& object, std::uint32_t size) const;
 
   // --- paths: follow.cpp ---
   [[nodiscard]] bool is_root(const ValuePath& path, std::size_t n) const;
@@ -124,6 +145,7 @@ class Follower {
   [[nodiscard]] Result<std::vector<MemberInfo>> members_of(TypeId type) const;
   [[nodiscard]] Result<Object> take(Object object, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_member(Object object, const PathStep& step) const;
+  [[nodiscard]] Result<Object> take_part(Object object, const TypeInfo& type, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_element(Object object, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_cast(Object object, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_list_element(const Object& object, const List& list, const PathStep& step) const;
@@ -159,15 +181,39 @@ class Follower {
   [[nodiscard]] Result<void> show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown);
   [[nodiscard]] Result<void> say_left_out(const Object& object, std::uint64_t all, std::uint64_t shown,
                                           std::uint8_t holder);
+  [[nodiscard]] Result<void> say_empty(const Object& object, std::uint8_t holder);
   /// For one more member with what belongs to it, and one entry that says what is left out.
   [[nodiscard]] bool has_room() const noexcept { return list_.args.size() + 4 < USDT_MAX_ARGS; }
+  [[nodiscard]] bool has_characters(const TypeInfo& array) const;
+  [[nodiscard]] Result<void> show_characters(const Object& object, const TypeInfo& type, std::uint8_t holder);
   [[nodiscard]] Result<void> show_elements(const Object& object, const TypeInfo& type, unsigned depth,
                                            std::uint8_t holder);
+
+  [[nodiscard]] Result<void> show_number_parts(const Object& object, const TypeInfo& type,
+                                               std::optional<std::size_t> at, std::optional<std::uint8_t> part_of);
+
+  // --- what is there only at times: follow_alternatives.cpp ---
+  /// The alternative that a member of `object` is; null: it is there at all times that the object is.
+  [[nodiscard]] std::shared_ptr<const Alternative> alternative_in(const Object& object, const MemberInfo& member) const;
+  [[nodiscard]] std::shared_ptr<const Alternative> alternative_by(const Object& object, const Object& discriminant,
+                                                                  AlternativeValues values, std::string reason) const;
+  /// Says of `arg`, which is `object` or a part of it, in which list it is and when it is there.
+  [[nodiscard]] Result<void> place_in_whole(const Object& object, Arg& arg);
+  [[nodiscard]] Result<void> place_in_alternative(const std::shared_ptr<const Alternative>& alternative, Arg& arg);
+  [[nodiscard]] Result<bool> show_known_alternatives(const Object& object, const TypeInfo& type, unsigned depth,
+                                                     std::optional<std::size_t> at,
+                                                     std::optional<std::uint8_t> part_of);
 
   // --- texts: follow_texts.cpp ---
   [[nodiscard]] Result<void> show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at);
   [[nodiscard]] Result<bool> show_known_text(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
                                              std::optional<std::uint8_t> part_of);
+  struct TextOf {
+    Number pointer;
+    Number length;
+  };
+  /// The text that an object of a library is; nothing: it is none that is known.
+  [[nodiscard]] std::optional<TextOf> known_text(const Object& object, const TypeInfo& type) const;
   [[nodiscard]] std::optional<Object> object_within(const Object& object, std::string_view members) const;
   [[nodiscard]] std::optional<Number> number_within(const Object& object, std::string_view members, TypeKind kind,
                                                     std::string_view of = {}) const;

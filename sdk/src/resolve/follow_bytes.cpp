@@ -46,11 +46,11 @@ Result<Follower::BytesAt> Follower::bytes_at(const ValuePath& path) const {
   if (!found.object.type.is_known()) found.type.type = root_type(path);
   const TypeKind kind = found.type.type.kind;
   if (kind != TypeKind::structure && kind != TypeKind::array) {
-    found.address = number_at(found.object.place, arch_.word_size, found.object.range, found.object.text, arch_);
+    found.address = number_of(found.object, arch_.word_size);
     return found;
   }
   found.is_object = true;
-  if (is_in_registers(found.object.place) || std::holds_alternative<Number>(found.object.place))
+  if (!is_in_memory(found.object.place, found.type.type.size))
     return refuse(fmt::format("{} is passed in registers: it has no address", found.object.text), path.steps.back());
   found.address = address_of(found.object.place, found.object.text, arch_);
   return found;
@@ -101,7 +101,7 @@ Result<void> Follower::append_address(const ValuePath& path) {
     return refuse(fmt::format("{0} is {1}: say how many bytes of it are the address, ntop({0}, 4) or ntop({0}, 16)",
                               at->object.text, at->type.text),
                   step);
-  Number number = number_at(at->object.place, type.size, at->object.range, at->object.text, arch_);
+  Number number = number_of(at->object, type.size);
   at->object.text = path.text;
   auto appended = append(make(at->object, at->type, std::move(number)));
   return appended ? Result<void>{} : fail(std::move(appended.error()));

@@ -91,8 +91,9 @@ std::optional<Follower::List> Follower::list_of(const Object& object) const {
     if (!element) continue;
     const auto of = info(*element);
     if (!of || of->type.size == 0 || of->type.size > std::numeric_limits<std::int32_t>::max()) continue;
-    const auto read = [&](const Object& word) {
-      return number_at(word.place, arch_.word_size, word.range, object.text, arch_);
+    const auto read = [&](Object word) {
+      word.text = object.text;
+      return number_of(word, arch_.word_size);
     };
     ListLength length{.number = read(*last),
                       .first = {},
@@ -101,7 +102,8 @@ std::optional<Follower::List> Follower::list_of(const Object& object) const {
                       .list = object.text,
                       .result = object.result,
                       .needs = object.needs,
-                      .within = object.within};
+                      .within = object.within,
+                      .alternative = object.alternative};
     if (!known.end.empty()) length.first = read(*first);
     return List{std::make_shared<const ListLength>(std::move(length)), read(*first), *element};
   }
@@ -138,7 +140,7 @@ Result<bool> Follower::show_known_list(const Object& object, unsigned depth, std
     Arg list = make(object, *type, {Unreadable{"std::vector<bool> keeps its elements as bits, which are not shown"}});
     list.part_of = part_of;
     std::size_t where = 0;
-    if (auto placed = place_in_list(object.within, list); !placed) return fail(std::move(placed.error()));
+    if (auto placed = place_in_whole(object, list); !placed) return fail(std::move(placed.error()));
     auto stored = put(std::move(list), at, where);
     return stored ? Result<bool>(true) : fail(std::move(stored.error()));
   }
@@ -148,7 +150,7 @@ Result<bool> Follower::show_known_list(const Object& object, unsigned depth, std
   shown.type.kind = TypeKind::array;
   Arg holder = make(object, shown, {Unreadable{fmt::format("a list of elements of {} bytes", list->length->size)}});
   holder.part_of = part_of;
-  if (auto placed = place_in_list(object.within, holder); !placed) return fail(std::move(placed.error()));
+  if (auto placed = place_in_whole(object, holder); !placed) return fail(std::move(placed.error()));
   std::size_t where = 0;
   if (auto stored = put(std::move(holder), at, where); !stored) return fail(std::move(stored.error()));
   auto count = hidden_count(*list->length);
@@ -161,7 +163,8 @@ Result<bool> Follower::show_known_list(const Object& object, unsigned depth, std
   return true;
 }
 
-/// The position of what is read of a list already. (Variables in scopes within each other may have the same name.)
+/// The position of what is read of a list, or of alternatives, already. (Variables in scopes within each other may have
+/// the same name.)
 std::optional<std::uint8_t> Follower::read_of_list(const Number& number, std::string_view name) const {
   const auto found = std::ranges::find_if(list_.args, [&](const Arg& arg) {
     return arg.derived && arg.name() == name && (arg.counts || arg.hidden) && arg.location == number.location &&
@@ -191,13 +194,15 @@ Result<std::size_t> Follower::put_count(const ListLength& length, std::string na
   Arg count = make(object, number, length.number);
   count.hidden = hidden;
   count.counts = ElementCount{.most = length.most(arch_.word_size), .size = length.size};
-  if (auto placed = place_in_list(length.within, count); !placed) return fail(std::move(placed.error()));
+  object.within = length.within;
+  object.alternative = length.alternative;
+  if (auto placed = place_in_whole(object, count); !placed) return fail(std::move(placed.error()));
   if (length.first) {
     Object of_first = object;
     of_first.text = fmt::format("the first element of {}", length.list);
     Arg first = make(of_first, number, *length.first);
     first.hidden = true;
-    if (auto placed = place_in_list(length.within, first); !placed) return fail(std::move(placed.error()));
+    if (auto placed = place_in_whole(object, first); !placed) return fail(std::move(placed.error()));
     const auto known = read_of_list(*length.first, of_first.text);
     auto position = known ? Result<std::size_t>(*known) : append(std::move(first));
     if (!position) return position;

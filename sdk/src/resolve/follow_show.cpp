@@ -14,6 +14,17 @@ namespace {
 
 /// Enumerators that are kept of one type: what else is shown is a number.
 constexpr std::size_t kMostEnumerators = 4096;
+
+/// A member that debug information has a number for, which knows nothing of its sign.
+void extend_constant(Arg& arg) {
+  auto* constant = std::get_if<Constant>(&arg.location);
+  if (constant == nullptr || !arg.steps.empty() || arg.type.size == 0 || arg.type.size >= 8) return;
+  const unsigned spare = 64 - 8 * arg.type.size;
+  const std::uint64_t top = constant->bits << spare;
+  const bool is_signed = arg.type.is_signed && !arg.type.is_float();
+  constant->bits = is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(top) >> spare) : top >> spare;
+}
+
 }  // namespace
 
 Result<std::size_t> Follower::append(Arg arg) {
@@ -50,6 +61,7 @@ Arg Follower::make(const Object& object, const TypeInfo& type, Number number) co
   arg.needs = object.needs;
   arg.result = object.result;
   arg.steps = std::move(number.steps);
+  extend_constant(arg);
   if (!arg.readable()) arg.steps.clear();
   if (arg.steps.size() > USDT_MAX_STEPS) {
     arg.location = Unreadable{.reason = fmt::format("more than {} reads to one value", USDT_MAX_STEPS)};
@@ -60,12 +72,13 @@ Arg Follower::make(const Object& object, const TypeInfo& type, Number number) co
 
 void Follower::open(std::size_t n, bool asked) {
   if (types_ == nullptr || n >= list_.types.size()) return;
+  if (list_.args[n].length) return;  // a text whose length is another argument (Fortran)
   Object object = object_of(n);
   auto referred = without_reference(object);
   const auto type = referred ? info(referred->type) : Result<TypeInfo>(TypeInfo{});
   const bool by_reference = std::holds_alternative<BehindPointer>(referred ? referred->place : object.place);
   if (!type) return;
-  if (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array) {
+  if (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array && type->parts.empty()) {
     if (!by_reference || type->type.size == 0) return;
     asked = true;
   }
@@ -81,6 +94,8 @@ Result<bool> Follower::show_known(const Object& object, const TypeInfo& type, un
                                   std::optional<std::size_t> at, std::optional<std::uint8_t> part_of) {
   auto text = show_known_text(object, type, at, part_of);
   if (!text || *text) return text;
+  auto alternatives = show_known_alternatives(object, type, depth, at, part_of);
+  if (!alternatives || *alternatives) return alternatives;
   return show_known_list(object, depth, at, part_of);
 }
 
@@ -98,10 +113,12 @@ Result<void> Follower::show(Object object, unsigned depth, std::optional<std::si
   if (!type) return fail(std::move(type.error()));
   const bool structure = type->type.kind == TypeKind::structure;
   std::size_t where = 0;
-  if (!structure && type->type.kind != TypeKind::array) {
-    Arg arg = make(object, *type, number_at(object.place, type->type.size, object.range, object.text, arch_));
+  if (!type->parts.empty()) return show_number_parts(object, *type, at, part_of);
+  if ((!structure && type->type.kind != TypeKind::array) || !type->no_number.empty()) {
+    Arg arg = make(object, *type, number_of(object, type->type.size));
+    if (!type->no_number.empty()) arg.type.kind = TypeKind::integer;  // nothing in it is shown
     arg.part_of = part_of;
-    if (auto placed = place_in_list(object.within, arg); !placed) return placed;
+    if (auto placed = place_in_whole(object, arg); !placed) return placed;
     return put(std::move(arg), at, where);
   }
   auto known = show_known(object, *type, depth, at, part_of);
@@ -111,14 +128,39 @@ Result<void> Follower::show(Object object, unsigned depth, std::optional<std::si
       object, *type,
       Number{Unreadable{.reason = fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)}});
   holder.part_of = part_of;
-  if (auto placed = place_in_list(object.within, holder); !placed) return placed;
-  if (auto stored = put(std::move(holder), at, where); !stored || depth == 0) return stored;
+  if (auto placed = place_in_whole(object, holder); !placed) return placed;
+  const bool text = !structure && has_characters(*type);
+  if (auto stored = put(std::move(holder), at, where); !stored || (depth == 0 && !text)) return stored;
   const auto number = static_cast<std::uint8_t>(where);
+  if (text) return show_characters(object, *type, number);
   if (!structure) return show_elements(object, *type, depth - 1, number);
   Shown shown;
   if (auto counted = count_names(object.type.id, 0, shown); !counted) return counted;
   if (auto added = show_members(object, depth - 1, number, shown); !added) return added;
+  if (shown.all == 0 && object.alternative) return say_empty(object, number);
   return say_left_out(object, shown.all, shown.members, number);
+}
+
+/// A number that no program reads at once, and what it is read by.
+Result<void> Follower::show_number_parts(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
+                                         std::optional<std::uint8_t> part_of) {
+  Arg holder = make(object, type, Number{Unreadable{fmt::format("{} bytes, read in parts", type.type.size)}});
+  holder.part_of = part_of;
+  if (auto placed = place_in_whole(object, holder); !placed) return placed;
+  std::size_t where = 0;
+  if (auto stored = put(std::move(holder), at, where); !stored) return stored;
+  for (const NumberPart& each : type.parts) {
+    Object part = object;
+    part.place = moved(std::move(part.place), each.offset);
+    part.text = object.followed_by("." + each.name);
+    TypeInfo of_part;
+    of_part.type = each.type;
+    Arg arg = make(part, of_part, number_at(part.place, each.type.size, {.swapped = type.swapped}, object.text, arch_));
+    arg.part_of = static_cast<std::uint8_t>(where);
+    if (auto placed = place_in_whole(object, arg); !placed) return placed;
+    if (auto appended = append(std::move(arg)); !appended) return fail(std::move(appended.error()));
+  }
+  return {};
 }
 
 Result<void> Follower::count_names(TypeId type, unsigned depth, Shown& shown) const {
@@ -147,6 +189,7 @@ Result<void> Follower::show_members(const Object& object, unsigned depth, std::u
   for (const MemberInfo& each : *members) {
     if (each.is_virtual) continue;
     Object member = object;
+    member.alternative = alternative_in(object, each);
     member.place = moved(std::move(member.place), each.offset);
     member.type = {each.type};
     member.range = {each.shift, each.bits};
@@ -181,9 +224,39 @@ Result<void> Follower::say_left_out(const Object& object, std::uint64_t all, std
   rest.text = object.text + "...";
   Arg arg = make(rest, {}, {Unreadable{.reason = fmt::format("{} more", all - shown)}});
   arg.part_of = holder;
-  if (auto placed = place_in_list(object.within, arg); !placed) return placed;
+  if (auto placed = place_in_whole(object, arg); !placed) return placed;
   auto appended = append(std::move(arg));
   return appended ? Result<void>{} : fail(std::move(appended.error()));
+}
+
+/// A variant that is nothing but its name: a hidden part tells it from one whose parts are not known.
+Result<void> Follower::say_empty(const Object& object, std::uint8_t holder) {
+  Object nothing;
+  nothing.text = object.text;
+  TypeInfo number;
+  number.type = {.size = 8};
+  Arg arg = make(nothing, number, Number{Constant{0}});
+  arg.part_of = holder;
+  arg.hidden = true;
+  auto appended = append(std::move(arg));
+  return appended ? Result<void>{} : fail(std::move(appended.error()));
+}
+
+/// A text that is not in memory: all of it, or why not.
+Result<void> Follower::show_characters(const Object& object, const TypeInfo& type, std::uint8_t holder) {
+  const std::size_t first = list_.args.size();
+  if (auto shown = show_elements(object, type, 0, holder); !shown) return shown;
+  const auto unread = std::find_if(list_.args.begin() + static_cast<std::ptrdiff_t>(first), list_.args.end(),
+                                   [](const Arg& each) { return !each.readable(); });
+  if (unread == list_.args.end()) return {};
+  list_.args[holder].location = Unreadable{.reason = std::string(unread->why_unreadable())};
+  list_.args.resize(first);
+  return {};
+}
+
+bool Follower::has_characters(const TypeInfo& array) const {
+  const auto element = info({array.target});
+  return element && element->is_char && element->type.size == 1;
 }
 
 Result<void> Follower::show_elements(const Object& object, const TypeInfo& type, unsigned depth, std::uint8_t holder) {
@@ -191,7 +264,10 @@ Result<void> Follower::show_elements(const Object& object, const TypeInfo& type,
   if (!element) return fail(std::move(element.error()));
   const std::uint64_t all = type.count.value_or(0);
   std::uint64_t i = 0;
-  for (; i < std::min<std::uint64_t>(all, depth_.elements) && has_room(); ++i) {
+  // A text in registers is shown as a whole, as in memory.
+  constexpr unsigned kMostInRegisters = 16;
+  const unsigned most = has_characters(type) ? std::max(depth_.elements, kMostInRegisters) : depth_.elements;
+  for (; i < std::min<std::uint64_t>(all, most) && has_room(); ++i) {
     Object one = object;
     one.place = moved(std::move(one.place), i * element->type.size);
     one.type = {type.target};

@@ -23,6 +23,7 @@ struct KnownText {
 constexpr std::array kKnownTexts{
     KnownText{"", "_M_dataplus._M_p", "_M_string_length"},
     KnownText{"", "_M_dataplus", "_M_string_length"},  // Clang only declares its type; the pointer is all it has
+    KnownText{"", "_M_pathname._M_dataplus._M_p", "_M_pathname._M_string_length"},  // std::filesystem::path
     KnownText{"", "_M_str", "_M_len"},
     KnownText{"", "__data_", "__size_"},
     KnownText{"", "__data", "__size"},
@@ -37,7 +38,7 @@ constexpr std::array kKnownTexts{
 
 Result<void> Follower::show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at) {
   std::size_t where = 0;
-  if (auto placed = place_in_list(object.within, text); !placed) return placed;
+  if (auto placed = place_in_whole(object, text); !placed) return placed;
   if (auto stored = put(std::move(text), at, where); !stored) return stored;
   Object of_length = object;
   of_length.text = fmt::format("the length of {}", object.text);
@@ -46,7 +47,7 @@ Result<void> Follower::show_text(const Object& object, Arg text, Number length, 
   number.text = "unsigned long";
   Arg bytes = make(of_length, number, std::move(length));
   bytes.hidden = true;
-  if (auto placed = place_in_list(object.within, bytes); !placed) return placed;
+  if (auto placed = place_in_whole(object, bytes); !placed) return placed;
   auto appended = append(std::move(bytes));
   if (!appended) return fail(std::move(appended.error()));
   list_.args[where].length = static_cast<std::uint8_t>(*appended);
@@ -59,26 +60,48 @@ Result<bool> Follower::show_known_text(const Object& object, const TypeInfo& typ
   TypeInfo shown = type;
   shown.type = as_text;
   if (type.type.kind == TypeKind::array) {
-    auto element = info({type.target});
+    auto element = type.is_char ? Result<TypeInfo>(type) : info({type.target});  // Fortran's texts have no elements
     if (!element) return fail(std::move(element.error()));
-    if (!element->is_char || element->type.size != 1 || !type.count || is_in_registers(object.place)) return false;
+    if (type.is_char) element->type.size = 1;
+    if (!element->is_char || element->type.size != 1 || !type.count || !is_in_memory(object.place, *type.count))
+      return false;
     Arg text = make(object, shown, address_of(object.place, object.text, arch_));
     text.part_of = part_of;
     auto done = show_text(object, std::move(text), Number{Constant{*type.count}}, at);
     return done ? Result<bool>(true) : fail(std::move(done.error()));
   }
+  auto known = known_text(object, type);
+  if (!known) return false;
+  Arg text = make(object, shown, std::move(known->pointer));
+  text.part_of = part_of;
+  auto done = show_text(object, std::move(text), std::move(known->length), at);
+  return done ? Result<bool>(true) : fail(std::move(done.error()));
+}
+
+std::optional<Follower::TextOf> Follower::known_text(const Object& object, const TypeInfo& type) const {
   for (const KnownText& known : kKnownTexts) {
     if (!known.type.empty() && type.text != known.type) continue;
     const bool bytes = !known.type.empty() || !known.of.empty();
-    const auto pointer = number_within(object, known.pointer, bytes ? TypeKind::pointer : TypeKind::text, known.of);
-    const auto length = pointer ? number_within(object, known.length, TypeKind::integer) : std::nullopt;
-    if (!pointer || !length) continue;
-    Arg text = make(object, shown, *pointer);
-    text.part_of = part_of;
-    auto done = show_text(object, std::move(text), *length, at);
-    return done ? Result<bool>(true) : fail(std::move(done.error()));
+    auto pointer = number_within(object, known.pointer, bytes ? TypeKind::pointer : TypeKind::text, known.of);
+    auto length = pointer ? number_within(object, known.length, TypeKind::integer) : std::nullopt;
+    if (pointer && length) return TextOf{std::move(*pointer), std::move(*length)};
   }
-  return false;
+  return std::nullopt;
+}
+
+/// The first bytes of a std::string are no text, though a pointer to it is one to memory.
+std::string Follower::why_no_text(const ValuePath& path) const {
+  auto object = root_of(path);
+  for (std::size_t i = 0; i < path.steps.size() && object; ++i) object = take(std::move(*object), path.steps[i]);
+  if (object) object = without_reference(std::move(*object));
+  if (!object) return {};
+  const auto type = info(object->type);
+  if (!type || type->type.kind != TypeKind::pointer) return {};
+  const Object behind = dereferenced(*object, target_of(object->type, *type));
+  const auto target = info(behind.type);
+  if (!target || target->type.kind != TypeKind::structure || behind.type.pointers > 0) return {};
+  if (!known_text(behind, *target)) return {};
+  return fmt::format("{0} points to {1}, which keeps its text elsewhere: write str(*{0})", path.text, target->text);
 }
 
 /// What is at "a.b.c" of an object; nothing: it has no such member.
@@ -90,6 +113,7 @@ std::optional<Follower::Object> Follower::object_within(const Object& object, st
     if (!info_of || info_of->type.kind != TypeKind::structure || inner.type.pointers > 0) return std::nullopt;
     auto found = find_member(inner.type.id, members.substr(0, dot));
     if (!found || !*found || (*found)->is_virtual) return std::nullopt;
+    if ((*found)->variant) return std::nullopt;
     inner.place = moved(std::move(inner.place), (*found)->offset);
     inner.type = {(*found)->type};
     inner.range = {(*found)->shift, (*found)->bits};
@@ -104,7 +128,8 @@ std::optional<Number> Follower::number_within(const Object& object, std::string_
                                               std::string_view of) const {
   const auto found = object_within(object, members);
   if (!found) return std::nullopt;
-  const Object& inner = *found;
+  Object inner = *found;
+  inner.text = object.text;
   const auto type = info(inner.type);
   if (!type || (!of.empty() && type->text != of)) return std::nullopt;
   const bool declared_only = type->type.kind == TypeKind::structure && type->type.size == 0 &&
@@ -112,7 +137,7 @@ std::optional<Number> Follower::number_within(const Object& object, std::string_
   const bool as_pointer = type->type.kind == TypeKind::text && kind == TypeKind::pointer;
   const bool fits = (type->type.kind == kind || as_pointer) && type->type.size == arch_.word_size;
   if (!fits && !(declared_only && kind == TypeKind::text)) return std::nullopt;
-  return number_at(inner.place, arch_.word_size, inner.range, object.text, arch_);
+  return number_of(inner, arch_.word_size);
 }
 
 }  // namespace usdt::resolve

@@ -37,14 +37,15 @@ struct InPieces {
 /// Where an object is. A Number is all there is of one that is no object.
 using Place = std::variant<Number, InMemory, BehindPointer, InPieces>;
 
-/// Some bits of a number.
+/// Some bits of a number, or how it is stored.
 struct BitRange {
-  std::uint8_t shift = 0;
-  std::uint8_t bits = 0;  ///< 0: all
+  std::uint8_t shift = 0;  ///< as MemberInfo::shift
+  std::uint8_t bits = 0;   ///< 0: all
+  bool swapped = false;    ///< TypeInfo::swapped
 };
 
-/// Whether its first byte is in a register.
-[[nodiscard]] bool is_in_registers(const Place& place);
+/// Whether its `size` bytes are side by side in memory.
+[[nodiscard]] bool is_in_memory(const Place& place, std::uint64_t size);
 /// The place `offset` bytes further on. A Number has nothing there.
 [[nodiscard]] Place moved(Place place, std::uint64_t offset);
 /// A number of a type of so many bytes that is there, or those bits of it. `text`: how it is written, for messages.

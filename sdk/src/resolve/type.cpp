@@ -24,7 +24,8 @@ std::string_view label_of(const std::vector<Arg>& args, std::size_t n) noexcept 
   const Arg& holder = args[*args[n].part_of];
   const std::string_view whole = holder.result && holder.name().empty() ? "retval" : holder.name();
   // The name of a whole that begins with an operator is in parentheses there.
-  const std::size_t start = name.starts_with('(') && !whole.starts_with('(') ? whole.size() + 2 : whole.size();
+  const bool parenthesised = name.starts_with('(') && name.substr(1).starts_with(whole);
+  const std::size_t start = parenthesised ? whole.size() + 2 : whole.size();
   name.remove_prefix(std::min(start, name.size()));
   if (name.starts_with('.') && !name.starts_with("...")) name.remove_prefix(1);
   return name;

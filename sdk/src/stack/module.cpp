@@ -2,6 +2,8 @@
 #include "stack/module.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "arch/instructions.hpp"
@@ -17,6 +19,8 @@ constexpr std::size_t most_known = 1 << 14;
 constexpr std::size_t demangled_text = 64 << 20;
 /// Symbols before an address that are looked at: functions do not nest.
 constexpr std::size_t most_looks = 64;
+/// Bytes of a function without a size that are looked at: behind them all is its own, up to the next symbol.
+constexpr std::uint64_t most_followed = 1 << 20;
 
 /// The better name of two symbols that have the same code: what others can call it by, and no internal one.
 auto rank(const elf::FunctionEntry& entry) {
@@ -65,6 +69,40 @@ bool Module::returns_at_once(VirtAddr address) const {
   return arch::returns_at_once(machine(), std::span(code.bytes.data).first(code.bytes.size));
 }
 
+bool Module::returns_from_signal(VirtAddr address) {
+  if (const auto known = signal_returns_.find(address.value); known != signal_returns_.end()) return known->second;
+  if (signal_returns_.size() >= most_known) signal_returns_.clear();
+  const elf::OpenedFile& opened = *elf::Inside::of(file_);
+  const elf::Code code = elf::CodeReader(opened.file, opened.image).at(address);
+  const bool returns = arch::returns_from_signal(machine(), std::span(code.bytes.data).first(code.bytes.size));
+  return signal_returns_[address.value] = returns;
+}
+
+/// Where a function ends that begins at `start`, and whose symbol has no size, at `next` at the latest: behind a return
+/// or a jump over which no branch of its own leads. What is behind that may be somebody else's, or nobody's.
+std::uint64_t Module::end_of_code(std::uint64_t start, std::uint64_t next) {
+  const auto [known, fresh] = ends_.try_emplace(start, next);
+  if (!fresh || !arch::knows_instructions(machine())) return known->second;
+  const elf::OpenedFile& opened = *elf::Inside::of(file_);
+  elf::CodeReader reader(opened.file, opened.image);
+  std::uint64_t furthest = start;
+  for (std::uint64_t at = start; at < next && at - start < most_followed;) {
+    const elf::Code code = reader.at(VirtAddr(at));
+    const arch::Instruction each =
+        arch::decode_instruction(machine(), std::span(code.bytes.data).first(code.bytes.size));
+    if (each.size == 0) return known->second = at;
+    const bool switches = each.flow == arch::Flow::jump && !each.target;
+    if (switches) return next;  // to places that only its data says
+    const std::uint64_t target =
+        each.target && each.flow != arch::Flow::call ? at + static_cast<std::uint64_t>(*each.target) : 0;
+    if (target < next) furthest = std::max(furthest, target);  // what is further on is another's
+    at += each.size;
+    const bool leaves = each.flow == arch::Flow::ret || each.flow == arch::Flow::jump;
+    if (leaves && at > furthest) return known->second = at;
+  }
+  return next;
+}
+
 void Module::read_symbols() {
   symbols_ = std::make_unique<elf::FunctionTable>(*elf::Inside::of(file_), options_.stop);
   std::ranges::sort(symbols_->entries, [](const elf::FunctionEntry& a, const elf::FunctionEntry& b) {
@@ -77,12 +115,14 @@ const elf::FunctionEntry* Module::symbol_at(VirtAddr lookup) {
   const auto& all = symbols_->entries;
   auto at = std::ranges::upper_bound(all, lookup.value, {}, &elf::FunctionEntry::address);
   const std::uint64_t next = at == all.end() ? UINT64_MAX : at->address;
+  const std::uint64_t nearest = at == all.begin() ? 0 : std::prev(at)->address;
   const elf::FunctionEntry* found = nullptr;
   for (std::size_t looks = most_looks; at != all.begin() && looks > 0; --looks) {
     const elf::FunctionEntry& entry = *--at;
     if (found != nullptr && entry.address != found->address) break;
-    // Assembly often gives no size: such a function reaches to the next one.
-    const bool inside = entry.size == 0 ? lookup.value < next : lookup.value - entry.address < entry.size;
+    // Assembly often gives no size: such a function reaches as far as its code, and never over the next one.
+    const bool inside = entry.size == 0 ? entry.address == nearest && lookup.value < end_of_code(entry.address, next)
+                                        : lookup.value - entry.address < entry.size;
     if (inside) found = &entry;  // of one address, the best name comes last here
   }
   return found;

@@ -39,6 +39,9 @@ class Module {
   /// where that is not known.
   [[nodiscard]] bool returns_at_once(VirtAddr address) const;
 
+  /// Whether a signal handler returns to the code at `address`, so that the frame there is one that a signal made.
+  [[nodiscard]] bool returns_from_signal(VirtAddr address);
+
   /// The functions at `lookup`, inlined ones first, at least one frame. What depends on the process is not set. Good
   /// until the next call.
   [[nodiscard]] const std::vector<Frame>& functions_at(VirtAddr lookup);
@@ -48,6 +51,7 @@ class Module {
  private:
   [[nodiscard]] std::vector<Frame> read(VirtAddr lookup);
   [[nodiscard]] const elf::FunctionEntry* symbol_at(VirtAddr lookup);
+  [[nodiscard]] std::uint64_t end_of_code(std::uint64_t start, std::uint64_t next);
   [[nodiscard]] std::string demangled(std::string_view symbol);
   [[nodiscard]] const dwarf::DebugInfo* debug_info();
   void read_symbols();
@@ -61,6 +65,8 @@ class Module {
   const SymbolizerOptions& options_;
   std::string build_id_;
   std::unique_ptr<elf::FunctionTable> symbols_;
+  std::unordered_map<std::uint64_t, bool> signal_returns_;
+  std::unordered_map<std::uint64_t, std::uint64_t> ends_;  ///< of functions whose symbols have no size, by their start
   elf::Demangler demangler_;
   bool debug_asked_ = false;
   std::optional<dwarf::DebugInfo> debug_;

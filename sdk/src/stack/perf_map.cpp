@@ -3,14 +3,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <map>
 
 #include "sys/read.hpp"
 #include "sys/regular_file.hpp"
+#include "usdt/clock.hpp"
 
 namespace usdt::stack {
 namespace {
@@ -20,14 +23,8 @@ constexpr std::size_t most_entries = 1 << 18;
 constexpr std::size_t longest_name = 1024;
 /// A map that has grown is read as a whole again, at most so often.
 constexpr std::int64_t patience_ns = 100'000'000;
-/// Entries before an address that are looked at: JITs seldom let code overlap.
-constexpr std::size_t most_looks = 64;
 
-std::int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
+std::int64_t now_ns() { return static_cast<std::int64_t>(event_clock()); }
 
 bool take_hex(std::string_view& line, std::uint64_t& value) {
   if (line.starts_with("0x")) line.remove_prefix(2);
@@ -36,6 +33,31 @@ bool take_hex(std::string_view& line, std::uint64_t& value) {
   if (error != std::errc() || used == line.size() || line[used] != ' ') return false;
   line.remove_prefix(used + 1);
   return true;
+}
+
+/// Ranges that are apart from each other, by their start.
+using Ranges = std::map<std::uint64_t, PerfMapEntry>;
+
+/// Makes `entry` the one that counts in its range.
+void put(Ranges& ranges, const PerfMapEntry& entry) {
+  auto at = ranges.upper_bound(entry.start);
+  if (at != ranges.begin() && std::prev(at)->second.last >= entry.start) --at;
+  while (at != ranges.end() && at->second.start <= entry.last) {
+    const PerfMapEntry old = at->second;
+    at = ranges.erase(at);
+    if (old.start < entry.start) {
+      PerfMapEntry before = old;
+      before.last = entry.start - 1;
+      ranges.emplace(before.start, before);
+    }
+    if (old.last > entry.last) {
+      PerfMapEntry behind = old;
+      behind.start = entry.last + 1;
+      at = ranges.emplace(behind.start, behind).first;
+      break;
+    }
+  }
+  ranges.emplace(entry.start, entry);
 }
 
 /// The last number of the line "NSpid:" of /proc/PID/status: what the process is called in its own pid namespace.
@@ -54,27 +76,34 @@ std::string own_number(const std::string& root) {
 }  // namespace
 
 std::vector<PerfMapEntry> parse_perf_map(std::string_view text) {
-  std::vector<PerfMapEntry> entries;
-  for (std::size_t at = 0; at < text.size() && entries.size() < most_entries;) {
+  Ranges ranges;
+  std::size_t lines = 0;
+  for (std::size_t at = 0; at < text.size() && lines < most_entries;) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string_view line = text.substr(at, end - at);
     PerfMapEntry entry;
-    if (take_hex(line, entry.start) && take_hex(line, entry.size) && entry.size > 0 && !line.empty()) {
+    std::uint64_t size = 0;
+    if (take_hex(line, entry.start) && take_hex(line, size) && size > 0 && !line.empty()) {
+      entry.last = entry.start + std::min(size - 1, UINT64_MAX - entry.start);
+      entry.code = entry.start;
       entry.name = static_cast<std::uint32_t>(end - line.size());
       entry.length = static_cast<std::uint32_t>(std::min(line.size(), longest_name));
-      entries.push_back(entry);
+      put(ranges, entry);
+      ++lines;
     }
     at = end + 1;
   }
-  std::ranges::stable_sort(entries, {}, &PerfMapEntry::start);
+  std::vector<PerfMapEntry> entries;
+  entries.reserve(ranges.size());
+  for (const auto& [start, entry] : ranges) entries.push_back(entry);
   return entries;
 }
 
 const PerfMapEntry* find_entry(const std::vector<PerfMapEntry>& entries, std::uint64_t address) noexcept {
-  auto at = std::ranges::upper_bound(entries, address, {}, &PerfMapEntry::start);
-  for (std::size_t looks = most_looks; at != entries.begin() && looks > 0; --looks)
-    if (--at; address - at->start < at->size) return &*at;
-  return nullptr;
+  const auto behind = std::ranges::upper_bound(entries, address, {}, &PerfMapEntry::start);
+  if (behind == entries.begin()) return nullptr;
+  const PerfMapEntry& entry = *std::prev(behind);
+  return address <= entry.last ? &entry : nullptr;
 }
 
 PerfMap::PerfMap(const std::string& root) {
@@ -118,7 +147,7 @@ std::optional<PerfMap::Found> PerfMap::find(std::uint64_t address) {
   read_again();
   const PerfMapEntry* entry = find_entry(entries_, address);
   if (entry == nullptr) return std::nullopt;
-  return Found{std::string_view(text_).substr(entry->name, entry->length), address - entry->start};
+  return Found{std::string_view(text_).substr(entry->name, entry->length), address - entry->code};
 }
 
 }  // namespace usdt::stack

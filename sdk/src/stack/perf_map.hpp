@@ -16,16 +16,19 @@
 
 namespace usdt::stack {
 
+/// A range of addresses in which one line of the text is the last that has them.
 struct PerfMapEntry {
   std::uint64_t start = 0;
-  std::uint64_t size = 0;
+  std::uint64_t last = 0;  ///< the last address of it
+  std::uint64_t code = 0;  ///< where the code begins that the line is about
   std::uint32_t name = 0;  ///< where it begins in the text
   std::uint32_t length = 0;
 };
 
-/// The entries of a text, by address; of one address the later one comes last. Lines of another form are passed over.
+/// The entries of a text, by address. Of an address that several lines have it is the last one that counts: JITs write
+/// what they make, and not what they throw away to make room for it. Lines of another form are passed over.
 [[nodiscard]] std::vector<PerfMapEntry> parse_perf_map(std::string_view text);
-/// The entry that has `address`: of several the one that begins last, and of those the one that was written last.
+/// The entry that has `address`; null: none has.
 [[nodiscard]] const PerfMapEntry* find_entry(const std::vector<PerfMapEntry>& entries, std::uint64_t address) noexcept;
 
 /// The map of one process, read as it grows.
@@ -52,7 +55,7 @@ class PerfMap {
   uid_t owner_ = 0;  ///< of the process
   std::string text_;
   std::vector<PerfMapEntry> entries_;
-  std::int64_t read_at_ = 0;    ///< ns, CLOCK_MONOTONIC
+  std::int64_t read_at_ = 0;    ///< ns, event_clock()
   struct timespec written_ {};  ///< of what was read
   off_t size_ = -1;
   std::string_view why_not_;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include "elf/file.hpp"
 #include "sys/read.hpp"
+#include "usdt/clock.hpp"
 
 namespace usdt::stack {
 namespace {
@@ -25,11 +25,7 @@ constexpr std::int64_t patience_ns = 10'000'000;
 /// What a library's mapping was may by then be another's.
 constexpr std::int64_t old_ns = 1'000'000'000;
 
-std::int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
+std::int64_t now_ns() { return static_cast<std::int64_t>(event_clock()); }
 
 std::string directory_of(pid_t pid) { return fmt::format("/proc/{}", pid); }
 

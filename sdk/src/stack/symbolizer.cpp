@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "stack/process.hpp"
 #include "stack/walk.hpp"
+#include "usdt/clock.hpp"
 #include "usdt/kernel_symbols.hpp"
 
 namespace usdt {
@@ -143,7 +143,7 @@ struct Symbolizer::Impl {
     Process& process = processes.of(pid);
     if (!fits(key, plan, process)) process.read_again();
     if (fits(key, plan, process)) return process;
-    Process& past = processes.at(pid, now_ns());
+    Process& past = processes.at(pid, event_clock());
     return fits(key, plan, past) ? past : nobody;
   }
   static bool fits(const TableStack& key, const AttachPlan& plan, const Process& process) {
@@ -158,12 +158,6 @@ struct Symbolizer::Impl {
       return returns || place->offset == at || std::ranges::find(place->rets, at) != place->rets.end();
     });
   }
-  static std::uint64_t now_ns() {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-  }
-
   /// Since Linux 6.11, on x86 (is_uprobe_at_func_entry() in arch/x86/events/core.c).
   static bool kernel_adds_callers() {
     utsname name{};

@@ -2,6 +2,7 @@
 #include "stack/walk.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "arch/arch.hpp"
@@ -70,7 +71,7 @@ class Walk {
     bool skipped = false;
     while (!full() && !keeps_frame_pointer(walked_.steps.back().lookup())) {
       if (registers_.values[numbers_.frame_pointer] != first || !step_while_no_frame()) {
-        skipped = has_rule_;
+        skipped = has_rule_ || walked_.steps.back().signal;
         break;
       }
       add(registers_.pc, !signal_);
@@ -104,7 +105,8 @@ class Walk {
     for (std::size_t i = next; i < chain.size() && !full(); ++i) {
       add(chain[i], true);
       const bool last = i + 1 == chain.size();
-      if (!last && !full() && loses_caller(walked_.steps.back().lookup()) && !skip_callers(i + 1)) return finish();
+      const bool misses = loses_caller(walked_.steps.back().lookup()) || walked_.steps.back().signal;
+      if (!last && !full() && misses && !skip_callers(i + 1)) return finish();
     }
     const Area* area = process_.find(walked_.steps.back().lookup());
     if (full())
@@ -140,7 +142,15 @@ class Walk {
   }
   void add(std::uint64_t address, bool return_address) {
     walked_.steps.push_back({.address = address, .return_address = return_address});
+    walked_.steps.back().signal = return_address && returns_from_signal(address);
     ++frames_;
+  }
+  /// Also where nothing describes that code, as in musl.
+  [[nodiscard]] bool returns_from_signal(std::uint64_t address) {
+    const Area* area = process_.known(address);
+    if (area == nullptr || !area->module || area->module->machine() != hit_.machine) return false;
+    const auto at = linked(*area, address);
+    return at && area->module->returns_from_signal(*at);
   }
   void say(FrameIssue issue) { walked_.steps.push_back({.issue = issue}); }
   [[nodiscard]] bool full() const noexcept { return frames_ >= most_; }
@@ -174,7 +184,7 @@ class Walk {
     const FrameStep step = rules->step(
         *at, registers_, [this](std::uint64_t address, unsigned size) { return memory_.read(address, size); }, signal_);
     has_rule_ = step != FrameStep::no_rule;
-    walked_.steps.back().signal = signal_;
+    walked_.steps.back().signal |= signal_;
     outermost_ = step == FrameStep::outermost;
     if (step != FrameStep::taken) return step;
     registers_.pc = as_address(registers_.pc);
@@ -229,6 +239,7 @@ class Walk {
   /// Code that nobody describes: a JIT compiler's. At a function's first instruction all machines have the return
   /// address in a known place; elsewhere the frame pointer may be one.
   bool step_without_rule() {
+    if (walked_.steps.back().signal) return step_out_of_signal();
     if ((walked_.steps.size() == 1 && hit_.at_entry) || is_hit_in_stub()) return return_from_entry();
     const auto base = registers_.values[numbers_.frame_pointer];
     const auto stack_pointer = registers_.values[numbers_.stack_pointer];
@@ -241,6 +252,23 @@ class Walk {
     registers_.values[numbers_.stack_pointer] = *base + 2ULL * arch_.word_size;
     registers_.pc = as_address(*back);
     say(FrameIssue::by_frame_pointer);
+    return true;
+  }
+  /// To what a signal interrupted, whose registers the kernel has put on the stack (struct rt_sigframe of
+  /// arch/x86/include/asm/sigframe.h, of which the handler has taken the return address).
+  bool step_out_of_signal() {
+    const auto stack_pointer = registers_.values[numbers_.stack_pointer];
+    if (hit_.machine != Machine::x86_64 || !stack_pointer) return false;
+    // In the order of struct sigcontext_64 (arch/x86/include/uapi/asm/sigcontext.h): by their DWARF numbers.
+    constexpr std::array<std::uint8_t, 16> order{8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7};
+    constexpr std::uint64_t in_context = 40;  // uc_flags, uc_link and uc_stack of struct ucontext
+    const std::uint64_t context = *stack_pointer + in_context;
+    forget_registers();
+    for (std::size_t i = 0; i < order.size(); ++i) registers_.values[order[i]] = memory_.read(context + 8 * i, 8);
+    const auto interrupted = memory_.read(context + 8 * order.size(), 8);
+    if (!interrupted || process_.find(*interrupted) == nullptr) return false;
+    registers_.pc = *interrupted;
+    signal_ = true;
     return true;
   }
   /// A probe in a stub of <usdt/probe.h>, which no unwind information describes: compilers know nothing of that code.

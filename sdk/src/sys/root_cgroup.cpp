@@ -2,11 +2,10 @@
 #include "sys/root_cgroup.hpp"
 
 #include <fcntl.h>
-#include <linux/sched.h>
-#include <sys/syscall.h>
 
 #include <string>
 
+#include "sys/clone_task.hpp"
 #include "sys/mounts.hpp"
 #include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
@@ -25,52 +24,13 @@ UniqueFd open_root() {
   return place.empty() ? UniqueFd() : UniqueFd(::open(place.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/// clone3(2), of which the C library has no function. The new task begins on its own stack, so that it cannot return
-/// from here. The frame pointer, which optimised code has other values in, is cleared last.
-long clone3(const clone_args& args, int (*run)(void*), void* argument) noexcept {
-  long result;
-#if defined(__x86_64__)
-  asm volatile(
-      "syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\t"
-      "mov %[argument], %%rdi\n\tmov %[run], %%rax\n\txor %%ebp, %%ebp\n\tcall *%%rax\n\tud2\n1:"
-      : "=a"(result)
-      : "0"(SYS_clone3), "D"(&args), "S"(sizeof(args)), [run] "r"(run), [argument] "r"(argument)
-      : "rcx", "r11", "memory", "cc");
-#elif defined(__i386__)
-  asm volatile(
-      "int $0x80\n\ttest %%eax, %%eax\n\tjnz 1f\n\t"
-      "sub $12, %%esp\n\tpush %%edi\n\tcall *%%esi\n\tud2\n1:"
-      : "=a"(result)
-      : "0"(SYS_clone3), "b"(&args), "c"(sizeof(args)), "S"(run), "D"(argument)
-      : "memory", "cc");
-#elif defined(__aarch64__)
-  register long number asm("x8") = SYS_clone3;
-  register long x0 asm("x0") = reinterpret_cast<long>(&args);
-  register long x1 asm("x1") = sizeof(args);
-  asm volatile(
-      "svc #0\n\tcbnz x0, 1f\n\t"
-      "mov x0, %[argument]\n\tmov x9, %[run]\n\tmov x29, xzr\n\tblr x9\n\tbrk #0\n1:"
-      : "+r"(x0)
-      : "r"(number), "r"(x1), [run] "r"(run), [argument] "r"(argument)
-      : "memory", "cc");
-  result = x0;
-#endif
-  return result;
-}
-
 }  // namespace
 
 pid_t clone_into_root_cgroup(int (*run)(void*), std::span<std::byte> stack, std::uint64_t flags,
                              void* argument) noexcept {
   static const UniqueFd root = open_root();
   if (!root) return -1;
-  clone_args args{};
-  args.flags = flags | CLONE_INTO_CGROUP;
-  args.stack = reinterpret_cast<std::uintptr_t>(stack.data());
-  args.stack_size = stack.size();
-  args.cgroup = static_cast<std::uint64_t>(root.get());
-  const long task = clone3(args, run, argument);
-  return task < 0 ? -1 : static_cast<pid_t>(task);
+  return clone_task(run, stack, flags, argument, root.get());
 }
 
 }  // namespace usdt::sys

@@ -19,7 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "sys/clone_task.hpp"
 #include "sys/root_cgroup.hpp"
+#include "sys/thread_sanitizer.hpp"
 
 namespace usdt::sys {
 namespace {
@@ -27,13 +29,9 @@ namespace {
 constexpr std::size_t kStackBytes = 64 << 10;
 constexpr unsigned kMostBelow = 32;  // tasks that one task starts
 
-// ThreadSanitizer takes a task that shares our memory for a fork, and loses account of all threads: there the calling
-// thread does everything.
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kMayClone = false;
-#else
-constexpr bool kMayClone = true;
-#endif
+// Where this code itself is built with ThreadSanitizer, a task that shares our memory would write to the sanitizer's
+// account of the thread whose thread-local memory it has: there the calling thread does everything.
+constexpr bool kMayClone = !kThreadSanitizer;
 
 /// Stacks for tasks, mapped at once; none where memory is short.
 class Stacks {
@@ -50,8 +48,6 @@ class Stacks {
   Stacks& operator=(const Stacks&) = delete;
 
   explicit operator bool() const noexcept { return start_ != nullptr; }
-  /// Stacks grow downwards on every machine we know.
-  [[nodiscard]] void* top(std::size_t number) const noexcept { return start_ + (number + 1) * kStackBytes; }
   [[nodiscard]] std::span<std::byte> of(std::size_t number) const noexcept {
     return {start_ + number * kStackBytes, kStackBytes};
   }
@@ -129,7 +125,7 @@ struct Keeper {
   std::span<const int> listed = {};  ///< the first keeper's share, in ascending order;
   unsigned begin = 0, end = 0;       ///< others': these numbers, of their starter's
   std::span<Keeper> below = {};
-  void* stack = nullptr;
+  std::span<std::byte> stack = {};
   Bell* changed = nullptr;   ///< it keeps its share now
   const Bell* go = nullptr;  ///< what it waits for, or the end of who started it
   long starter = 0;          ///< a pid
@@ -226,7 +222,7 @@ void Starter::start() noexcept {
     each.changed = &changed_;
     each.go = &go_;
     each.starter = self;
-    each.task = ::clone(keep_then_exit, each.stack, CLONE_VM, &each);
+    each.task = clone_task(keep_then_exit, each.stack, CLONE_VM, &each);
     if (each.task < 0) break;
   }
   while (true) {
@@ -245,7 +241,7 @@ class Keepers {
   explicit Keepers(std::vector<int> descriptors)
       : descriptors_(std::move(descriptors)), all_(count()), stacks_(all_.size()) {
     if (!stacks_) return;
-    for (std::size_t i = 0; i < all_.size(); ++i) all_[i].stack = stacks_.top(i);
+    for (std::size_t i = 0; i < all_.size(); ++i) all_[i].stack = stacks_.of(i);
     std::span<Keeper> rest(all_);
     all_[0].listed = descriptors_;
     all_[0].end = size();
@@ -295,7 +291,7 @@ pid_t start_beyond_cgroup(SeparateCall& call, const Stacks& stack) noexcept {
   return clone_into_root_cgroup(call_and_exit, stack.of(0), kSeparate, &call);
 }
 pid_t start_in_cgroup(SeparateCall& call, const Stacks& stack) noexcept {
-  return ::clone(call_and_exit, stack.top(0), kSeparate, &call);
+  return clone_task(call_and_exit, stack.of(0), kSeparate, &call);
 }
 
 }  // namespace

@@ -374,9 +374,9 @@ struct usdtc_counts {
   size_t size;
   uint64_t hits;       /* the program ran for a process that counts */
   uint64_t delivered;  /* events that were taken or that a callback saw; hits in rows */
-  uint64_t lost;       /* ring_full + calls_full + table_full */
+  uint64_t lost;       /* ring_full + calls_full + table_full + abandoned */
   uint64_t ring_full;  /* the consumer was too slow for the ring */
-  uint64_t calls_full; /* calls beyond max_open_calls */
+  uint64_t calls_full; /* calls whose beginning could not be kept */
   uint64_t unfinished; /* calls that have not ended */
   uint64_t discarded;  /* recorded, but given up, or the callback threw */
   uint64_t missed;     /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
@@ -394,6 +394,8 @@ struct usdtc_counts {
   /* With max_overhead how many hits there were, those included that came while nothing was attached, as far as can be
    * told; in no other number. Else 0. */
   uint64_t estimated;
+  /* calls and spans that had not ended when others needed their room (usdtc_trace_options.max_open_calls) */
+  uint64_t abandoned;
 };
 
 /* The counts as they are now; they are exact once the tracer is detached and all events were taken. */
@@ -447,7 +449,7 @@ struct usdtc_event_info {
   uint32_t probe; /* its number in the plan */
   uint32_t site;  /* its number in the plan; events of one site have the same arguments */
   uint32_t arg_count;
-  uint64_t time;     /* of the hit, of a call that of its entry: ns of CLOCK_MONOTONIC */
+  uint64_t time;     /* of the hit, of a call that of its entry: ns of CLOCK_MONOTONIC, of the initial time namespace */
   uint64_t duration; /* of calls ("ucall:", "fsession:") from entry to return, ns; else 0 */
   uint32_t pid;      /* the process, as the tracer's pid namespace numbers it */
   uint32_t tid;      /* the thread, likewise */

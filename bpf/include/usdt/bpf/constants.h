@@ -112,7 +112,12 @@ struct usdt_stock_constants {
 	__u8 slow_only;	 /* usdt_least_duration (trace/guards.h) is looked at */
 	__u8 owners;	 /* each record ends with a struct usdt_owner */
 	__u8 sum_pieces; /* words of a table's exact sum of reals: USDT_SUM_PIECES32 or 64; 0: it has none */
-	__u8 reserved;
+	__u8 pair_life;	 /* enum usdt_pair_life: what pairs the ends of spans lives as long as that */
+	/* Byte offsets in task_struct, from the kernel's BTF; 0: not known. */
+	__u32 task_start_offset;  /* when the thread began, ns of CLOCK_MONOTONIC */
+	__u32 task_exec_offset;	  /* how many programs it and those it was forked from have executed */
+	__u32 task_leader_offset; /* the first thread of its process */
+	__u32 reserved;
 };
 #define USDT_RATE_SHIFT 6 /* times are below 2^58 ns, nine years, in 64 bits */
 
@@ -132,7 +137,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 8528);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 408);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 424);
 
 #ifdef __bpf__
 /* Defines the variable WHAT_constants, and WHAT() to read it as a struct WHAT_constants. The variable is an array of

@@ -72,7 +72,7 @@ struct usdt_owner {
 
 /* What became of the hits of one site, in 64-bit counters. There is about one row of these for each processor, which
  * user space adds up. hits = delivered + not_sampled + rejected + undecided + held_back + faster + ring_full +
- * calls_full + table_full + calls that have not ended. */
+ * calls_full + table_full + calls that have not ended, or were abandoned. */
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;   /* there was no room in the ring */
@@ -120,16 +120,26 @@ struct usdt_misreads {
 /* The key of a call that has not ended, in the map that has the records of those. */
 struct usdt_call_key {
 	__u64 frame;	 /* usdt_frame(); of a session the time of its entry, or up to 7 ns later */
-	__u64 goroutine; /* in Go the goroutine; then `frame` is the depth of its stack, and `tid` the process */
-	__u32 tid;
+	__u64 goroutine; /* in Go the goroutine; then `frame` is the depth of its stack */
+	__u32 tid;	 /* of calls of processes that two programs see, the process */
 	__u32 site;
+};
+
+/* What the number of a thread or process is good for that pairs the ends of spans: the next one of that number is
+ * another one. */
+enum usdt_pair_life {
+	USDT_PAIR_FOREVER = 0, /* there is no such number among the keys */
+	USDT_PAIR_PROCESS = 1,
+	USDT_PAIR_THREAD = 2,
+	USDT_PAIR_IMAGE = 3, /* the thread, until its process executes another program */
 };
 
 /* The key of a span that has not ended: the beginning of a struct usdt_row (filter.h), with as many words of keys as
  * can pair the ends of spans. */
 #define USDT_PAIR_WORDS 4
 struct usdt_span_key {
-	__u64 part; /* how many spans with these keys were open when this one began */
+	/* How many spans with these keys were open when this one began, and pair_life() of bpf/trace/threads.h. */
+	__u64 part;
 	__u64 key[USDT_PAIR_WORDS];
 };
 

@@ -7,10 +7,11 @@
  *     REG_LOAD        type of the load of a register
  *     REG_BITS        width of a register in packed cookies
  *     IP_OFFSET       the instruction pointer
- *     FRAME_OFFSET    a register that is different in all calls that a thread is in: usdt_frame()
- *     RETURN_POPS     by how much that register is larger at the return of a call than at its entry; of a 32-bit
- *                     process usdt_address_size() knows it
+ *     FRAME_OFFSET    a register of the kernel that is different in all calls that a thread is in: usdt_frame()
+ *     RETURN_POPS     by how much that one, or a process's stack pointer, is larger at the return of a call than at its
+ *                     entry; of a 32-bit process usdt_address_size() knows it
  *     STACK_WORD      the stack pointer
+ *     KEPT_WORDS      registers that a function leaves as it found them
  *     GOROUTINE_WORD  the register that has the goroutine in Go programs (abi-internal.md of Go's compiler); 255: none
  *     CALLER_OFFSET   the register that has the return address at a function's first instruction, if one has it
  *     CODE_OFFSET     the register that tells 32-bit processes from others: its lowest byte is then COMPAT_CODE
@@ -34,6 +35,7 @@
 #define USDT_X86_IP_OFFSET 128
 #define USDT_X86_FRAME_OFFSET 152
 #define USDT_X86_STACK_WORD 19
+#define USDT_X86_KEPT_WORDS 0, 1, 2, 3, 4, 5 /* r15 to r12, rbp, rbx: System V ABI, AMD64, figure 3.4 */
 #define USDT_X86_GOROUTINE_WORD 1
 #define USDT_X86_RETURN_POPS 8
 #define USDT_X86_CODE_OFFSET 136 /* cs */
@@ -50,6 +52,7 @@
 #define USDT_I386_IP_OFFSET 48
 #define USDT_I386_FRAME_OFFSET 60
 #define USDT_I386_STACK_WORD 19
+#define USDT_I386_KEPT_WORDS 4, 5, 13, 14 /* ebp, ebx, esi, edi */
 #define USDT_I386_GOROUTINE_WORD 255 /* none */
 #define USDT_I386_RETURN_POPS 4
 #define USDT_I386_KPROBE_IP 1
@@ -70,6 +73,7 @@
 #define USDT_ARM64_FRAME_OFFSET 232
 #define USDT_ARM64_CALLER_OFFSET 240
 #define USDT_ARM64_STACK_WORD 31
+#define USDT_ARM64_KEPT_WORDS 19, 20, 21, 22, 23, 24, 29 /* IHI 0055, 6.1.1 */
 #define USDT_ARM64_GOROUTINE_WORD 28
 #define USDT_ARM64_RETURN_POPS 0
 #define USDT_ARM64_KPROBE_IP 0

@@ -111,10 +111,27 @@ static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 	/* The slots of a call are in one place, at both ends. */
 	if (usdt_in_slots(ctx))
 		return (__u64)ctx->regs;
-	USDT_LOAD_REG(frame, ctx->regs, USDT_TARGET(FRAME_OFFSET));
+	/* Where a process enters and leaves a function, its stack pointer is known, whatever it does with frames. */
+	if (ctx->source == USDT_SOURCE_USER)
+		frame = usdt_reg(ctx->regs, USDT_TARGET(STACK_WORD));
+	else
+		USDT_LOAD_REG(frame, ctx->regs, USDT_TARGET(FRAME_OFFSET));
 	if (!USDT_TARGET(RETURN_POPS) || !ctx->returns || usdt_program()->return_by != USDT_RETURN_BY_PROBE)
 		return frame;
 	return frame - (ctx->source == USDT_SOURCE_USER ? usdt_address_size(ctx->regs) : USDT_TARGET(RETURN_POPS));
+}
+
+/* The registers that functions of C leave as they found them, mixed: those of two calls by different callers differ, as
+ * good as always, and at both ends of one they are the same. Other languages may keep other registers. */
+static __always_inline __u64 usdt_kept_registers(const struct usdt_ctx *ctx)
+{
+	static const __u8 words[] = {USDT_TARGET(KEPT_WORDS)};
+	__u64 mixed = 0;
+
+#pragma unroll
+	for (__u32 i = 0; i < sizeof(words); i++)
+		mixed = (mixed + usdt_reg(ctx->regs, words[i])) * 0x9e3779b97f4a7c15ull;
+	return mixed;
 }
 
 /* The same for Go: the address of the goroutine that runs, and the depth of its stack in bytes. Both stay the same when

@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 9
+#define USDT_SPEC_VERSION 10
 
 /* Where an argument is: the kind of an entry (struct usdt_arg_spec), which says what its other fields mean. */
 enum usdt_arg_kind {
@@ -26,10 +26,13 @@ enum usdt_arg_kind {
 /* A step (USDT_ARG_STEP) takes the value so far for an address and adds a distance. Its fields:
  *     value   the distance in bytes, in two's complement; with ADDR32 the sum wraps at 2^32
  *     size    how many bytes are read at the sum, extended by their sign with SIGNED; 0: none, the sum is the result
+ *     window  USDT_STEP_SWAPPED | N: of that the lowest N bytes alone count, turned around, before they are extended;
+ *             N is 2, 4 or 8, and `size` or less
  *     shift   the result is shifted right by so many bits, and then
  *     index   so many of its lowest bits are kept, those of a bit-field; 0: all of them
  *     reg     how many more steps follow this one */
 #define USDT_MAX_STEPS 16 /* the most steps of one value */
+#define USDT_STEP_SWAPPED 0x80
 
 /* The address of MEM and ADDR is, modulo 2^64 (2^32 with ADDR32):
  *     value + (IP ? instruction pointer : 0) + (reg) + (index << shift) + (THREAD ? thread pointer : 0) */
@@ -117,7 +120,9 @@ struct usdt_spec {
 	__u64 user_cookie; /* the application's cookie, for usdt_cookie() */
 	__u32 arg_cnt;
 	__u8 window_size[1 + USDT_WINDOWS]; /* sizes of windows 1 to 3 in bytes; [0] is 0 */
-	struct usdt_arg_spec args[];	    /* arg_cnt arguments, and the steps behind them */
+#ifndef __cplusplus		     /* whose standard has no such members: there they are what is behind this struct */
+	struct usdt_arg_spec args[]; /* arg_cnt arguments, and the steps behind them */
+#endif
 };
 
 /* How a spec reaches the program at a hit. A constant of each program says which it is, and the verifier removes the
@@ -217,6 +222,8 @@ USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, reg) == 11);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, capture) == 14);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_spec, window_size) == 12);
 USDT_STATIC_ASSERT(sizeof(struct usdt_spec) == 16);
+#ifndef __cplusplus
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_spec, args) == 16);
+#endif
 
 #endif /* USDT_BPF_SPEC_H */

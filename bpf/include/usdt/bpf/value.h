@@ -92,6 +92,16 @@ static __always_inline bool usdt_spec_entry(const struct usdt_ctx *ctx, __u32 n,
 	return true;
 }
 
+/* The lowest bytes of `word` turned around, as many as `window` of a step says. Without a branch, which each step of
+ * each argument would cost the verifier again. */
+static __always_inline __u64 usdt_turned(__u64 word, __u8 window)
+{
+	const __u64 turn = -(__u64)(window >> 7);
+	const __u32 size = ((window - 1) & 7) + 1;
+
+	return (__builtin_bswap64(word) >> (64 - 8 * size) & turn) | (word & ~turn);
+}
+
 /* Takes one step (USDT_ARG_STEP of spec.h) from *value. 0, or -EFAULT with the address in *value. */
 static __always_inline int usdt_take_step(const struct usdt_ctx *ctx, const struct usdt_arg_spec *step, __u64 *value)
 {
@@ -105,9 +115,9 @@ static __always_inline int usdt_take_step(const struct usdt_ctx *ctx, const stru
 		size = ((step->size - 1) & 7) + 1;
 		if (usdt_copy_bytes(ctx, (char *)&word, size, address))
 			return -USDT_EFAULT;
-		word = usdt_extend(word, size, step->flags & USDT_ARG_SIGNED);
+		word = usdt_extend(usdt_turned(word, step->window), size, step->flags & USDT_ARG_SIGNED);
 	} else {
-		word = address;
+		word = usdt_turned(address, step->window);
 	}
 	word >>= step->shift & 63;
 	if (step->index) {

@@ -21,6 +21,8 @@ constexpr std::array kAttach = {
     AttachRow{.backend = Backend::tracing, .to_kernel = attach_tracing},
     AttachRow{.backend = Backend::raw_tp, .to_kernel = attach_raw_tp},
     AttachRow{.backend = Backend::tp_btf, .to_kernel = attach_tracing},
+    AttachRow{.backend = Backend::uprobe_family, .to_file = attach_uprobe_family},
+    AttachRow{.backend = Backend::uprobe_family_return, .to_file = attach_uprobe_family_return},
 };
 
 /// A row for each of backends::kBackends, that attaches to what the backend is for.

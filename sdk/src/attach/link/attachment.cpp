@@ -4,12 +4,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 
 #include "backend/table.hpp"
+#include "base/symbol_name.hpp"
 #include "link/attach_table.hpp"
+#include "link/return_depth.hpp"
 #include "program/process_list.hpp"
 #include "sys/descriptor_room.hpp"
 #include "sys/uapi.hpp"
@@ -93,9 +96,12 @@ Result<void> Attachment::make_room() const {
   constexpr std::size_t spare = 64;
   const std::size_t room = sys::make_room_for_more(needed + spare);
   if (room >= needed + spare) return {};
-  return fail(ErrorKind::limit, fmt::format("{} links need as many descriptors, and {} are left: raise `ulimit -n`, or "
-                                            "trace fewer files at once",
-                                            needed, room > spare ? room - spare : 0));
+  return fail(ErrorKind::limit,
+              fmt::format("{} need {} descriptors, and {} are left: raise `ulimit -n`, or trace fewer "
+                          "files at once",
+                          needed == 1 ? "1 link and what is opened on the way"
+                                      : fmt::format("{} links and what is opened on the way", needed),
+                          needed + spare, room));
 }
 
 const std::string& Attachment::name_of(Program number) const {
@@ -137,16 +143,42 @@ Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& li
     refuse_foreign(link, plan_.files[*file]);
     return {};
   }
+  if (auto may = check_return_places(link); !may) return may;
   auto program_fd = fd_of(link.program);
   if (!program_fd) return fail(program_fd.error());
   auto links = file ? attach_file(*program_fd, link, plan_.files[*file]) : attach_kernel(*program_fd, link);
   if (!links) return fail(links.error());
   if (!first_refusal_) first_refusal_ = links->first_refusal;
-  const auto probes = file ? std::vector<Index<PlannedProbe>>{} : attached_probes(link, *links);
+  const bool counts = !file || std::ranges::any_of(links->fds, [](const backends::LinkFd& each) {
+    return static_cast<bool>(each.deep_calls);
+  });
+  const auto probes = counts ? attached_probes(link, *links) : std::vector<Index<PlannedProbe>>{};
   const Backend backend = backend_of(link);
   impl_->note_served(*links, backend, probes);
-  if (auto kept = keep_program(number, *program_fd, *links, backend, probes); !kept) return kept;
+  if (auto kept =
+          keep_program(number, *program_fd, *links, backend, file ? std::vector<Index<PlannedProbe>>() : probes);
+      !kept)
+    return kept;
   take(number, link, std::move(*links));
+  return {};
+}
+
+/// The kernel's return probe writes to the top of the stack, where the return address is at a function's first
+/// instruction, and anywhere else something that the program computes with.
+Result<void> Attachment::check_return_places(const PlannedLink& link) const {
+  const ProgramKind& kind = object_.carriers.programs[link.program].kind;
+  if (kind.returns != ReturnBy::probe || kind.moment == Moment::entry) return {};
+  for (std::size_t i = 0; i < link.sites.size(); ++i) {
+    const PlannedSite& site = plan_.sites[link.sites[i]];
+    const auto* place = std::get_if<FilePlace>(&site.point);
+    const PlannedProbe& probe = plan_.probes[site.probe];
+    const bool is_function =
+        probe.function && probe.distance == 0 && !probe.name.starts_with('@') && !is_cold_half(probe.name);
+    if (place == nullptr || (is_function && place->offset.value == link.offsets[i])) continue;
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("{}: no return probe can be at file offset {:#x}: no function begins there",
+                            full_name(plan_, probe), link.offsets[i]));
+  }
   return {};
 }
 
@@ -207,6 +239,7 @@ void Attachment::take(Index<PlannedLink> number, const PlannedLink& link, backen
   std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
   if (file && counts) impl_->sites_of_file[{*file, backend}] += attached;
   std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
+  std::move(links.definitions.begin(), links.definitions.end(), std::back_inserter(impl_->definitions));
   impl_->event_files.resize(impl_->events.size(), file ? std::optional(*file) : std::nullopt);
   for (const backends::Refusal& refusal : links.refused) {
     links_[number.value].refused.insert(link.sites[refusal.index].value);
@@ -222,11 +255,15 @@ Result<backends::FileLinks> Attachment::attach_file(int program_fd, const Planne
   backends::FileLinks links;
   bool attached = false;
   for (const pid_t pid : pids_) {
-    const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid};
+    const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid,
+                                        object_.family.roots.empty() ? nullptr : &object_.family};
     auto more = backends::attach_row(backend).to_file(target, sites);
     if (!more && pids_.size() > 1 && backends::has_ended(pid)) continue;
     if (!more) return fail(explain(more.error(), file.target.path.string(), backend));
     attached = true;
+    if (backend == Backend::uprobe_return || backend == Backend::uprobe_session ||
+        backend == Backend::uprobe_family_return)
+      backends::count_deep_calls(*more, target, sites);
     links.append(std::move(*more));
   }
   if (!attached) return fail(ErrorKind::not_found, "the processes to trace have ended");

@@ -59,6 +59,8 @@ class Attachment {
   Result<void> attach(Index<PlannedLink> number, const PlannedLink& link);
   /// Says who lacks which privilege, where that is the reason.
   [[nodiscard]] static Error explain(const Error& error, std::string_view what, Backend backend);
+  /// Errors: invalid_argument (a return probe of the kernel that would not be where a function begins).
+  [[nodiscard]] Result<void> check_return_places(const PlannedLink& link) const;
   [[nodiscard]] Backend backend_of(const PlannedLink& link) const;
   /// The kernel would put its own machine's breakpoint into the file, and no process that it runs would come by.
   void refuse_foreign(const PlannedLink& link, const PlannedFile& file);

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "program/family.hpp"
+#include "sys/trace_event.hpp"
 #include "sys/uapi.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/backend.hpp"
@@ -36,6 +38,7 @@ struct AttachTarget {
   int program_fd = -1;
   std::string path;  ///< /proc/self/fd/N
   pid_t pid = 0;     ///< 0: every process
+  const Family* family = nullptr;
 };
 
 /// What sets links of uprobe_multi's kind apart.
@@ -58,6 +61,7 @@ struct LinkFd : sys::AttachedFd {
   Backend backend = Backend::automatic;  ///< these are known to its Link
   std::optional<Index<PlannedFile>> file = {};
   std::filesystem::path pin = {};  ///< where it is pinned
+  sys::UniqueFd deep_calls = {};   ///< of return probes: the map of count_deep_calls(); none: they are not counted
 };
 
 /// Detaches. Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18):
@@ -76,8 +80,9 @@ struct FileLinks {
   void append(FileLinks more);
 
   std::vector<LinkFd> fds;
-  std::vector<sys::AttachedFd> events;  ///< perf events below the links
-  std::vector<sys::UniqueFd> programs;  ///< that were loaded for these links alone
+  std::vector<sys::AttachedFd> events;       ///< perf events below the links
+  std::vector<sys::UniqueFd> programs;       ///< that were loaded for these links alone
+  std::vector<sys::TraceEvent> definitions;  ///< of the events; removed after them
   std::vector<Refusal> refused;
   /// All that the kernel said of the first program that was loaded for one function and refused.
   std::optional<Error> first_refusal = {};
@@ -96,6 +101,11 @@ struct FileLinks {
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
 /// The same at the returns of the functions that begin at the sites.
 [[nodiscard]] Result<FileLinks> attach_perf_uretprobe(const AttachTarget& target, const SiteArrays& sites);
+
+/// A trace event for all sites of one cookie, and perf events of it that the family's tasks hand on to what they fork.
+[[nodiscard]] Result<FileLinks> attach_uprobe_family(const AttachTarget& target, const SiteArrays& sites);
+/// The same at the returns of the functions that begin at the sites.
+[[nodiscard]] Result<FileLinks> attach_uprobe_family_return(const AttachTarget& target, const SiteArrays& sites);
 
 /// A program on a perf event: a BPF link with a cookie (5.15; before, the program alone and no cookie). 0 with the
 /// descriptors appended, or an errno.

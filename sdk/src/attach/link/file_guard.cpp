@@ -22,11 +22,10 @@
 #include <iterator>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
-#include "sys/blocked_signals.hpp"
+#include "sys/thread.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt {
@@ -132,15 +131,12 @@ struct FileGuard::State {
   Result<void> start() {
     if (auto opened = open_descriptors(); !opened) return opened;
     std::future<void> ready = armed.get_future();
-    try {
-      const sys::BlockedSignals blocked;
-      thread = std::thread([this] {
-        do_what_was_asked();
-        run();
-      });
-    } catch (const std::system_error& error) {
-      return fail(os_failure(ErrorKind::limit, "start a thread to watch the attached files", error.code().value()));
-    }
+    auto started = sys::start_thread("to watch the attached files", [this] {
+      do_what_was_asked();
+      run();
+    });
+    if (!started) return fail(started.error());
+    thread = std::move(*started);
     ready.wait();
     return {};
   }
@@ -167,10 +163,11 @@ struct FileGuard::State {
   /// In the thread.
   void do_what_was_asked() {
     const std::lock_guard lock(mutex);
-    if (to_watch.empty() && to_forget.empty()) return;
-    const std::size_t first = watched.size();
+    if (to_watch.empty() && to_forget.empty() && next_to_arm == watched.size()) return;
+    // Where memory runs out on the way, this begins again, and misses none.
+    watched.reserve(watched.size() + to_watch.size());
     for (GuardedFile& file : std::exchange(to_watch, {})) watched.emplace_back(std::move(file));
-    for (std::size_t i = first; i < watched.size(); ++i) arm(watched[i]);
+    for (; next_to_arm < watched.size(); ++next_to_arm) arm(watched[next_to_arm]);
     for (const std::size_t number : std::exchange(to_forget, {})) {
       if (number >= watched.size()) continue;
       end_watch(watched[number]);
@@ -314,6 +311,7 @@ struct FileGuard::State {
   OnChange on_change;
   pid_t owner;
   std::vector<Watched> watched;  ///< the thread's
+  std::size_t next_to_arm = 0;   ///< the thread's: the first of `watched` that is not watched yet
   std::mutex mutex;              ///< of the next three
   std::vector<GuardedFile> to_watch;
   std::vector<std::size_t> to_forget;

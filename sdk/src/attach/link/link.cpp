@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "backend/table.hpp"
+#include "base/no_memory.hpp"
 #include "link/attachment.hpp"
 #include "link/backend.hpp"
 #include "program/process_list.hpp"
@@ -64,6 +66,7 @@ void Link::detach() noexcept {
   impl_->guard.reset();
   if (!impl_->fds.empty()) impl_->missed_by_links = impl_->ask_links();
   backends::close_together(impl_->fds, impl_->events);
+  impl_->definitions.clear();
   impl_->attached = 0;
 }
 
@@ -155,15 +158,17 @@ Result<void> LoadedObject::resume(Link& link) const {
   return {};
 }
 
-Result<Link> LoadedObject::attach_program(std::string_view program) const {
+Result<Link> LoadedObject::attach_program(std::string_view program) const try {
   auto link = attach_unguarded(program);
   if (!link) return link;
   if (auto guarded = link->impl_->guard_files(); !guarded) return fail(guarded.error());
   return link;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 Result<void> LoadedObject::attach_to(Link& link, std::string_view program,
-                                     std::shared_ptr<const AttachPlan> whole) const {
+                                     std::shared_ptr<const AttachPlan> whole) const try {
   const AttachPlan& part = *impl_->plan;
   if (!whole || whole->files.size() < part.files.size() || whole->probes.size() < part.probes.size())
     return fail(ErrorKind::invalid_argument, "the whole plan lacks the part that is to be attached");
@@ -173,6 +178,8 @@ Result<void> LoadedObject::attach_to(Link& link, std::string_view program,
   if (!more) return fail(more.error());
   link.impl_->absorb(*more->impl_, std::move(whole), files, probes);
   return link.impl_->guard_files();
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

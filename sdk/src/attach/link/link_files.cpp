@@ -87,6 +87,7 @@ void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, st
   append(fds, other.fds);
   append(events, other.events);
   append(event_files, other.event_files);
+  append(definitions, other.definitions);
   append(programs, other.programs);
   append(served_by_links, other.served_by_links);
   append(served_by_programs, other.served_by_programs);

@@ -59,6 +59,7 @@ struct Link::Impl {
   std::vector<backends::LinkFd> fds;
   std::vector<sys::AttachedFd> events;                         ///< perf events below them
   std::vector<std::optional<Index<PlannedFile>>> event_files;  ///< parallel to `events`
+  std::vector<sys::TraceEvent> definitions;                    ///< of events that a family has; removed after them
   std::vector<sys::UniqueFd> programs;        ///< each that was attached, once; kept when detached, for what they count
   std::vector<Served> served_by_links;        ///< parallel to fds
   std::vector<Served> served_by_programs;     ///< parallel to programs

@@ -6,6 +6,7 @@
 
 #include "backend/table.hpp"
 #include "link/link_impl.hpp"
+#include "link/return_depth.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
@@ -45,7 +46,8 @@ Probes part(const Probes& sites, std::size_t first, std::size_t count) {
 void Link::Impl::note_served(const backends::FileLinks& links, Backend attached_by, const Probes& probes) {
   std::size_t first = 0;
   for (const backends::LinkFd& link : links.fds) {
-    served_by_links.push_back({attached_by, part(probes, first, link.sites)});
+    const bool all = static_cast<bool>(link.deep_calls);
+    served_by_links.push_back({attached_by, all ? part(probes, 0, probes.size()) : part(probes, first, link.sites)});
     first += link.sites;
   }
   // Loaded for one function each, or one for all.
@@ -67,6 +69,7 @@ std::vector<MissedHits> Link::Impl::ask_links() const {
   std::vector<MissedHits> out;
   for (std::size_t i = 0; i < fds.size() && i < served_by_links.size(); ++i) {
     const Served& served = served_by_links[i];
+    if (const auto deep = backends::deep_calls(fds[i].deep_calls)) out.push_back({served.backend, deep, served.probes});
     if (!is_kprobe(served.backend)) continue;
     const int fd = fds[i].get();
     const auto count = backends::row_of(served.backend).on_perf_event ? count_of<sys::PerfKprobeMissed>(fd)

@@ -96,6 +96,7 @@ void FileLinks::append(FileLinks more) {
     fds.push_back(std::move(link));
   }
   std::move(more.events.begin(), more.events.end(), std::back_inserter(events));
+  std::move(more.definitions.begin(), more.definitions.end(), std::back_inserter(definitions));
   for (const Refusal& refusal : more.refused) {
     if (std::ranges::find(refused, refusal.index, &Refusal::index) == refused.end()) refused.push_back(refusal);
   }

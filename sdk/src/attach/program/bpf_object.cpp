@@ -11,10 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "base/no_memory.hpp"
 #include "program/bpf_object_impl.hpp"
+#include "program/libbpf_log.hpp"
 #include "program/map_source.hpp"
 #include "program/spec_maps.hpp"
 #include "program/specialise.hpp"
@@ -71,20 +74,24 @@ Result<ObjectCopy*> BpfObject::Impl::opened() {
   return &*opened_;
 }
 
-Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
+Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) try {
   std::string owned_name(name);
   auto object = ObjectCopy::open(bytes, owned_name);
   if (!object) return fail(object.error());
   backends::Recipe recipe(std::vector(bytes.begin(), bytes.end()), std::move(owned_name));
   auto programs = programs_of(*object);
   return BpfObject(std::make_unique<Impl>(std::move(recipe), std::move(*object), std::move(programs)));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-Result<BpfObject> BpfObject::open(const std::filesystem::path& path) {
+Result<BpfObject> BpfObject::open(const std::filesystem::path& path) try {
   constexpr std::size_t kMostBytes = 256U << 20;
   auto bytes = sys::read_regular(path.string(), kMostBytes);
   if (!bytes) return fail(Error(bytes.error()).within("BPF object"));
   return open(*bytes, path.stem().stem().string());
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 std::vector<ObjectProgram> BpfObject::programs() const { return impl_->programs; }
@@ -157,6 +164,7 @@ Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes
 namespace usdt::backends {
 
 Result<void> set_map_size(const ObjectCopy& object, const Recipe::MapSize& size) {
+  const LibbpfLog quiet;
   bpf_map* found = object.map(size.map.c_str());
   if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", size.map));
   if (const int error = size.set(found, size.value))
@@ -198,16 +206,34 @@ Result<void> Recipe::prepare_maps(const ObjectCopy& first) const {
 namespace usdt {
 inline namespace v1 {
 
+namespace {
+
+/// What cannot be attached to a family alone.
+Result<void> check_family(const AttachPlan& plan, const LoadOptions& options) {
+  if (options.family.empty()) return {};
+  if (!pids_of(plan.scope).empty())
+    return fail(ErrorKind::invalid_argument, "a family, and a plan for some processes: one of them");
+  for (const AttachGroup& group : plan.groups)
+    if (group.backend != Backend::automatic && !is_kernel(group.backend))
+      return fail(ErrorKind::not_supported,
+                  fmt::format("{} is for everybody, or one process", to_string(group.backend)));
+  return {};
+}
+
+}  // namespace
+
 Result<LoadedObject> BpfObject::load(AttachPlan plan, const LoadOptions& options) const {
   return load(std::make_shared<const AttachPlan>(std::move(plan)), options);
 }
 
-Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, const LoadOptions& options) const {
+Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, const LoadOptions& options) const try {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to load for");
   const AttachPlan& plan = *shared;
   const bool any_backend =
       std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.backend == Backend::automatic; });
-  auto backend = any_backend ? choose_backend(options.backend) : Result<Backend>(Backend::automatic);
+  if (auto fits = check_family(plan, options); !fits) return fail(fits.error());
+  const Backend wanted = options.family.empty() ? options.backend : Backend::uprobe_family;
+  auto backend = any_backend ? choose_backend(wanted) : Result<Backend>(Backend::automatic);
   if (!backend) return fail(backend.error());
   for (const AttachGroup& group : plan.groups) {
     if (group.backend == Backend::automatic || is_kernel(group.backend)) continue;
@@ -221,6 +247,8 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
   auto loaded = impl_->load(opened, std::move(shared), *backend, options);
   impl_->give_back(std::move(opened));
   return loaded;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 namespace {
@@ -259,9 +287,9 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
     }
   }
   if (!copies) return fail(copies.error());
-  return LoadedObject(std::make_unique<LoadedObject::Impl>(std::move(shared), std::move(*carriers), std::move(*copies),
-                                                           backend, backends::license_of(recipe.bytes()),
-                                                           options.stop));
+  return LoadedObject(std::make_unique<LoadedObject::Impl>(
+      std::move(shared), std::move(*carriers), std::move(*copies), backend,
+      backends::Family{options.family, options.family_held}, backends::license_of(recipe.bytes()), options.stop));
 }
 
 // --- loaded ----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "program/family.hpp"
 #include "program/object_copy.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/bpf_object.hpp"
@@ -109,11 +110,12 @@ struct LoadedObject::Impl {
   };
 
   Impl(std::shared_ptr<const AttachPlan> attach_plan, CarrierPlan carrier_plan, std::vector<ObjectCopy> loaded,
-       Backend of_files, std::string license_text, StopToken stop_token)
+       Backend of_files, backends::Family of_family, std::string license_text, StopToken stop_token)
       : plan(std::move(attach_plan)),
         carriers(std::move(carrier_plan)),
         copies(std::move(loaded)),
         backend(of_files),
+        family(std::move(of_family)),
         license(std::move(license_text)),
         stop(std::move(stop_token)) {}
   Impl(const Impl&) = delete;
@@ -128,6 +130,7 @@ struct LoadedObject::Impl {
   CarrierPlan carriers;
   std::vector<ObjectCopy> copies;  ///< one for each program of the carrier plan; they share the first one's maps
   Backend backend;
+  backends::Family family;  ///< with Backend::uprobe_family
   std::string license;
   StopToken stop;    ///< LoadOptions::stop
   std::mutex mutex;  ///< of `mappings`

@@ -43,6 +43,8 @@ Result<sys::UniqueFd> load_with_log(std::string_view program, sys::ProgLoad attr
     fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
   }
   if (fd >= 0) return sys::UniqueFd(fd);
+  if (fd == -EMFILE || fd == -ENFILE)  // whatever the verifier has said
+    return fail(os_failure(ErrorKind::limit, fmt::format("load the program '{}'", program), -fd));
   log.resize(std::strlen(log.c_str()));
   if (!log.empty()) return fail(verifier_refusal(program, std::move(log), error));
   return fail(os_failure(ErrorKind::io, fmt::format("load the program '{}'", program), error));

@@ -8,8 +8,11 @@
 
 namespace usdt::backends {
 
-/// Keeps what libbpf has to say on this thread while it lives, instead of letting it print. What it says at other times
-/// goes to the application's own print function, or libbpf's.
+/// Keeps what libbpf has to say on this thread while it lives, instead of letting it print. Lives around each call that
+/// may print. The process's print function is ours only while one of these lives, and passes on what other threads'
+/// calls say; then the application has its own again. So nothing of ours is left in libbpf when the library is
+/// unloaded. (A thread that has just read the address of ours in libbpf still calls it: our shared libraries are linked
+/// with -z nodelete.)
 class LibbpfLog {
  public:
   LibbpfLog();

@@ -19,27 +19,12 @@
 #include "program/libbpf_log.hpp"
 #include "program/spec_maps.hpp"
 #include "program/specialise.hpp"
-#include "program/verifier_log.hpp"
 #include "sys/pid_namespace.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/bpf/pt_regs.h"
-#include "usdt/privilege.hpp"
 
 namespace usdt::backends {
 namespace {
-
-/// A load failed: because of the program itself, of privilege, or a missing feature.
-Error explain_load(int error, const std::string& said) {
-  if (auto report = find_verifier_report(said); !report.log.empty())
-    return verifier_refusal(report.program, std::move(report.log), error);
-  if (error == EPERM || error == EACCES) {
-    if (auto privilege = check_privilege(); !privilege) return privilege.error();
-  }
-  if (error == EMFILE || error == ENFILE) return os_failure(ErrorKind::limit, "load the BPF object", error);
-  const auto lines = lines_of(said);
-  const std::string last = lines.empty() ? "" : fmt::format(": {}", lines.back());
-  return os_failure(ErrorKind::io, fmt::format("load the BPF object{}", last), error);
-}
 
 bool is_sleepable(const bpf_program* program) {
   const std::string_view section = bpf_program__section_name(program);
@@ -141,12 +126,6 @@ std::vector<bpf_map*> maps_to_pin(const ObjectCopy& object) {
   return all;
 }
 
-Result<void> load_object(const ObjectCopy& object) {
-  const LibbpfLog log;
-  if (const int error = bpf_object__load(object.get())) return fail(explain_load(-error, log.text()));
-  return {};
-}
-
 /// A map with what instructions read.
 Result<sys::UniqueFd> table_map(const std::vector<std::uint64_t>& table) {
   const auto size = static_cast<std::uint32_t>(table.size() * sizeof(table[0]));
@@ -226,6 +205,7 @@ class Loader {
       : recipe_(recipe), opened_(opened), plan_(plan), carriers_(carriers), files_(files), options_(options) {}
 
   Result<std::vector<ObjectCopy>> run() {
+    const LibbpfLog quiet;
     auto done = load_all();
     if (done) return std::move(copies_);
     for (bpf_map* map : to_pin_) {
@@ -259,7 +239,7 @@ class Loader {
         !typed)
       return typed;
     if (options_.sleepable && !is_kernel(program.kind.backend)) let_sleep(copy);
-    if (auto done = load_object(copy); !done) {
+    if (auto done = copy.load(); !done) {
       if (carriers_.programs.size() == 1) return done;
       return fail(done.error().within(fmt::format("program {} of {}", number.value + 1, carriers_.programs.size())));
     }

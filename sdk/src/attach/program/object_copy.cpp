@@ -10,6 +10,9 @@
 #include <cstring>
 
 #include "program/libbpf_log.hpp"
+#include "program/verifier_log.hpp"
+#include "sys/descriptor_room.hpp"
+#include "usdt/privilege.hpp"
 
 namespace usdt::backends {
 namespace {
@@ -23,6 +26,32 @@ bpf_map* section_map(bpf_object* object, std::string_view section) {
   return nullptr;
 }
 
+/// A load failed: because of the program itself, of privilege, of too few descriptors, or a missing feature. What ran
+/// out comes before what the verifier says: that may be no more than the consequence.
+Error explain_load(int error, const std::string& said) {
+  if (error == EMFILE || error == ENFILE) return os_failure(ErrorKind::limit, "load the BPF object", error);
+  if (auto report = find_verifier_report(said); !report.log.empty())
+    return verifier_refusal(report.program, std::move(report.log), error);
+  if (error == EPERM || error == EACCES) {
+    if (auto privilege = check_privilege(); !privilege) return privilege.error();
+  }
+  const auto lines = lines_of(said);
+  const std::string last = lines.empty() ? "" : fmt::format(": {}", lines.back());
+  return os_failure(ErrorKind::io, fmt::format("load the BPF object{}", last), error);
+}
+
+/// How many descriptors a load opens: for each map that it makes, each program, the types, and what libbpf opens for a
+/// moment to ask the kernel what it can do.
+std::size_t descriptors_of_load(bpf_object* object) {
+  constexpr std::size_t of_types = 1, for_a_moment = 4;
+  std::size_t all = of_types + for_a_moment;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) all += bpf_map__fd(map) < 0 ? 1 : 0;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object) all += bpf_program__autoload(program) ? 1 : 0;
+  return all;
+}
+
 }  // namespace
 
 Result<ObjectCopy> ObjectCopy::open(std::span<const std::byte> bytes, const std::string& name) {
@@ -32,6 +61,18 @@ Result<ObjectCopy> ObjectCopy::open(std::span<const std::byte> bytes, const std:
   if (!object)
     return fail(ErrorKind::malformed, fmt::format("BPF object '{}': {}", name, log.last("cannot be opened")));
   return ObjectCopy(object);
+}
+
+Result<void> ObjectCopy::load() const {
+  // Asked before: libbpf takes a question that found no descriptor for a kernel that cannot do it, for as long as the
+  // process lives, and then loads something else.
+  const std::size_t wanted = descriptors_of_load(object_.get());
+  if (const std::size_t room = sys::make_room_for_more(wanted); room < wanted)
+    return fail(ErrorKind::limit,
+                fmt::format("a BPF object needs {} descriptors, and {} are left: raise `ulimit -n`", wanted, room));
+  const LibbpfLog log;
+  if (const int error = bpf_object__load(object_.get())) return fail(explain_load(-error, log.text()));
+  return {};
 }
 
 bpf_map* ObjectCopy::map(const char* name) const noexcept { return bpf_object__find_map_by_name(object_.get(), name); }

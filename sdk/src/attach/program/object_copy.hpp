@@ -34,6 +34,9 @@ class ObjectCopy {
   /// Errors: malformed, with libbpf's words.
   [[nodiscard]] static Result<ObjectCopy> open(std::span<const std::byte> bytes, const std::string& name);
 
+  /// Makes its maps and loads its programs. Errors: limit (too few descriptors left), no_permission, verifier, io.
+  [[nodiscard]] Result<void> load() const;
+
   /// Maps that its code has by their descriptors stay open as long as it, which is loaded and cloned.
   void keep(std::vector<sys::UniqueFd> maps) noexcept { maps_ = std::move(maps); }
 

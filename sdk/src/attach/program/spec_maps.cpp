@@ -60,11 +60,12 @@ std::uint8_t put_numbers(const std::vector<std::uint8_t>& args, __u8 (&numbers)[
   return static_cast<std::uint8_t>(args.size());
 }
 
-/// Whether all sites of files are first instructions of functions, where who called them is in a known place.
+/// Whether all sites of files are first instructions of functions, or those that return from them: who called them is
+/// in a known place there.
 bool is_of_entries(const AttachPlan& plan) {
   return std::ranges::all_of(plan.sites, [](const PlannedSite& site) {
     const auto* place = std::get_if<FilePlace>(&site.point);
-    return place == nullptr || place->at_entry;
+    return place == nullptr || place->at_entry || !place->rets.empty();
   });
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where the first instructions of a function put the registers that it was given.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "arch/arch.hpp"
+
+namespace usdt::arch {
+
+/// Bytes of a function's frame that its first instructions store, from a register that still has what the caller left
+/// in it or otherwise. (Pushes are none of them.)
+struct Spill {
+  std::int64_t at = 0;  ///< of the first byte, from the stack pointer at the function's first instruction
+  std::uint32_t size = 0;
+  RegisterId reg = RegisterId::none;  ///< whose lowest bytes they are; none: they are filled with something else
+};
+
+/// Those of the code that runs in any case: up to the first jump, call, or instruction that does what is not followed.
+/// In the order in which they are filled. Of machines that knows_instructions() has, and not of arm64; else empty.
+[[nodiscard]] std::vector<Spill> first_spills(const Arch& arch, std::span<const std::uint8_t> code);
+
+}  // namespace usdt::arch

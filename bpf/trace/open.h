@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What has begun and not ended: the records of calls and spans wait here for their ends. */
+#ifndef USDT_TRACE_OPEN_H
+#define USDT_TRACE_OPEN_H
+
+#include <usdt/bpf/usdt.bpf.h>
+#include <usdt/bpf/event.h>
+
+/* Records of calls that have not ended; the loader gives it the size of a record. Where it is full, the kernel gives up
+ * what was looked at longest ago: of what begins and never ends there is no end. How many it gave up is known by those
+ * that are left. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct usdt_call_key));
+	__uint(value_size, sizeof(struct usdt_event));
+} usdt_open_calls SEC(".maps");
+
+/* One record of zeros, what a new entry of usdt_open_calls is made from. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct usdt_event));
+} usdt_blank SEC(".maps");
+
+/* Takes a call that ends out; false: it was given up meanwhile. */
+static __always_inline bool take_call(const struct usdt_call_key *key, struct usdt_site_stats *stats)
+{
+	if (bpf_map_delete_elem(&usdt_open_calls, key))
+		return false;
+	__sync_fetch_and_add(&stats->ended, 1);
+	return true;
+}
+
+#endif /* USDT_TRACE_OPEN_H */

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Uprobes of some processes and of what they fork, of nobody else, so that nothing has to be asked at a hit.
+//
+// A perf event of a task puts breakpoints into its address space alone, and `inherit` hands it on in fork(2) and
+// clone(2), before the child runs: the copied memory has the breakpoints already, and what the child maps later gets
+// them. The source of uprobes of its own (perf_uprobe.cpp) cannot be handed on, since the kernel would read the file's
+// path again from the forking process; trace events can. A hit looks through the list of the event's tasks for the
+// address space, some 8 ns each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <utility>
+
+#include "backend/table.hpp"
+#include "link/backend.hpp"
+#include "proc/process_maps.hpp"
+#include "sys/descriptor_room.hpp"
+#include "sys/syscalls.hpp"
+#include "usdt/discover.hpp"
+
+namespace usdt::backends {
+namespace {
+
+/// Of one link: a call has events at its entry and at its returns.
+constexpr std::size_t kMostEvents = 2 * kMostFamilySites;
+/// With more the list of tasks costs a hit more than to ask whose descendant it is, and detaching takes seconds.
+constexpr std::size_t kMostTasks = 256;
+
+constexpr std::size_t kSpareDescriptors = 64;
+
+/// Sites that one event is for, by their places in the arrays.
+struct Shared {
+  std::uint64_t cookie;
+  std::vector<std::size_t> sites;
+};
+
+std::vector<Shared> by_cookie(const SiteArrays& sites) {
+  std::vector<Shared> all;
+  for (std::size_t i = 0; i < sites.offsets.size(); ++i) {
+    const auto same = std::ranges::find(all, sites.cookies[i], &Shared::cookie);
+    if (same != all.end())
+      same->sites.push_back(i);
+    else if (all.size() <= kMostEvents)
+      all.push_back({sites.cookies[i], {i}});
+  }
+  return all;
+}
+
+/// The threads that are there now.
+std::set<pid_t> tasks_of(const Family& family) {
+  std::set<pid_t> processes(family.roots.begin(), family.roots.end());
+  if (!family.held)
+    for (const pid_t root : family.roots)
+      processes.merge([root] {
+        const std::vector<pid_t> all = descendants_of(root);
+        return std::set<pid_t>(all.begin(), all.end());
+      }());
+  std::set<pid_t> tasks;
+  for (const pid_t process : processes)
+    for (const pid_t task : proc::numbers_in(fmt::format("/proc/{}/task", process))) tasks.insert(task);
+  return tasks;
+}
+
+perf_event_attr event_attributes(std::uint64_t id) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = id;
+  attr.sample_period = 1;
+  attr.disabled = 1;  // the program runs all the same, and nothing is counted or recorded
+  return attr;
+}
+
+/// The descriptor, or a negative errno. The program sits on an event that is not handed on: with the end of a task that
+/// was given a copy of it, the kernel would take it from all (Linux 6.11: f11f10bfa1ca copies it).
+int open_for_program(std::uint64_t id, pid_t task) {
+  perf_event_attr attr = event_attributes(id);
+  return sys::syscalls().perf_event_open(&attr, task, -1, -1, 0);
+}
+
+/// The same of the event that is handed on. Two tasks of equal events may otherwise exchange them when one is scheduled
+/// after the other, and each event means the address space of the task that it was made for: the end of one would take
+/// the other's breakpoints. Events that are read with samples are not exchanged (6.12, 7e8b255650fc).
+int open_for_family(std::uint64_t id, pid_t task) {
+  perf_event_attr attr = event_attributes(id);
+  attr.inherit = 1;
+  attr.sample_type = PERF_SAMPLE_READ | PERF_SAMPLE_TID;
+  return sys::syscalls().perf_event_open(&attr, task, -1, -1, 0);
+}
+
+class FamilyAttachment {
+ public:
+  FamilyAttachment(const AttachTarget& target, bool returns, const SiteArrays& sites)
+      : target_(target), returns_(returns), sites_(sites) {}
+
+  Result<FileLinks> run() {
+    const std::vector<Shared> events = by_cookie(sites_);
+    if (events.size() > kMostEvents)
+      return fail(ErrorKind::not_supported,
+                  fmt::format("more than {} of its sites have to be told apart", kMostEvents));
+    const std::set<pid_t> tasks = tasks_of(*target_.family);
+    if (tasks.size() > kMostTasks)
+      return fail(ErrorKind::not_supported, fmt::format("it is {} threads, more than {}", tasks.size(), kMostTasks));
+    if (tasks.empty()) return fail(ErrorKind::not_found, "the processes to trace have ended");
+    const std::size_t needed = events.size() * (tasks.size() + 3) + kSpareDescriptors;
+    if (const std::size_t room = sys::make_room_for_more(needed); room < needed)
+      return fail(ErrorKind::limit, fmt::format("it needs {} descriptors, and {} are left", needed, room));
+    for (const Shared& event : events)
+      if (auto added = add(event, *tasks.begin()); !added) return fail(added.error());
+    if (auto opened = hand_on(tasks); !opened) return fail(opened.error());
+    return std::move(links_);
+  }
+
+ private:
+  /// Defines an event, and attaches the program to it in the first task's process.
+  Result<void> add(const Shared& event, pid_t first) {
+    auto definition = sys::TraceEvent::make(returns_);
+    if (!definition) return fail(definition.error());
+    for (const std::size_t i : event.sites)
+      if (const int error = definition->add(target_.path, sites_.offsets[i], sites_.ref_ctr_offsets[i]))
+        return refuse(event, error, "define a trace event");
+    auto id = definition->id();
+    if (!id) return fail(id.error());
+    const int fd = open_for_program(*id, first);
+    if (fd < 0) return refuse(event, -fd, "open a trace event");
+    links_.definitions.push_back(std::move(*definition));
+    ids_.push_back(*id);
+    if (const int error = link_perf_event(target_.program_fd, sys::AttachedFd(fd), event.cookie, links_))
+      return refuse(event, error, "attach to a trace event");
+    links_.fds.back().sites = event.sites.size();
+    return {};
+  }
+
+  /// One site is refused alone; which of several it was is found by attaching them another way.
+  Result<void> refuse(const Shared& event, int error, const char* what) {
+    if (event.sites.size() > 1 || concerns_all_sites(error)) return fail(os_failure(ErrorKind::io, what, error));
+    links_.refused.push_back({event.sites.front(), error});
+    return {};
+  }
+
+  /// Until no task is left that has none: those that were there when the last one was given its events hand them on.
+  Result<void> hand_on(std::set<pid_t> tasks) {
+    std::set<pid_t> done;
+    while (!tasks.empty()) {
+      for (const pid_t task : tasks)
+        if (auto opened = open_all(task); !opened) return opened;
+      done.merge(tasks);
+      if (target_.family->held) return {};
+      tasks = tasks_of(*target_.family);
+      std::erase_if(tasks, [&](pid_t task) { return done.contains(task); });
+      if (done.size() > 4 * kMostTasks) return fail(ErrorKind::not_supported, "it grows faster than can be attached");
+    }
+    return {};
+  }
+
+  Result<void> open_all(pid_t task) {
+    for (const std::uint64_t id : ids_) {
+      const int fd = open_for_family(id, task);
+      if (fd == -ESRCH) return {};  // it has ended
+      if (fd == -EINVAL) return fail(ErrorKind::not_supported, "this kernel cannot hand them on safely (Linux 6.12)");
+      if (fd < 0) return fail(os_failure(ErrorKind::io, "open an event of a family", -fd));
+      links_.events.emplace_back(fd);
+    }
+    return {};
+  }
+
+  const AttachTarget& target_;
+  bool returns_;
+  const SiteArrays& sites_;
+  FileLinks links_;
+  std::vector<std::uint64_t> ids_;
+};
+
+Result<FileLinks> attach(const AttachTarget& target, bool returns, const SiteArrays& sites) {
+  if (target.family == nullptr) return fail(ErrorKind::invalid_argument, "no family is named");
+  return FamilyAttachment(target, returns, sites).run();
+}
+
+}  // namespace
+
+Result<FileLinks> attach_uprobe_family(const AttachTarget& target, const SiteArrays& sites) {
+  return attach(target, false, sites);
+}
+
+Result<FileLinks> attach_uprobe_family_return(const AttachTarget& target, const SiteArrays& sites) {
+  return attach(target, true, sites);
+}
+
+}  // namespace usdt::backends

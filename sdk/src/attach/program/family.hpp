@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace usdt::backends {
+
+/// Processes that are traced with all that descends from them, and nobody else: LoadOptions::family.
+struct Family {
+  std::vector<pid_t> roots;
+  bool held = false;  ///< they do nothing until they are attached
+};
+
+}  // namespace usdt::backends

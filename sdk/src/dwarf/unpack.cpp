@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/unpack.hpp"
+
+#include <fmt/format.h>
+#include <gelf.h>
+#include <zstd.h>
+
+#include <new>
+#include <string_view>
+
+namespace usdt::dwarf {
+namespace {
+
+/// ELFCOMPRESS_ZSTD, which the <elf.h> of glibc before 2.37 lacks.
+constexpr std::uint32_t by_zstd = 2;
+/// Zeros behind a section's bytes, as FileBytes has them behind a file's.
+constexpr std::size_t zeros_behind_section = 4096;
+
+class Unpacker {
+ public:
+  explicit Unpacker(DwarfFile& file) : file_(file) {}
+
+  [[nodiscard]] Result<void> run() {
+    Elf* const elf = file_.elf.get();
+    std::size_t names = 0;
+    if (elf_getshdrstrndx(elf, &names) != 0) return {};
+    for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+      GElf_Shdr header;
+      GElf_Chdr packed;
+      if (gelf_getshdr(section, &header) == nullptr || (header.sh_flags & SHF_COMPRESSED) == 0) continue;
+      if (gelf_getchdr(section, &packed) == nullptr || packed.ch_type != by_zstd) continue;
+      const char* name = elf_strptr(elf, names, header.sh_name);
+      if (auto unpacked = unpack(section, header, packed, name == nullptr ? "" : name); !unpacked) return unpacked;
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] Result<void> unpack(Elf_Scn* section, GElf_Shdr header, const GElf_Chdr& packed,
+                                    std::string_view name) {
+    const Elf_Data* raw = elf_rawdata(section, nullptr);
+    const std::size_t head = gelf_getclass(file_.elf.get()) == ELFCLASS64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+    if (raw == nullptr || raw->d_buf == nullptr || raw->d_size < head) return refuse(name, "it cannot be read");
+    const auto* bytes = static_cast<const std::uint8_t*>(raw->d_buf) + head;
+    std::vector<std::uint8_t>& made = file_.changed_sections.emplace_back();
+    try {
+      made.resize(packed.ch_size + zeros_behind_section);
+    } catch (const std::bad_alloc&) {
+      return fail(ErrorKind::limit,
+                  fmt::format("{}: no memory for {} bytes of {}", file_.path.string(), packed.ch_size, name));
+    }
+    const std::size_t size = ZSTD_decompress(made.data(), packed.ch_size, bytes, raw->d_size - head);
+    if (ZSTD_isError(size) != 0) return refuse(name, ZSTD_getErrorName(size));
+    if (size != packed.ch_size) return refuse(name, fmt::format("it has {} bytes, not {}", size, packed.ch_size));
+    header.sh_flags &= ~GElf_Xword{SHF_COMPRESSED};
+    if (!file_.bytes.let_headers_change(file_.elf.get()) || gelf_update_shdr(section, &header) == 0)
+      return refuse(name, "its header cannot be changed");
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr) return refuse(name, "it cannot be read");
+    data->d_buf = made.data();
+    data->d_size = size;
+    data->d_type = ELF_T_BYTE;
+    return {};
+  }
+
+  [[nodiscard]] tl::unexpected<Error> refuse(std::string_view name, std::string_view why) const {
+    return fail(ErrorKind::malformed,
+                fmt::format("{}: {}, which is compressed with zstd: {}", file_.path.string(), name, why));
+  }
+
+  DwarfFile& file_;
+};
+
+}  // namespace
+
+Result<void> unpack_sections(DwarfFile& file) { return Unpacker(file).run(); }
+
+}  // namespace usdt::dwarf

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/led_to.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "arch/instructions.hpp"
+#include "elf/elf_impl.hpp"
+
+namespace usdt::elf {
+namespace {
+
+/// Bytes that are read at once, and the most of an instruction that may be at the end of them.
+constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
+constexpr std::uint64_t kLongest = 8;
+
+/// Calls `visit(at, is_call)` for each place that may have an instruction with a distance to `target`; until it returns
+/// false. `start`: the address of `code`.
+template <class Visit>
+bool x86_leads(ByteView code, VirtAddr start, VirtAddr target, Visit&& visit) {
+  constexpr std::size_t near = 4;  // bytes of a distance; others have one
+  for (std::size_t i = 0; i + 1 < code.size(); ++i) {
+    const std::uint8_t byte = code[i];
+    const std::uint64_t here = start.value + i;
+    const bool is_short = byte == 0xeb || (byte >= 0x70 && byte <= 0x7f) || (byte >= 0xe0 && byte <= 0xe3);
+    if (is_short && here + 2 + static_cast<std::uint64_t>(static_cast<std::int8_t>(code[i + 1])) == target.value &&
+        !visit(VirtAddr(here), false))
+      return false;
+    const bool is_near = byte == 0xe8 || byte == 0xe9 || (byte >= 0x80 && byte <= 0x8f);  // the latter behind 0x0f
+    if (!is_near || i + 1 + near > code.size()) continue;
+    std::int32_t distance = 0;
+    std::memcpy(&distance, &code[i + 1], near);
+    if (here + 1 + near + static_cast<std::uint64_t>(std::int64_t{distance}) == target.value &&
+        !visit(VirtAddr(here), byte == 0xe8))
+      return false;
+  }
+  return true;
+}
+
+template <class Visit>
+bool arm64_leads(ByteView code, VirtAddr start, VirtAddr target, Visit&& visit) {
+  constexpr std::size_t size = 4;
+  for (std::size_t i = 0; i + size <= code.size(); i += size) {
+    const arch::Instruction each = arch::decode_instruction(Machine::aarch64, code.subspan(i));
+    if (!each.target || start.value + i + static_cast<std::uint64_t>(*each.target) != target.value) continue;
+    if (!visit(start + i, each.flow == arch::Flow::call)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_led_to_by(const ElfFile& file, VirtAddr target, const std::vector<CodePart>& parts) {
+  const OpenedFile& opened = *Inside::of(file);
+  const auto is_own_jump = [&parts](VirtAddr at, bool is_call) {
+    return !is_call && std::ranges::any_of(parts, [at](const CodePart& part) { return part.has(at); });
+  };
+  for (const Segment& segment : opened.image.segments) {
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
+    const std::uint64_t size = std::min(segment.filesz, code_bytes_from(opened.image, VirtAddr(segment.vaddr)));
+    for (std::uint64_t at = 0; at < size; at += kBlock) {
+      const Bytes code =
+          opened.file.bytes(opened.image.start + segment.offset + at, std::min(kBlock + kLongest, size - at));
+      const VirtAddr start(segment.vaddr + at);
+      const bool alone = file.machine() == Machine::aarch64 ? arm64_leads(code, start, target, is_own_jump)
+                                                            : x86_leads(code, start, target, is_own_jump);
+      if (!alone) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace usdt::elf

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Calls and spans that have begun and not ended: their records, which the stock program keeps in a map until their ends
+// come. Private to event/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "event/thread_ends.hpp"
+#include "sys/unique_fd.hpp"
+#include "usdt/bpf/event.h"
+#include "usdt/bpf_object.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/result.hpp"
+#include "usdt/tracer.hpp"
+
+namespace usdt::event {
+
+/// Whether the plan's calls or spans have records that wait for their ends.
+[[nodiscard]] bool keeps_beginnings(const AttachPlan& plan, const TraceOptions& options);
+/// How long the threads, processes and programs last that alone can end what they began.
+[[nodiscard]] usdt_pair_life life_of_beginnings(const AttachPlan& plan);
+/// Makes room for them; before the load.
+[[nodiscard]] Result<void> size_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
+                                           const TraceOptions& options);
+
+class OpenCalls {
+ public:
+  /// Those of a plan that keeps none.
+  OpenCalls() = default;
+  /// Those of what was loaded for `plan`. Errors: io, limit (descriptors).
+  [[nodiscard]] static Result<OpenCalls> open(const LoadedObject& object, const AttachPlan& plan,
+                                              const EventLayout& layout, const TraceOptions& options);
+
+  /// Whether some could be open.
+  [[nodiscard]] bool any() const noexcept { return static_cast<bool>(map_); }
+  /// For how many there is room; what begins beyond that makes the kernel give up others.
+  [[nodiscard]] std::uint32_t room() const noexcept { return room_; }
+
+  using Visit = std::function<void(std::span<const std::byte> record)>;
+  /// Visits the records of all that are open by `visit`, and by `left` those that cannot end any more, which it takes
+  /// out: their threads have ended or have become other programs. Returns how many records there were.
+  std::size_t look(const ThreadEnds& ends, const Visit& visit, const Visit& left) const;
+
+ private:
+  struct Entry;
+  class Copy;
+  [[nodiscard]] bool has_left(const Entry& entry, const ThreadEnds& ends) const;
+  [[nodiscard]] bool is_unchanged(const Entry& entry) const;
+
+  sys::UniqueFd map_ = {};
+  std::uint32_t room_ = 0;
+  std::uint32_t key_size_ = 0;
+  std::uint32_t value_size_ = 0;
+  std::uint32_t record_size_ = 0;
+  usdt_pair_life life_ = USDT_PAIR_FOREVER;
+  bool spans_ = false;
+};
+
+}  // namespace usdt::event

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "find/joined_types.hpp"
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "usdt/discover.hpp"
+#include "usdt/elf_file.hpp"
+#include "usdt/probe_file.hpp"
+
+namespace usdt::find {
+namespace {
+
+/// Libraries whose types are looked through for one file.
+constexpr std::size_t kMostLibraries = 62;
+/// Ids of a library's types have its number, from 1, above those bits; those of the file itself 0.
+constexpr unsigned kIdBits = 26;
+constexpr std::uint32_t kIdMask = (1U << kIdBits) - 1;
+
+class JoinedTypes final : public TypeGraph {
+ public:
+  JoinedTypes(std::shared_ptr<const TypeGraph> own, std::filesystem::path path, StopToken stop)
+      : path_(std::move(path)), stop_(std::move(stop)) {
+    graphs_.push_back(std::move(own));
+  }
+
+  [[nodiscard]] Result<TypeInfo> info(TypeId type) const override {
+    const std::scoped_lock lock(mutex_);
+    return info_of(defined(type));
+  }
+
+  [[nodiscard]] Result<std::vector<MemberInfo>> members(TypeId type) const override {
+    const std::scoped_lock lock(mutex_);
+    const Place place = defined(type);
+    auto all = graphs_[place.graph]->members(place.type);
+    if (!all) return all;
+    for (MemberInfo& each : *all) {
+      each.type = joined(place.graph, each.type);
+      if (each.variant) each.variant->type = joined(place.graph, each.variant->type);
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::vector<Enumerator> enumerators(TypeId type) const override {
+    const std::scoped_lock lock(mutex_);
+    const Place place = defined(type);
+    return graphs_[place.graph]->enumerators(place.type);
+  }
+
+  /// Of the file itself: what a cast names is what it means by it, or else a library's.
+  [[nodiscard]] Result<std::vector<TypeId>> find_all(std::string_view name) const override {
+    const std::scoped_lock lock(mutex_);
+    auto own = graphs_.front()->find_all(name);
+    if (own || own.error().kind != ErrorKind::not_found) return own;
+    const auto found = in_libraries(std::string(name));
+    if (!found) return own;
+    return std::vector<TypeId>{joined(found->graph, found->type)};
+  }
+
+ private:
+  struct Place {
+    std::size_t graph = 0;
+    TypeId type = TypeId::none;
+  };
+
+  [[nodiscard]] static TypeId joined(std::size_t graph, TypeId type) {
+    const auto number = static_cast<std::uint32_t>(type);
+    if (type == TypeId::none || number > kIdMask) return TypeId::none;
+    return static_cast<TypeId>(static_cast<std::uint32_t>(graph) << kIdBits | number);
+  }
+
+  [[nodiscard]] Place place_of(TypeId type) const {
+    if (type == TypeId::none) return {};
+    const auto number = static_cast<std::uint32_t>(type);
+    const std::size_t graph = number >> kIdBits;
+    if (graph >= graphs_.size()) return {};
+    return {graph, static_cast<TypeId>(number & kIdMask)};
+  }
+
+  [[nodiscard]] Result<TypeInfo> info_of(const Place& place) const {
+    auto info = graphs_[place.graph]->info(place.type);
+    if (info) info->target = joined(place.graph, info->target);
+    return info;
+  }
+
+  /// Where a type is that may be declared only.
+  [[nodiscard]] Place defined(TypeId type) const {
+    const Place place = place_of(type);
+    const auto info = graphs_[place.graph]->info(place.type);
+    if (!info || info->type.kind != TypeKind::structure || info->type.size != 0 || !info->no_number.empty())
+      return place;
+    const auto members = graphs_[place.graph]->members(place.type);
+    if (!members || !members->empty() || info->text.empty()) return place;
+    const auto found = in_libraries(tag_of(info->text));
+    return found ? *found : place;
+  }
+
+  /// "struct conn" of "const struct conn".
+  [[nodiscard]] static std::string tag_of(std::string text) {
+    for (const std::string_view word : {"const ", "volatile "})
+      if (text.starts_with(word)) text.erase(0, word.size());
+    return text;
+  }
+
+  [[nodiscard]] std::optional<Place> in_libraries(const std::string& name) const {
+    const auto [known, fresh] = found_.try_emplace(name);
+    if (!fresh) return known->second;
+    open_libraries();
+    std::optional<Place> found;
+    std::uint32_t size = 0;
+    for (std::size_t graph = 1; graph < graphs_.size(); ++graph) {
+      const auto there = graphs_[graph]->find_all(name);
+      if (!there) continue;
+      for (const TypeId type : *there) {
+        const auto info = graphs_[graph]->info(type);
+        if (!info || info->type.size == 0 || info->type.kind != TypeKind::structure) continue;
+        if (found && size != info->type.size) return std::nullopt;  // which of them is meant nobody tells
+        if (!found) found = Place{graph, type};
+        size = info->type.size;
+      }
+    }
+    found_[name] = found;
+    return found;
+  }
+
+  void open_libraries() const {
+    if (std::exchange(opened_, true)) return;
+    const auto files = files_of_program(path_);
+    if (!files) return;
+    for (const TargetFile& each : *files) {
+      if (each.path == path_ || graphs_.size() > kMostLibraries || stop_.stop_requested()) continue;
+      const auto elf = ElfFile::open(each.access.empty() ? each.path : each.access);
+      if (!elf) continue;
+      if (auto types = file_types(*elf, stop_)) graphs_.push_back(*std::move(types));
+    }
+  }
+
+  std::filesystem::path path_;
+  StopToken stop_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const TypeGraph>> graphs_;
+  mutable std::map<std::string, std::optional<Place>> found_;
+  mutable bool opened_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<const TypeGraph> with_types_of_libraries(std::shared_ptr<const TypeGraph> own,
+                                                         std::filesystem::path path, StopToken stop) {
+  return std::make_shared<const JoinedTypes>(std::move(own), std::move(path), std::move(stop));
+}
+
+}  // namespace usdt::find

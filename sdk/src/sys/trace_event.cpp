@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sys/trace_event.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "sys/read.hpp"
+#include "sys/unique_fd.hpp"
+
+namespace usdt::sys {
+namespace {
+
+constexpr std::string_view kGroups = "usdt_family_";
+
+/// A mount of tracefs that no path leads to: nothing of the machine changes. fsopen(2) and its like have no wrappers in
+/// older C libraries.
+Result<UniqueFd> open_tracefs() {
+#if defined(SYS_fsopen) && defined(SYS_fsconfig) && defined(SYS_fsmount)
+  constexpr unsigned close_on_exec = 1, create = 6;
+  const UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, "tracefs", close_on_exec)));
+  if (!context || ::syscall(SYS_fsconfig, context.get(), create, nullptr, nullptr, 0) != 0)
+    return fail(os_failure(ErrorKind::io, "tracefs", errno));
+  UniqueFd mount(static_cast<int>(::syscall(SYS_fsmount, context.get(), close_on_exec, 0)));
+  if (!mount) return fail(os_failure(ErrorKind::io, "tracefs", errno));
+  return mount;
+#else
+  return fail(os_failure(ErrorKind::not_supported, "tracefs", ENOSYS));
+#endif
+}
+
+/// 0, or an errno. Several threads of a process may define events at once.
+int tell(int tracefs, const std::string& command) {
+  const UniqueFd events(::openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!events) return errno;
+  return ::write(events.get(), command.data(), command.size()) < 0 ? errno : 0;
+}
+
+/// When a process began, in ticks since the machine did: with it, its number is nobody else's. Empty: there is none.
+std::string start_of(std::string_view pid) {
+  const auto stat = read_text(fmt::format("/proc/{}/stat", pid), 4096);
+  if (!stat) return {};
+  // "PID (NAME) STATE PPID ...": the name may hold anything, ')' too; the time is the 22nd field.
+  std::size_t at = stat->rfind(')');
+  constexpr int fields_behind = 20;
+  for (int i = 0; at != stat->npos && i < fields_behind; ++i) at = stat->find(' ', at + 1);
+  if (at == stat->npos) return {};
+  return stat->substr(at + 1, stat->find(' ', at + 1) - at - 1);
+}
+
+/// Whose group it is: "usdt_family_PID_START".
+bool is_of_living(std::string_view group) {
+  group.remove_prefix(kGroups.size());
+  const std::size_t line = group.find('_');
+  return line != group.npos && start_of(group.substr(0, line)) == group.substr(line + 1);
+}
+
+/// Of another pid namespace nobody is seen here; what they use the kernel does not remove (EBUSY).
+void remove_left_ones(int tracefs) {
+  UniqueFd directory(::openat(tracefs, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return;
+  const std::unique_ptr<DIR, int (*)(DIR*)> groups(::fdopendir(directory.get()), ::closedir);
+  if (!groups) return;
+  static_cast<void>(directory.release());  // closed with it
+  while (const dirent* each = ::readdir(groups.get())) {
+    const std::string_view name(each->d_name);
+    if (name.starts_with(kGroups) && !is_of_living(name))
+      static_cast<void>(tell(tracefs, fmt::format("-:{}/\n", name)));
+  }
+}
+
+}  // namespace
+
+Result<TraceEvent> TraceEvent::make(bool returns) {
+  static std::atomic<unsigned> made{0};
+  const unsigned number = made++;
+  auto tracefs = open_tracefs();
+  if (!tracefs) return fail(tracefs.error());
+  if (number == 0) remove_left_ones(tracefs->get());
+  return TraceEvent(returns, fmt::format("{}{}_{}/e{}", kGroups, ::getpid(), start_of("self"), number));
+}
+
+TraceEvent::TraceEvent(TraceEvent&& other) noexcept
+    : returns_(other.returns_), name_(std::move(other.name_)), defined_(std::exchange(other.defined_, false)) {}
+
+TraceEvent& TraceEvent::operator=(TraceEvent&& other) noexcept {
+  if (this == &other) return *this;
+  remove();
+  returns_ = other.returns_;
+  name_ = std::move(other.name_);
+  defined_ = std::exchange(other.defined_, false);
+  return *this;
+}
+
+int TraceEvent::add(const std::string& path, std::uint64_t offset, std::uint64_t semaphore) {
+  const auto tracefs = open_tracefs();
+  if (!tracefs) return tracefs.error().os_error;
+  const std::string reference = semaphore != 0 ? fmt::format("(0x{:x})", semaphore) : std::string();
+  const int error =
+      tell(tracefs->get(), fmt::format("{}:{} {}:0x{:x}{}\n", returns_ ? 'r' : 'p', name_, path, offset, reference));
+  if (error == 0) defined_ = true;
+  return error;
+}
+
+Result<std::uint64_t> TraceEvent::id() const {
+  const auto tracefs = open_tracefs();
+  if (!tracefs) return fail(tracefs.error());
+  const UniqueFd file(::openat(tracefs->get(), fmt::format("events/{}/id", name_).c_str(), O_RDONLY | O_CLOEXEC));
+  char text[32] = {};
+  const ssize_t length = file ? read_some(file.get(), text) : -1;
+  std::uint64_t id = 0;
+  if (length <= 0 || std::from_chars(text, text + length, id).ec != std::errc())
+    return fail(os_failure(ErrorKind::io, fmt::format("the trace event {}", name_), errno));
+  return id;
+}
+
+void TraceEvent::remove() noexcept {
+  if (!std::exchange(defined_, false)) return;
+  if (const auto tracefs = open_tracefs()) static_cast<void>(tell(tracefs->get(), fmt::format("-:{}\n", name_)));
+}
+
+}  // namespace usdt::sys

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Functions of programs by chance (chance.py): what usdt-trace shows of each call is what the program itself logs, or an
+error. Prints a table by compiler and level.
+
+With USDT_LONG=1 two million values instead of 20,000. USDT_CHANCE_FROM: the first seed. USDT_CHANCE_SYSROOT: the root of
+another system whose compilers are used too (its gcc, g++, clang, clang++). USDT_CHANCE_AGAINST: another usdt-trace that
+traces the same programs. USDT_CHANCE_GDB=1: GDB prints the same values at the same places. USDT_CHANCE_SHOW: so many wrong values of each build are printed; USDT_CHANCE_KEEP keeps the
+programs there.
+"""
+
+import collections
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+from harness import LONG, Run, check, main, require_program, require_root, require_x86_64, scenario  # noqa: E402
+
+import chance  # noqa: E402
+from chance_judge import Verdict, function_of, judge  # noqa: E402
+
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Og")
+EXTRA = ((), (), ("-fno-omit-frame-pointer",), ("-fomit-frame-pointer",), ("-fPIC",), ("-m32",), ("-m32", "-fno-omit-frame-pointer"),
+         ("-fno-inline",), ("-gdwarf-4",), ("-flto",))
+SHOWN = int(os.environ.get("USDT_CHANCE_SHOW", "3"))
+SYSROOT = os.environ.get("USDT_CHANCE_SYSROOT", "")
+
+
+@dataclasses.dataclass
+class Build:
+    compiler: str  # "g++", "/work/sid:g++"
+    flags: list
+    seed: int
+
+    @property
+    def cpp(self):
+        return self.compiler.endswith("++")
+
+    def words(self, directory):
+        """The compiler's command, and what a program of another system needs to run here."""
+        if ":" not in self.compiler:
+            return [self.compiler], []
+        root, compiler = self.compiler.split(":")
+        loader, libraries = ("lib32/ld-linux.so.2", "lib32") if "-m32" in self.flags else ("lib64/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu")
+        return (["chroot", root, "env", "-C", f"/{directory.relative_to(root)}", compiler],
+                [f"-Wl,--dynamic-linker={root}/{loader}", f"-Wl,-rpath,{root}/usr/{libraries}"])
+
+    def make(self, directory):
+        """The program; None where this machine cannot build it."""
+        bits32 = "-m32" in self.flags
+        gcc = "clang" not in self.compiler
+        program = chance.Program(self.seed, self.cpp, bits32, constrained=gcc and self.cpp, half=gcc and not bits32)
+        source = directory / ("program.cpp" if self.cpp else "program.c")
+        source.write_text(program.source())
+        (directory / "helpers.c").write_text(program.helpers())
+        words, link = self.words(directory)
+        c_words = [*words[:-1], words[-1].replace("clang++", "clang").replace("g++", "gcc")]
+        machine = ["-m32"] if bits32 else []
+        dialect = ["-std=c++20", "-Wno-narrowing" if gcc else "-Wno-c++11-narrowing"] if self.cpp else []
+        lto = ["-fuse-ld=lld"] if "-flto" in self.flags and not gcc else []
+        for argv in ([*c_words, *machine, "-w", "-O1", "-c", "helpers.c", "-o", "helpers.o"],
+                     [*words, "-g", "-w", *self.flags, *dialect, *lto, source.name, "helpers.o", *link, "-o", "program"]):
+            built = subprocess.run(argv, cwd=directory, capture_output=True, text=True)
+            if built.returncode != 0:
+                if bits32 or lto:
+                    return None
+                check(False, f"{' '.join(argv)} in {directory}: {built.stderr[:2000]}")
+        return directory / "program"
+
+
+def builds(count, first):
+    """By chance, each compiler as often as others."""
+    compilers = ["gcc", "g++", "clang", "clang++"]
+    if SYSROOT:
+        compilers += [f"{SYSROOT}:{each}" for each in compilers]
+    for seed in range(first, first + count):
+        rng = random.Random(seed)
+        yield Build(compilers[seed % len(compilers)], [rng.choice(LEVELS), *rng.choice(EXTRA)], seed)
+
+
+def trace(run, tool, program, directory, rounds):
+    log = directory / "log"
+    probes = [f"{kind}:{program}:{name}" for kind in ("uprobe", "uretprobe") for name in ("fn*", "Host*::fn*")]
+    other = Run(pathlib.Path(tool))
+    other.dir = run.dir
+    traced = other.trace(probes[:1] + probes[2:3] if not (directory / "program.cpp").exists() else probes, "--depth", 6, "--ring-size", 64,
+                         command=[program, log, rounds], timeout=120)
+    check(traced.summary is not None, f"{program}: {traced.describe()}")
+    lost = sum(traced.summary["lost"].values())
+    check(lost == 0, f"{program}: {lost} lost")
+    return judge(traced.events, log), traced.events
+
+
+def by_gdb(program, events, directory, rounds):
+    """What GDB prints at the same places."""
+    points = {event["pc"]: function_of(event) for event in events if event["probe"].startswith("uprobe:")}
+    (directory / "points").write_text(json.dumps(points))
+    symbols = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout
+    main_at = next(line.split()[0] for line in symbols.splitlines() if line.endswith(" T main"))
+    environment = os.environ | {"CHANCE_POINTS": str(directory / "points"), "CHANCE_ARGUMENTS": f"{directory}/log {rounds}", "CHANCE_MAIN": main_at,
+                                "CHANCE_RESULT": str(directory / "shown")}
+    subprocess.run(["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-x", str(pathlib.Path(__file__).parent / "chance_gdb.py"), str(program)],
+                   env=environment, capture_output=True, text=True, timeout=300)
+    return judge(json.loads((directory / "shown").read_text()), directory / "log")
+
+
+def show(name, verdict, seconds):
+    print(f"{name:46}{verdict.values:8} {verdict.right:8} {verdict.errors:8} {len(verdict.wrong):6} {verdict.unjudged:5} {verdict.calls:7} {verdict.hits:7} "
+          f"{len(verdict.miscounted):4} {100 * verdict.right / max(1, verdict.values):5.1f}% {seconds:5.1f}s", flush=True)
+    for where, shown, logged in verdict.wrong[:SHOWN]:
+        print(f"    wrong: {where}: {shown} for {logged}", flush=True)
+    for function, logged, hits in verdict.miscounted[:SHOWN]:
+        print(f"    {function}: {logged} calls, {hits} hits", flush=True)
+
+
+def tables(run, count, first, rounds):
+    """Verdicts by tool and by compiler and level."""
+    tools = [run.tool] + [pathlib.Path(each) for each in os.environ.get("USDT_CHANCE_AGAINST", "").split(":") if each]
+    rows = {tool: collections.defaultdict(Verdict) for tool in [*tools, "gdb"]}
+    keep = os.environ.get("USDT_CHANCE_KEEP")
+    print(f"{'':46}  values    right   errors  wrong  form   calls    hits  bad")
+    for build in builds(count, first):
+        root = f"{build.compiler.split(':')[0]}/tmp/usdt-chance" if ":" in build.compiler else keep or run.dir
+        directory = pathlib.Path(root) / f"chance{build.seed}"
+        directory.mkdir(parents=True, exist_ok=True)
+        program = build.make(directory)
+        if program is None:
+            continue
+        for tool in tools:
+            start = time.monotonic()
+            verdict, events = trace(run, tool, program, directory, rounds)
+            name = f"{build.seed} {build.compiler} {' '.join(build.flags)}"
+            show(name if tool == run.tool else f"  {tool}"[:45], verdict, time.monotonic() - start)
+            rows[tool][f"{build.compiler} {build.flags[0]}"].add(verdict)
+        if os.environ.get("USDT_CHANCE_GDB") == "1":
+            verdict = by_gdb(program, events, directory, rounds)
+            verdict.miscounted = []
+            show("  gdb", verdict, 0)
+            rows["gdb"][f"{build.compiler} {build.flags[0]}"].add(verdict)
+        if not keep:
+            subprocess.run(["rm", "-rf", str(directory)], check=True)
+    return [rows[tool] for tool in rows if rows[tool]]
+
+
+def total(rows):
+    all_ = Verdict()
+    for verdict in rows.values():
+        all_.add(verdict)
+    return all_
+
+
+@scenario
+def values_of_programs_by_chance_are_those_they_log(run):
+    require_root()
+    require_x86_64()
+    require_program("gcc", "g++", "clang", "clang++")
+    count = int(os.environ.get("USDT_CHANCE_BUILDS", "240" if LONG else "5"))
+    every = tables(run, count, int(os.environ.get("USDT_CHANCE_FROM", "1")), 40 if LONG else 8)
+    for rows in every:
+        print("\nby compiler and level")
+        for name in sorted(rows):
+            show(name, dataclasses.replace(rows[name], wrong=rows[name].wrong, miscounted=[]), 0)
+        whole = total(rows)
+        show("all", dataclasses.replace(whole, wrong=whole.wrong, miscounted=[]), 0)
+        for reason, times in whole.reasons.most_common(int(os.environ.get("USDT_CHANCE_REASONS", "12"))):
+            print(f"  {times:7} {reason[:160]}")
+    judged = total(every[0])
+    check(judged.wrong == [], f"{len(judged.wrong)} values are wrong")
+    check(judged.right > 0.4 * judged.values, f"only {judged.right} of {judged.values} could be read")
+
+
+if __name__ == "__main__":
+    main()

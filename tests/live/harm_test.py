@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whoever is traced ends as untraced and prints the same, whatever its functions are called by, however they are left,
+and whichever end of a call is asked for; and no event has the arguments of one call with the result of another."""
+
+import subprocess
+
+import puppet  # noqa: F401 (finds the harness)
+from go_programs import build as build_go
+from harness import LONG, check, check_equal, main, require_root, scenario
+from puppet import HERE
+
+RUNS = 100 if LONG else 1
+PREFIXES = ["ucall", "uretprobe"]
+# As usdt-list prints them; a glob; as the linker knows it.
+NAMES = {
+    "exact": "app::work(int, app::request&)",
+    "glob": "*work(int*",
+    "mangled": "_ZN3app4workEiRNS_7requestE",
+    "method": "app::server::handle(int, app::request&) const",
+    "template": "app::pick<app::request>(int, app::request&)",
+}
+GO_NAMES = {"exact": "main.work", "glob": "main.w*k", "mangled": "main.work", "method": '"main.(*server).handle"',
+            "template": '"main.pick[go.shape.string_0]"'}
+LEFT = ["returns", "throws", "longjmp", "fibers", "reversed", "copied", "moved", "altstack"]
+
+
+def untraced(command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, timeout=60, check=False)
+    return done.returncode, done.stdout.decode()
+
+
+def check_values(where, events, number):
+    """A function returns 1000 more than its number, which is the last argument that is one."""
+    for event in events:
+        check_equal(event.get("return"), 1000 + event["args"][number], f"{where}: result of {event['args']}")
+
+
+def check_harmless(run, where, probe, command, *options):
+    """The events of the last run."""
+    expected = untraced(command)
+    said = run.dir / "said"
+    for _ in range(RUNS):
+        result = run.trace(probe, *options, command=["sh", "-c", f"exec {' '.join(map(str, command))} > {said}"])
+        check_equal((result.code, said.read_text()), expected, f"{where}: exit code and output\n{result.stderr}")
+    return result
+
+
+def matrix(run, program, names, ways, compiler):
+    for way in ways:
+        for kind, name in names.items():
+            for prefix in PREFIXES:
+                where = f"{compiler} {kind} {way} {prefix}"
+                result = check_harmless(run, where, f"{prefix}:{program}:{name}", [program, way])
+                check(result.events, f"{where}: no event\n{result.stderr}")
+                if prefix == "ucall":
+                    check_values(where, result.events, -2)
+                    ledger = result.summary
+                    check_equal(ledger["hits"], len(result.events) + ledger["lost"].get("unfinished", 0),
+                                f"{where}: calls that returned and others")
+
+
+def build(run, compiler, *flags):
+    require_root()
+    name = "-".join(["harm", compiler.replace("+", "p"), *(flag.replace("=", "-") for flag in flags)])
+    return run.build(name, [HERE / "harm.cpp"], ["-std=c++20", "-g", "-O2", *flags], compiler, ["-pthread"])
+
+
+@scenario
+def no_name_and_no_way_to_leave_a_function_harms_a_program_of_gcc(run):
+    matrix(run, build(run, "g++"), NAMES, LEFT, "g++")
+
+
+@scenario
+def no_way_to_leave_a_function_harms_a_program_of_clang(run):
+    names = NAMES if LONG else {"exact": NAMES["exact"]}
+    matrix(run, build(run, "clang++"), names, LEFT, "clang++")
+
+
+@scenario
+def no_way_to_leave_a_function_whose_blocks_are_anywhere_harms_a_program(run):
+    """As Propeller lays code out: each block has a section, and the linker any order of those."""
+    names = NAMES if LONG else {"exact": NAMES["exact"]}
+    matrix(run, build(run, "clang++", "-fbasic-block-sections=all"), names, LEFT, "clang++ blocks")
+
+
+@scenario
+def no_name_harms_a_program_without_debug_information(run):
+    program = build(run, "g++")
+    stripped = run.dir / "stripped"
+    subprocess.run(["objcopy", "--strip-debug", program, stripped], check=True)
+    for way in ("throws", "fibers", "copied"):
+        for kind, name in NAMES.items():
+            check_harmless(run, f"{kind} {way}", f"ucall:{stripped}:{name}", [stripped, way])
+
+
+@scenario
+def no_name_harms_a_program_of_go(run):
+    program = build_go(run, HERE / "harm.go")
+    for kind, name in GO_NAMES.items():
+        for prefix in PREFIXES:
+            where = f"Go {kind} {prefix}"
+            result = check_harmless(run, where, f"{prefix}:{program}:{name}", [program])
+            check(result.events, f"{where}: no event\n{result.stderr}")
+            if prefix == "ucall":
+                check_values(where, result.events, -1 if kind != "template" else 0)
+
+
+if __name__ == "__main__":
+    main()

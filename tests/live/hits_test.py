@@ -1,0 +1,623 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Hits of a function are its calls, or a notice says what is different, whatever compilers made of the function.
+
+Programs count the calls themselves, where they make them, and print "FUNCTION CALLS". USDT_COMPILERS="gcc clang gcc-16"
+names the compilers of C to try (g++ and clang++ with them).
+"""
+
+import os
+import random
+import shutil
+import subprocess
+
+from puppet import HERE  # noqa: F401 (finds the harness)
+from harness import LONG, Failure, check, check_equal, main, require_root, scenario, wait_line, wait_until
+
+COMPILERS = os.environ.get("USDT_COMPILERS", "gcc clang").split()
+SEEDS = int(os.environ.get("USDT_SEEDS", "0"))
+LINK = os.environ.get("USDT_LINK", "").split()  # "-static": of a compiler whose C library is newer than this machine's
+GO = [go for go in os.environ.get("USDT_GO", "go:/usr/lib/go-1.19/bin/go").split(":") if shutil.which(go)][:2]
+# No -O0: nothing is split or inlined there.
+LEVELS = ["-O1", "-O2", "-O3", "-Os"]
+
+
+def of_cpp(compiler):
+    return compiler.replace("clang", "clang++") if "clang" in compiler else compiler.replace("gcc", "g++")
+
+
+def compilers(language="c"):
+    named = COMPILERS if language == "c" else [of_cpp(each) for each in COMPILERS]
+    return [each for each in named if shutil.which(each)]
+
+
+def built(run, name, sources, flags, compiler):
+    return run.build(name.replace("/", "_"), sources, ["-w", *flags], compiler, LINK if "/" in compiler else [])
+
+
+def calls_said(program):
+    """What the program says of itself: calls by function."""
+    out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return {line.split()[0]: int(line.split()[1]) for line in out.splitlines()}
+
+
+def hits_seen(run, program, names, *options, prefix="uprobe"):
+    """Hits by the name that was asked for; and the tool's notices."""
+    seen = {}
+    result = run.trace([f"{prefix}:{program}:{name}" for name in names], "--count", *options,
+                       command=["sh", "-c", f"exec {program} > /dev/null"])
+    result.check_code(0)
+    notices = result.stderr
+    for row in result.summary["probes"]:
+        name = row["probe"].split(":", 2)[2].strip('"').split("(")[0]
+        seen[name] = seen.get(name, 0) + row["hits"]
+    return seen, notices
+
+
+def compare(run, where, program, names=None, said=None, table=None):
+    said = said or calls_said(program)
+    names = names or list(said)
+    seen, notices = hits_seen(run, program, names)
+    for name in names:
+        hits = seen.get(name, 0)
+        lines = [line for line in notices.splitlines() if name.split("::")[-1] in line or "other functions" in line]
+        missed = any("may be missed" in line for line in lines)
+        rounds = any("or a round" in line for line in lines)
+        twice = any("counted twice" in line for line in lines)
+        fits = hits == said[name] or (missed and hits < said[name]) or ((rounds or twice) and hits > said[name])
+        if table is not None:
+            how = "wrong" if not fits else "said" if hits != said[name] else "equal, said" if missed or rounds else "equal"
+            table[how] = table.get(how, 0) + 1
+        if not fits and SEEDS:
+            print(f"{where} {name}: {hits} hits of {said[name]} calls")
+        else:
+            check(fits, f"{where} {name}: {hits} hits of {said[name]} calls\n{notices}")
+
+
+# --- functions that compilers split ----------------------------------------------------------------------------------
+
+SPLIT_HEAD = """#include <stdio.h>
+#include <string.h>
+extern void escape(volatile void *);
+volatile int sink;
+volatile long arguments = 2;
+"""
+ESCAPE = "void escape(volatile void *p) { *(volatile char *)p = 1; }\n"
+
+
+class SplitProgram:
+    """Functions with an early return before a long rest, which GCC splits; called directly, with constants, by a pointer
+    and by themselves."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.lines = [SPLIT_HEAD]
+        self.names = [f"work{seed}_{i}" for i in range(12)]
+        runs = [run for number, name in enumerate(self.names) for run in self.function(number, name)]
+        says = " ".join(f'printf("{name} %d\\n", n_{name});' for name in self.names)
+        self.lines.append("int main(void) { for (int i = 0; i < 4; i++) { " + " ".join(f"{run}(i);" for run in runs)
+                          + " } " + says + " return 0; }")
+
+    def source(self):
+        return "\n".join(self.lines) + "\n"
+
+    def rest(self, name):
+        # No two are equal, which compilers would make one.
+        return f"sink += {self.random.randrange(1 << 20)};{self.rest_of(name)}"
+
+    def rest_of(self, name):
+        again = f"if (x > 3) {{ n_{name}++; sum += {name}(x / 2, y); }}" if self.random.random() < 0.25 else ""
+        return self.random.choice((
+            f"for (int i = 0; i < (x & 7); i++) {{ escape(&sink); sink += i; }} {again} return y * 3;",
+            f"char b[300]; snprintf(b, sizeof b, \"%d %d\", x, x + 1); sum += (int)strlen(b); {again} "
+            "for (int i = 0; i < 20; i++) sum += b[i] * i; sink = sum; return sum + b[3];",
+            f"long a[4]; for (int i = 0; i < 4; i++) {{ a[i] = x * i; escape(a + i); }} {again} "
+            "switch (x & 3) { case 0: escape(a); return a[1]; case 1: sink += 2; return a[2]; default: return a[3] + y; }"))
+
+    def function(self, number, name):
+        early = self.random.choice(("if (x == 0) return 0;", "if (x & 1) return y;", "if (x < 0 || y == 3) return 1;",
+                                    "if (!x) return y; if (y < 0) return x;", "if (__builtin_expect(x > 2, 1)) return y;"))
+        static = "static " if self.random.random() < 0.5 else ""
+        # On one line, as generated code and macros have it, or on several.
+        space = "\n  " if self.random.random() < 0.7 else " "
+        self.lines.append(f"int n_{name}; {static}long {name}(int x, long y) {{{space}long sum = 0;{space}{early}{space}"
+                          f"{self.rest(name)}{space}}}")
+        callers = []
+        for one in range(self.random.choice((1, 2, 3))):
+            # (Of a call whose result is known beforehand, as that with 0 may be, compilers leave nothing at all.)
+            argument = self.random.choice(("i", "i + 1", "i & 1", "i * 5", "(int)arguments"))
+            caller = f"run{number}_{one}"
+            callers.append(caller)
+            self.lines.append(f"__attribute__((noinline)) long {caller}(int i) {{ n_{name}++; return {name}({argument}, i) + {one}; }}")
+        if self.random.random() < 0.4:
+            caller = f"run{number}_p"
+            callers.append(caller)
+            self.lines.append(f"__attribute__((noinline)) long {caller}(int i) {{ long (*volatile f)(int, long) = {name}; "
+                              f"n_{name}++; return f(i, 7); }}")
+        return callers
+
+
+@scenario
+def functions_that_compilers_split_and_inline_again_are_hit_once_for_each_call(run):
+    require_root()
+    escape = run.dir / "escape.c"
+    escape.write_text(ESCAPE)
+    table = {}
+    for compiler in compilers():
+        for level in LEVELS:
+            for seed in range(SEEDS or (20 if LONG else 1)):
+                source = run.dir / "split.c"
+                source.write_text(SplitProgram(seed).source())
+                name = f"split-{compiler}{level}-{seed}"
+                program = built(run, name, [source, escape], ["-g", level], compiler)
+                compare(run, name, program, table=table)
+    print(f"functions: {table}")
+
+
+@scenario
+def what_was_split_off_is_only_meant_by_its_own_name(run):
+    require_root()
+    escape = run.dir / "escape.c"
+    escape.write_text(ESCAPE)
+    source = run.dir / "part.c"
+    source.write_text(SPLIT_HEAD + """
+        int n_work, rests;
+        long work(int x) { if (x == 0) return 0; char b[300]; rests++; snprintf(b, sizeof b, "%d %d", x, x + 1);
+          for (int i = 0; i < 20; i++) sink += b[i] * i; escape(b); return sink + b[3]; }
+        __attribute__((noinline)) long a(int x) { n_work++; return work(x) + 1; }
+        __attribute__((noinline)) long b(int x) { n_work++; return work(x + 1) + 2; }
+        int main(void) { for (int i = 0; i < 5; i++) { a(i & 1); b(i); } printf("work %d\\nwork.part.0 %d\\n", n_work, rests); }
+        """)
+    program = built(run, "part", [source, escape], ["-g", "-O2"], "gcc")
+    said = calls_said(program)
+    check_equal(said, {"work": 10, "work.part.0": 7}, "calls")
+    for pattern, wanted in (("work", 10), ("work*", 10), ("work.part.0", 7), ("*.part*", 7)):
+        seen, _ = hits_seen(run, program, [pattern])
+        check_equal(sum(seen.values()), wanted, f"hits of {pattern}")
+    seen, notices = hits_seen(run, program, ["work"], prefix="ucall")
+    check("2 inlined copies" in notices or "inlined" in notices, notices)
+    check_equal(sum(seen.values()), 0, f"calls of work that return: {notices}")
+
+
+# --- inlined copies in branches and loops ----------------------------------------------------------------------------
+
+
+class BranchesProgram:
+    """Functions that are inlined wherever they are called: on both sides of a branch, in arms of a switch, in loops, one
+    in another, before what others do, too. Optimisers make one of equal branches, and lead ways into the midst of a copy."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.lines = [SPLIT_HEAD, "extern void put(double); extern long next(void);",
+                      "int calls[16];"]
+        self.names = [f"copy{seed}_{i}" for i in range(6)]
+        for number, name in enumerate(self.names):
+            self.copied(number, name)
+        runs = [self.caller(number) for number in range(10)]
+        says = " ".join(f'printf("{name} %d\\n", calls[{i}]);' for i, name in enumerate(self.names))
+        self.lines.append("int main(void) { for (int i = 0; i < 6; i++) { " + " ".join(f"{run}(i);" for run in runs)
+                          + " } " + says + " return 0; }")
+
+    def source(self):
+        return "\n".join(self.lines) + "\n"
+
+    def copied(self, number, name):
+        body = self.random.choice((
+            "put(x); put(x * 2);", "put((float)x); sink += 1;", "if (n > 2) put(x); else sink += n;",
+            "for (int i = 0; i < n; i++) sink += i; put(x);", "sink = n; put(x); return n + 1;",
+            "do { sink += n; } while (--n > 0); put(x);", "switch (n & 3) { case 0: put(x); break; case 1: sink = 7; break; default: put(3); }"))
+        first = self.random.choice(("", "x = x + 1; ", "n += 3; ", "double y = x * 0.5; put(y); "))
+        self.lines.append(f"static inline __attribute__((always_inline)) int {name}(int n, double x) {{ {first}"
+                          f"calls[{number}]++;\n  {body}\n  return n; }}")
+
+    def call(self):
+        name = self.random.choice(self.names)
+        n = self.random.choice(("i", "i + 1", "3", "(int)next()", "sum"))
+        x = self.random.choice(("1.5", "i", "(float)next()", "next() / 64.0", "number", "(i > 2 ? 0.5 : number)"))
+        return f"sum += {name}({n}, {x});"
+
+    def block(self, depth):
+        form = self.random.choice(("call", "call", "branch", "same", "loop", "switch", "early")) if depth < 3 else "call"
+        more = lambda: self.block(depth + 1)
+        if form == "branch":
+            return f"if (next() & 1) {{ {more()} }} else {{ {more()} }}"
+        if form == "same":  # the same on both sides, but for a value
+            name = self.random.choice(self.names)
+            return f"if (next() & 1) sum += {name}(i, number); else sum += {name}(i + 2, number);"
+        if form == "loop":
+            return f"for (int k = 0; k < (int)(next() & 3); k++) {{ {more()} }}"
+        if form == "switch":
+            return f"switch (next() & 3) {{ case 0: {more()} break; case 1: {more()} break; case 2: {more()} }}"
+        if form == "early":
+            return f"if (next() == 5) return sum; {more()}"
+        return self.call()
+
+    def caller(self, number):
+        number_is = self.random.choice(("i * 0.25", "(next() % 3 == 0 ? 0.0 : next() / 64.0)", "(float)next()"))
+        body = " ".join(self.block(0) for _ in range(self.random.choice((1, 2, 3))))
+        self.lines.append(f"__attribute__((noinline)) int run{number}(int i) {{ int sum = 0; double number = {number_is};\n"
+                          f"  {body}\n  return sum; }}")
+        return f"run{number}"
+
+
+BRANCHES_HELPERS = ESCAPE + """
+volatile double seen; static unsigned long state = 88172645463325252ul;
+void put(double x) { seen = x; }
+long next(void) { state ^= state << 13; state ^= state >> 7; state ^= state << 17; return (long)(state >> 40); }
+"""
+
+
+@scenario
+def inlined_copies_in_branches_and_loops_are_hit_once_for_each_call(run):
+    require_root()
+    helpers = run.dir / "helpers.c"
+    helpers.write_text(BRANCHES_HELPERS)
+    table = {}
+    for compiler in compilers():
+        for level in LEVELS:
+            for seed in range(SEEDS or (20 if LONG else 1)):
+                source = run.dir / "branches.c"
+                source.write_text(BranchesProgram(seed).source())
+                name = f"branches-{compiler}{level}-{seed}"
+                program = built(run, name, [source, helpers], ["-g", level], compiler)
+                compare(run, name, program, table=table)
+    print(f"functions: {table}")
+
+
+# --- coroutines -------------------------------------------------------------------------------------------------------
+
+COROUTINES = """
+#include <coroutine>
+#include <cstdio>
+#include <string>
+struct task { struct promise_type {
+  task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+  std::suspend_always initial_suspend() noexcept { return {}; } std::suspend_always final_suspend() noexcept { return {}; }
+  void return_void() {} void unhandled_exception() {} }; std::coroutine_handle<promise_type> h; };
+int n_serve, n_give, n_other, n_local, n_self;
+volatile int sink;
+__attribute__((noinline)) void leaf(int x) { sink = sink + x; }
+task serve(int n, long id) { for (int i = 0; i < n; i++) { leaf(i + (int)id); co_await std::suspend_always{}; } }
+namespace net { struct host { int id = 3; __attribute__((noinline)) task give(const std::string &s) { leaf((int)s.size() + id); co_await std::suspend_always{}; leaf(2); } }; }
+__attribute__((noinline)) task other(int n) { leaf(n); co_await std::suspend_always{}; leaf(n); co_await std::suspend_always{}; }
+static task local(int n) { leaf(n); if (n > 1) co_return; co_await std::suspend_always{}; leaf(n); }
+__attribute__((noinline)) void run(task t) { while (!t.h.done()) t.h.resume(); t.h.destroy(); }
+void keep(task t) { t.h.resume(); t.h.destroy(); }
+int main() {
+  net::host host; std::string text = "text";
+  for (int k = 0; k < 3; k++) { n_serve++; task t = serve(2, 100 + k); while (!t.h.done()) t.h.resume(); t.h.destroy(); }
+  for (int k = 0; k < 4; k++) { n_give++; run(host.give(text)); }
+  for (int k = 0; k < 5; k++) { n_other++; run(other(k)); n_other++; keep(other(k)); }
+  for (int k = 0; k < 3; k++) { n_local++; run(local(k)); n_local++; keep(local(k)); }
+  std::printf("serve %d\\nnet::host::give %d\\nother %d\\nlocal %d\\n", n_serve, n_give, n_other, n_local);
+}
+"""
+
+
+def coroutine_flags(compiler):
+    return ["-std=c++20", *(["-stdlib=libstdc++"] if "clang" in compiler else [])]
+
+
+@scenario
+def calls_of_a_coroutine_are_what_makes_it(run):
+    require_root()
+    source = run.dir / "coroutines.cpp"
+    source.write_text(COROUTINES)
+    for compiler in compilers("c++"):
+        for level in ["-O0", *LEVELS]:
+            name = f"coroutines-{compiler}{level}"
+            program = built(run, name, [source], ["-g", level, *coroutine_flags(compiler)], compiler)
+            compare(run, name, program)
+
+
+@scenario
+def what_goes_on_with_a_coroutine_has_its_frame(run):
+    """GCC's .actor and .destroy, by their own names; without optimisation, too."""
+    require_root()
+    source = run.dir / "coroutines.cpp"
+    source.write_text(COROUTINES)
+    for compiler in compilers("c++"):
+        if "clang" in compiler:
+            continue
+        for level in ("-O0", "-O2"):
+            program = built(run, f"frames{level}", [source], ["-g", level, *coroutine_flags(compiler)], compiler)
+            result = run.trace([f"uprobe:{program}:*other*.actor*", f"uprobe:{program}:*other*.destroy*"],
+                               command=["sh", "-c", f"exec {program} > /dev/null"])
+            result.check_code(0)
+            frames = [event["args"][0] for event in result.events]
+            check(len(frames) >= 15, f"{compiler} {level}: {result.describe()}")
+            check(all(isinstance(frame, int) and frame > 0 for frame in frames), f"{compiler} {level}: {frames[:5]}")
+
+
+# --- functions whose code is equal ------------------------------------------------------------------------------------
+
+FOLDED = """#include <stdio.h>
+struct a { int x; }; struct b { int y; };
+volatile int sink;
+int n_get_a, n_get_b, n_set_a, n_set_b, n_known;
+__attribute__((noinline)) int get_a(struct a *p) { return p->x * 3 + 1; }
+__attribute__((noinline)) int get_b(struct b *q) { return q->y * 3 + 1; }
+static __attribute__((noinline)) int set_a(struct a *p) { sink += 2; return p == 0; }
+static __attribute__((noinline)) int set_b(struct b *q) { sink += 2; return q == 0; }
+__attribute__((noinline)) int known(struct a *p) { return p->x * 5 + 9; }
+int alias(struct a *) __attribute__((alias("known")));
+int main(void) {
+  struct a a = {1}; struct b b = {2}; int s = 0;
+  for (int i = 0; i < 3; i++) { __asm__ volatile("" ::: "memory"); n_get_a++; n_set_a++; n_known++; s += get_a(&a) + set_a(&a) + known(&a); }
+  for (int i = 0; i < 5; i++) { __asm__ volatile("" ::: "memory"); n_get_b++; n_set_b++; n_known++; s += get_b(&b) + set_b(&b) + alias(&a); }
+  printf("get_a %d\\nget_b %d\\nset_a %d\\nset_b %d\\nknown %d\\n", n_get_a, n_get_b, n_set_a, n_set_b, n_known);
+  return s == 0;
+}
+"""
+FOLDING = [("clang", ["-O2", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--icf=all"]),
+           ("gcc", ["-O2", "-ffunction-sections", "-fuse-ld=gold", "-Wl,--icf=all"]),
+           ("gcc", ["-O2"]), ("gcc", ["-Os", "-fPIC"])]
+
+
+@scenario
+def functions_whose_code_was_made_one_are_said_and_lend_nobody_their_types(run):
+    require_root()
+    source = run.dir / "folded.c"
+    source.write_text(FOLDED)
+    others = {"get_a": "get_b", "get_b": "get_a", "set_a": "set_b", "set_b": "set_a"}
+    types = {"get_a": "struct a *", "get_b": "struct b *", "set_a": "struct a *", "set_b": "struct b *"}
+    folded = 0
+    for compiler, flags in FOLDING:
+        if "-fuse-ld=gold" in flags and not shutil.which("ld.gold") or "-fuse-ld=lld" in flags and not shutil.which("ld.lld"):
+            continue
+        program = built(run, f"folded-{compiler}{''.join(flags)}".replace(",", "").replace("=", ""), [source], ["-g", *flags], compiler)
+        said = calls_said(program)
+        for name, other in others.items():
+            where = f"{compiler} {flags} {name}"
+            try:
+                seen, notices = hits_seen(run, program, [name])
+            except Failure as failure:
+                check("no function matches" in str(failure), f"{where}: {failure}")  # gold leaves no symbol of one of two
+                continue
+            hits = seen.get(name, 0)
+            told = f"{name} has the code of {other}" in notices
+            folded += told
+            check(hits == said[name] or (told and hits == said[name] + said[other]), f"{where}: {hits} {said} {notices}")
+            listed = subprocess.run([run.tool.parent / "usdt-list", f"uprobe:{program}:{name}"], capture_output=True, text=True)
+            check(types[other] not in listed.stdout, f"{where}: {listed.stdout}")
+        seen, notices = hits_seen(run, program, ["alias"])
+        check("has the code of" not in notices, f"{compiler} {flags}: an alias is one function: {notices}")
+        check_equal(sum(seen.values()), said["known"], f"{compiler} {flags} alias")
+    check(folded >= 4, f"{folded} functions were folded")
+
+
+# --- destructors -------------------------------------------------------------------------------------------------------
+
+DESTRUCTORS = """#include <cstdio>
+#include <new>
+volatile int sink;
+int plain, simple, with_base, middle, outer, local, made;
+struct Plain { int x; __attribute__((noinline)) ~Plain(); }; Plain::~Plain() { sink = sink + x; }
+struct Simple { virtual ~Simple(); int y = 1; }; Simple::~Simple() { sink = sink + y; }
+struct Base { virtual ~Base(); virtual int f(); }; Base::~Base() { sink = sink + 1; } int Base::f() { return 1; }
+struct Middle : virtual Base { Middle(int); ~Middle() override; int z; };
+__attribute__((noinline)) Middle::Middle(int v) : z(v) { sink = sink + v; }
+Middle::~Middle() { sink = sink + z; }
+struct Outer : Middle { Outer() : Middle(2) {} ~Outer() override; }; Outer::~Outer() { sink = sink + 3; }
+namespace { struct Local { virtual ~Local(); int q = 2; }; Local::~Local() { sink = sink + q; } }
+template <class T> __attribute__((noinline)) void drop(T *p) { delete p; }
+int main() {
+  for (int i = 0; i < 3; i++) {
+    plain++; drop(new Plain{i}); { plain++; Plain p{i}; sink = p.x; }
+    simple++; drop(new Simple); { simple++; Simple s; sink = s.y; }
+    made++, middle++, with_base++; drop(new Middle(i)); { made++, middle++, with_base++; Middle m(i); sink = m.z; }
+    made++, outer++, middle++, with_base++; drop(new Outer); { made++, outer++, middle++, with_base++; Outer o; sink = o.z; }
+    local++; drop(new Local); { local++; Local l; sink = l.q; }
+  }
+  std::printf("Plain::~Plain %d\\nSimple::~Simple %d\\nBase::~Base %d\\nMiddle::~Middle %d\\nMiddle::Middle %d\\nOuter::~Outer %d\\n",
+              plain, simple, with_base, middle, made, outer);
+}
+"""
+
+
+@scenario
+def destructions_are_hits_of_a_destructor_once_each(run):
+    """Compilers make up to three functions of one, which call each other."""
+    require_root()
+    source = run.dir / "destructors.cpp"
+    source.write_text(DESTRUCTORS)
+    for compiler in compilers("c++"):
+        for flags in (["-O0"], ["-O1"], ["-O2"], ["-Os"], ["-O2", "-fno-inline"], ["-O0", "-fPIC"], ["-O2", "-fPIC"]):
+            name = f"destructors-{compiler}{''.join(flags)}"
+            program = built(run, name, [source], ["-g", *flags], compiler)
+            said = calls_said(program)
+            for each in said:
+                compare(run, name, program, [each], said)
+
+
+# --- lambda expressions --------------------------------------------------------------------------------------------------
+
+LAMBDAS = """#include <cstdio>
+volatile int sink;
+int adds, stats, other_stats, members, generics;
+template <class F> __attribute__((noinline)) void apply(F f, int x) { f(x); f(x + 1); }
+namespace net { struct host { int k = 2; __attribute__((noinline)) void go(int n) {
+  auto l = [this, n](int x) { members++; sink = sink + x + k + n; };
+  for (int i = 0; i < n; i++) l(i); apply(l, n); } }; }
+static __attribute__((noinline)) void stat(int n) {
+  auto a = [](int x) { stats++; sink = sink + x; }; a(n);
+  auto b = [&](long y) { other_stats++; sink = sink * 3 + y; }; b(n); apply(b, n); apply(a, n); }
+int main() {
+  int s = 0;
+  auto add = [&s](int x) { adds++; s += x; sink = s; };
+  for (int i = 0; i < 3; i++) add(sink); apply(add, 3);
+  net::host h; h.go(3); stat(4);
+  auto gen = [](auto x) { generics++; sink = sink + x; }; gen(3); gen(4L); apply(gen, 1);
+  std::printf("main*lambda(int)* %d\\nstat*lambda(int)* %d\\nstat*lambda(long)* %d\\nnet::host::go*lambda* %d\\n", adds, stats, other_stats, members);
+}
+"""
+
+
+@scenario
+def lambda_expressions_are_called_alike_whether_or_not_they_were_inlined(run):
+    require_root()
+    source = run.dir / "lambdas.cpp"
+    source.write_text(LAMBDAS)
+    for compiler in compilers("c++"):
+        if "clang" in compiler:
+            continue  # it calls them "$_0", everywhere
+        for level in ("-O0", "-O1", "-O2", "-Os", "-O3"):
+            program = built(run, f"lambdas-{compiler}{level}", [source], ["-g", "-std=c++20", level], compiler)
+            for pattern, calls in calls_said(program).items():
+                pattern = pattern.replace("lambda", "{lambda") + "operator()*"
+                seen, notices = hits_seen(run, program, [pattern])
+                check("may be missed" in notices or sum(seen.values()) == calls, f"{compiler} {level} {pattern}: {seen} of {calls}\n{notices}")
+
+
+# --- functions that are chosen when a program starts -----------------------------------------------------------------
+
+CHOSEN = """#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+volatile size_t size = 5;
+static int fast(int x) { return x + 1; }
+static int slow(int x) { return x + 2; }
+static int (*choose(void))(int) { return size > 3 ? fast : slow; }
+int chosen(int) __attribute__((ifunc("choose")));
+int main(int argc, char **argv) {
+  char text[64] = "some text"; volatile size_t sum = 0;
+  size_t (*volatile length)(const char *) = strlen;
+  if (argc > 1) { puts("ready"); fflush(stdout); getchar(); }
+  for (int i = 0; i < 7; i++) sum += length(text) + (size_t)chosen(i);
+  printf("%zu\\n", sum);
+  return 0;
+}
+"""
+
+
+@scenario
+def a_function_that_is_chosen_at_the_start_is_the_one_that_processes_use(run):
+    require_root()
+    source = run.dir / "chosen.c"
+    source.write_text(CHOSEN)
+    program = built(run, "chosen", [source], ["-g", "-O1", "-fno-builtin"], "gcc")
+    result = run.trace("uprobe:libc.so.6:strlen", "--count", command=["sh", "-c", f"exec {program} > /dev/null"])
+    result.check_code(0)
+    check(result.summary["hits"] >= 7, result.describe())
+    check("strlen chooses one of several functions when a program starts" in result.stderr, result.stderr)
+    # Of a program, what a running process of it chose.
+    process = run.start(program, "wait", stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    wait_line(process)
+    tracing = run.trace_start(f"uprobe:{program}:chosen", "-p", process.pid)
+    wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
+    process.stdin.write(b"\n")
+    process.wait()
+    result = tracing.finish()
+    check_equal([event["args"] for event in result.events], [[i] for i in range(7)], result.describe())
+    check("fast" in result.stderr, result.stderr)
+    result = run.trace(f"uprobe:{program}:chosen", command=[str(program)])
+    check("STT_GNU_IFUNC" in result.stderr and "no process" in result.stderr, result.describe())
+
+
+# --- code that is not the file's any more ------------------------------------------------------------------------------
+
+MOVED = """#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <stdint.h>
+#include <sys/mman.h>
+__attribute__((noinline, aligned(4096))) int work(int n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+__attribute__((noinline, aligned(4096))) int stays(int n) { __asm__ volatile("" : "+r"(n)); return n + 2; }
+__attribute__((noinline, aligned(4096), section(".moves"))) static void move(void) {
+  uintptr_t page = (uintptr_t)work & ~4095ul; size_t n = 4096;
+  void *copy = mmap(0, n, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(copy, (void *)page, n);
+  mremap(copy, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)page);
+}
+int main(void) {
+  int sum = 0;
+  move();
+  puts("ready"); fflush(stdout); getchar();
+  for (int i = 0; i < 5; i++) sum = work(sum) + stays(i);
+  return sum == 0;
+}
+"""
+
+
+@scenario
+def code_that_a_process_moved_out_of_its_file_is_said_to_have_no_hits(run):
+    require_root()
+    source = run.dir / "moved.c"
+    source.write_text(MOVED)
+    program = built(run, "moved", [source], ["-g", "-O1"], "gcc")
+    process = run.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    wait_line(process)
+    tracing = run.trace_start([f"uprobe:{program}:work", f"uprobe:{program}:stays"], "-p", process.pid)
+    wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
+    process.stdin.write(b"\n")
+    process.wait()
+    result = tracing.finish()
+    check_equal({event["probe"].rsplit(":", 1)[1] for event in result.events}, {"stays"}, result.describe())
+    said = [line for line in result.stderr.splitlines() if "no hits of" in line]
+    check(len(said) == 1 and "no hits of work come from process" in said[0] and "anonymous memory" in said[0] and "stays" not in said[0],
+          result.describe())
+
+
+# --- Go programs without symbols -----------------------------------------------------------------------------------------
+
+STRIPPED_GO = """package main
+import "fmt"
+type host struct{ id int }
+//go:noinline
+func work(n int) int { return n * 2 }
+//go:noinline
+func (h *host) give(n int) int { return h.id + n }
+//go:noinline
+func key[K comparable, V any](m map[K]V, k K) V { return m[k] }
+func main() {
+	h := &host{3}
+	sum := 0
+	for i := 0; i < 5; i++ { sum += work(i); sum += h.give(i); sum += key(map[string]int{"k": i}, "k") }
+	fmt.Println(sum)
+}
+"""
+
+
+def damaged_tables(program, generator):
+    """The program with bytes of its table of functions changed."""
+    sections = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True, check=True).stdout
+    line = next(line for line in sections.splitlines() if "gopclntab" in line)
+    offset, size = (int(word, 16) for word in line.split("gopclntab")[1].split()[2:4])
+    whole = program.read_bytes()
+    for _ in range(200 if LONG else 25):
+        changed = bytearray(whole)
+        for _ in range(generator.choice((1, 2, 8))):
+            at = offset + (generator.randrange(72) if generator.random() < 0.7 else generator.randrange(size))
+            changed[at] = generator.choice((0, 0xff, generator.randrange(256)))
+        yield bytes(changed)
+
+
+@scenario
+def functions_of_a_go_program_without_symbols_have_the_names_of_its_runtime(run):
+    require_root()
+    for go in GO:
+        directory = run.dir / f"go{GO.index(go)}"
+        directory.mkdir()
+        (directory / "main.go").write_text(STRIPPED_GO)
+        (directory / "go.mod").write_text("module work\ngo 1.18\n")
+        environment = {**os.environ, "GOCACHE": str(run.dir / "cache"), "HOME": str(run.dir), "GOFLAGS": "-mod=mod"}
+        for mode in ("exe", "pie"):
+            program = directory / mode
+            made = subprocess.run([go, "build", f"-buildmode={mode}", "-ldflags=-s -w", "-o", str(program), "."], cwd=directory,
+                                  env=environment, capture_output=True, text=True)
+            check(made.returncode == 0, made.stderr)
+            seen, notices = hits_seen(run, program, ["main.work", "main.(*host).give", "main.key*"])
+            check_equal(sum(hits for name, hits in seen.items() if "work" in name), 5, f"{go} {mode} {seen} {notices}")
+            check_equal(sum(seen.values()), 15, f"{go} {mode} {seen} {notices}")
+            result = run.trace(f"uprobe:{program}:main.nothing", command=[str(program)])
+            check("exports no function" not in result.stderr, result.stderr)
+        hurt = directory / "hurt"
+        for changed in damaged_tables(directory / "exe", random.Random(1)):
+            hurt.write_bytes(changed)
+            listed = subprocess.run([run.tool.parent / "usdt-list", f"uprobe:{hurt}:main.*"], capture_output=True, timeout=20)
+            check(listed.returncode in (0, 1, 2), f"{go}: exit {listed.returncode}")
+
+
+if __name__ == "__main__":
+    main()

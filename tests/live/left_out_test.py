@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What callers need not have written, and what is not where a calling convention has it: each value is the one that the
+program passes, or an error. Some of each are read."""
+
+from puppet import HERE  # noqa: F401 (finds the harness)
+from harness import check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
+
+SPOILED = """
+#include <stdio.h>
+volatile long sink;
+__attribute__((noinline)) void put(long v) { sink += v; }
+__attribute__((noinline)) void dirty(void) { volatile unsigned long junk[256]; for (int i = 0; i < 256; i++) junk[i] = 0x6a6b6c6d5a5b5c5dul + i * 65793ul; }
+"""
+#: Each: declarations; calls by `i`; what is expected of each argument for i. A value is that, or an error.
+REALIGNED = SPOILED + """
+struct big { long a, b, c; };
+__attribute__((noinline)) long unused(int x, struct big big, int y) { __attribute__((aligned(64))) volatile char room[64]; room[sink & 31] = 1; sink += y; return x; }
+__attribute__((noinline)) long used(int x, struct big big, int y) { __attribute__((aligned(64))) volatile char room[64]; room[sink & 31] = 1; sink += y + big.b; return x; }
+__attribute__((noinline)) void call(int i) { struct big one = { i, -i, 7 }, two = { i + 1, -i, 8 }; unused(3, one, i); dirty(); used(4, two, i); }
+int main(void) { for (int i = 0; i < 3; i++) { dirty(); call(i); } return 0; }
+"""
+EXPANDED = SPOILED + """
+struct big { long a, b, c; };
+__attribute__((noinline)) long serve(long s7, struct big big, char s8) { sink += s7 + big.b + s8; return big.a; }
+__attribute__((noinline)) long call(long i) { struct big b = { i, -i, 7 }; return serve(70 + i, b, 'a') + 1; }
+int main(void) { for (long i = 0; i < 3; i++) { dirty(); sink += call(i); } return 0; }
+"""
+PACKED = SPOILED + """
+struct __attribute__((packed)) pk { long double x; char c; long d; };
+__attribute__((noinline)) long serve(long a, long b, long c, long d, long e, long f, const char *s, unsigned short u, short w, struct pk p, unsigned short n, long m)
+{ put(a + b + c + d + e + f + *s + u + w + p.d + (long)p.x + n + m); return n + m; }
+__attribute__((noinline)) long call(int i) { struct pk p = { i, 'c', i * 2 }; return serve(1, 2, 3, 4, 5, 6, "s", 70 + i, 3, p, 1000 + i, 2000 + i) + 1; }
+int main(void) { for (int i = 0; i < 3; i++) { dirty(); sink += call(i); } return 0; }
+"""
+STRINGS = """
+#include <string>
+#include <vector>
+volatile long sink;
+__attribute__((noinline)) void dirty() { volatile unsigned long junk[256]; for (int i = 0; i < 256; i++) junk[i] = 0x6a6b6c6d5a5b5c5dul + i * 65793ul; }
+struct Own { long a, b; ~Own() { sink = sink + 1; } };
+__attribute__((noinline)) void unused_string(int n, std::string s) { sink = sink + n; }
+__attribute__((noinline)) void unused_vector(int n, std::vector<long> v) { sink = sink + n; }
+__attribute__((noinline)) void unused_own(int n, Own o) { sink = sink + n; }
+__attribute__((noinline)) void unused_number(int n, const int &r) { sink = sink + n; }
+__attribute__((noinline)) void unused_references(int n, const std::string &s, const std::vector<long> &v) { sink = sink + n; }
+__attribute__((noinline)) void sizes_of_references(int n, const std::string &s, const std::vector<long> &v) { sink = sink + n + s.size() + v.size(); }
+__attribute__((noinline)) void used_references(int n, const std::string &s, const std::vector<long> &v) { sink = sink + n + s.size() + s[0] + v.size() + v[1]; }
+__attribute__((noinline)) void refer(int i) {
+  std::string s = "text"; if (i & 1) s = "other"; std::vector<long> v{i, 2, 3};
+  unused_references(i, s, v); dirty(); std::string t("size"); sizes_of_references(i, t, v); dirty(); used_references(i, s, v);
+}
+__attribute__((noinline)) void used_string(int n, std::string s) { sink = sink + n + s.size() + s[0]; }
+__attribute__((noinline)) void used_own(int n, Own o) { sink = sink + n + o.b; }
+__attribute__((noinline)) void used_number(int n, const int &r) { sink = sink + n + r; }
+__attribute__((noinline)) void call(int i) {
+  unused_string(i, "text" + std::to_string(i)); dirty(); unused_vector(i, {1, 2, i}); dirty(); unused_own(i, Own{i, 2}); dirty(); unused_number(i, i + 40); dirty();
+  used_string(i, "text" + std::to_string(i)); dirty(); used_own(i, Own{i, 2 * i}); dirty(); used_number(i, i + 50); refer(i);
+}
+int main() { for (int i = 0; i < 3; i++) { dirty(); call(i); } return 0; }
+"""
+CONSTRAINED = """
+#include <type_traits>
+template <class V> struct box { V v; bool on; box() = default; constexpr ~box() requires (!std::is_trivially_copyable_v<V>) { on = false; } ~box() = default; };
+template <class V> struct cbox { V v; bool on; cbox() = default; cbox(const cbox &o) requires (!std::is_trivially_copyable_v<V>) : v(o.v), on(o.on) {} cbox(const cbox &) = default; };
+struct plain { int v; bool on; plain() = default; plain(const plain &) = default; ~plain() = default; };
+volatile int sink;
+__attribute__((noinline)) box<int> with_destructor(int a, int b) { sink = sink + a; box<int> r; r.v = b; r.on = true; return r; }
+__attribute__((noinline)) cbox<int> with_copy(int a, int b) { sink = sink + a; cbox<int> r; r.v = b; r.on = true; return r; }
+__attribute__((noinline)) plain with_plain(int a, int b) { sink = sink + a; plain r; r.v = b; r.on = true; return r; }
+__attribute__((noinline)) int by_value(int a, box<int> x, int b) { sink = sink + a + x.v; return b; }
+int main() { with_destructor(7, 8); with_copy(7, 8); with_plain(7, 8); box<int> x; x.v = 55; x.on = true; by_value(7, x, 8); return 0; }
+"""
+SMALL = SPOILED + """
+struct text { char name[8]; signed char less; };
+struct letters { char name[4]; int n; };
+__attribute__((noinline)) unsigned long next(void) { static unsigned long n = 0x42; return n += 0x21; }
+static inline long set(_Bool on) { put(37); put(on); return (int)next(); }
+__attribute__((noinline)) void call(int i) { _Bool on = next() & 1; put(set(on)); }
+static inline __attribute__((always_inline)) void constants(struct text t) { put(t.less); put(t.name[0]); }
+__attribute__((noinline)) void call_constants(int i) { struct text t = { "early", -105 }; constants(t); put(i); }
+__attribute__((noinline)) void named(struct text t, struct letters l) { put(t.name[0] + t.less + l.n); }
+int main(void) { for (int i = 0; i < 3; i++) { call(i); call_constants(i); struct text t = { "name", -5 }; struct letters l = { "abcd", i }; named(t, l); } return 0; }
+"""
+
+
+def build(run, name, source, compiler, flags):
+    require_root()
+    require_x86_64()
+    require_program(compiler)
+    path = run.dir / f"{name}.{'cpp' if compiler.endswith('++') else 'c'}"
+    path.write_text(source)
+    return run.build(f"{name}-{compiler}{''.join(flags)}".replace("=", "-").replace("+", "p"), [path], ["-g", "-w", *flags], compiler)
+
+
+def is_error(shown):
+    return isinstance(shown, dict) and list(shown) == ["error"]
+
+
+def judge(shown, wanted, what):
+    """How many values are right; a wrong one fails the scenario."""
+    if is_error(shown):
+        return 0
+    if isinstance(wanted, dict):
+        check(isinstance(shown, dict), f"{what}: {shown} for {wanted}")
+        return sum(judge(shown[name], value, f"{what}.{name}") for name, value in wanted.items())
+    check_equal(shown, wanted, what)
+    return 1
+
+
+def right_values(run, program, probe, wanted, *options):
+    """Of each argument of the calls of a function, `wanted(i)` says what is passed by call i."""
+    traced = run.trace(probe, "--depth", 4, *options, command=[program])
+    traced.check_code(0)
+    right = [0] * len(wanted(0))
+    for i, event in enumerate(traced.events):
+        for n, (shown, value) in enumerate(zip(event["args"], wanted(i), strict=True)):
+            right[n] += judge(shown, value, f"{program.name} {probe.rsplit(':', 1)[1]} call {i} argument {n}")
+    check(len(traced.events) >= 3, f"{probe}: {len(traced.events)} events\n{traced.stderr}")
+    return right
+
+
+@scenario
+def a_struct_that_a_function_does_not_use_is_not_what_the_stack_has_where_its_frame_is_aligned(run):
+    for compiler in ("clang", "gcc"):
+        program = build(run, "realigned", REALIGNED, compiler, ["-O2"])
+        right_values(run, program, f"uprobe:{program}:unused", lambda i: [3, {"a": i, "b": -i, "c": 7}, i])
+        right = right_values(run, program, f"uprobe:{program}:used", lambda i: [4, {"a": i + 1, "b": -i, "c": 8}, i])
+        check_equal(right, [3, 9, 3], f"{compiler}: values of a struct that the function uses")
+
+
+@scenario
+def members_of_a_struct_that_clang_passes_one_by_one_are_those_that_the_function_uses(run):
+    require_m32()
+    for flags in (["-fno-omit-frame-pointer"], ["-fomit-frame-pointer"]):
+        program = build(run, "expanded", EXPANDED, "clang", ["-m32", "-O2", *flags])
+        right = right_values(run, program, f"uprobe:{program}:serve", lambda i: [70 + i, {"a": i, "b": -i, "c": 7}, 97])
+        check_equal(right, [3, 6, 3], f"values with {flags}")
+
+
+@scenario
+def what_is_behind_a_packed_struct_on_the_stack_is_where_debug_information_has_it(run):
+    for compiler in ("clang", "gcc"):
+        for level in ("-O0", "-O1", "-O2"):
+            program = build(run, "packed", PACKED, compiler, [level])
+            right = right_values(run, program, f"uprobe:{program}:serve",
+                                 lambda i: [1, 2, 3, 4, 5, 6, "s", 70 + i, 3, {"c": 99, "d": 2 * i}, 1000 + i, 2000 + i])
+            check_equal(right[:6], [3] * 6, f"{compiler} {level}: arguments in registers")
+
+
+@scenario
+def objects_and_numbers_passed_by_reference_are_those_that_callers_wrote(run):
+    for compiler in ("g++", "clang++"):
+        for level in ("-O1", "-O2"):
+            program = build(run, "strings", STRINGS, compiler, [level])
+            wanted = {"unused_string": lambda i: [i, f"text{i}"], "unused_vector": lambda i: [i, [1, 2, i]], "unused_own": lambda i: [i, {"a": i, "b": 2}],
+                      "unused_number": lambda i: [i, i + 40], "used_string": lambda i: [i, f"text{i}"], "used_own": lambda i: [i, {"b": 2 * i}],
+                      "used_number": lambda i: [i, i + 50], "unused_references": lambda i: [i, "other" if i & 1 else "text", [i, 2, 3]],
+                      "sizes_of_references": lambda i: [i, "size", [i, 2, 3]], "used_references": lambda i: [i, "other" if i & 1 else "text", [i, 2, 3]]}
+            right = {name: right_values(run, program, f"uprobe:{program}:{name}", of) for name, of in wanted.items()}
+            for name in ("used_own", "used_number", "used_string"):
+                check_equal(right[name], [3, 3], f"{compiler} {level}: {name}, which uses it")
+            check_equal(right["used_references"], [3, 3, 3], f"{compiler} {level}: used_references")
+
+
+@scenario
+def classes_whose_special_members_have_conditions_shift_no_arguments(run):
+    for level in ("-O0", "-O2"):
+        program = build(run, "constrained", CONSTRAINED, "g++", ["-std=c++20", level])
+        for name, wanted in (("with_destructor", [7, 8]), ("with_copy", [7, 8]), ("with_plain", [7, 8]), ("by_value", [7, {"v": 55, "on": 1}, 8])):
+            traced = run.trace(f"ucall:{program}:{name}", "--depth", 4, command=[program])
+            (event,) = traced.events
+            right = sum(judge(shown, value, f"{level} {name} {n}") for n, (shown, value) in enumerate(zip(event["args"], wanted)))
+            result = {"v": 8, "on": 1} if name != "by_value" else 8
+            right += judge(event["return"], result, f"{level} {name} return")
+            if name == "with_plain":
+                check_equal(right, 4, f"{level}: values of a class that has no conditions")
+
+
+@scenario
+def truth_values_are_0_or_1_and_nothing_else_decides(run):
+    program = build(run, "small", SMALL, "gcc", ["-O2"])
+    probe = f"uprobe:{program}:set"
+    traced = run.trace(probe, command=[program])
+    shown = [event["args"][0] for event in traced.events]
+    check_equal(len(shown), 3, "calls")
+    check(all(is_error(value) or value in (0, 1) for value in shown), f"{shown}")
+    check(any(is_error(value) for value in shown), "no register has more than its truth value")
+    readable = sum(not is_error(value) for value in shown)
+    asked = run.trace(probe, "--where", "on == 1 || on != 1", command=[program])
+    check_equal(len(asked.events), readable, "hits that are decided")
+    counted = run.trace(probe, "--by", "on", command=[program])
+    rows = next(record for record in counted.records if record["type"] == "table")["rows"]
+    check(all(row["key"][0] in (0, 1) for row in rows), f"{rows}")
+
+
+@scenario
+def characters_and_small_numbers_in_registers_are_shown_as_they_are_in_memory(run):
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O2"):
+            program = build(run, "small", SMALL, compiler, [level])
+            if compiler == "gcc" or level == "-O0":
+                right = right_values(run, program, f"uprobe:{program}:named", lambda i: [{"name": "name", "less": -5}, {"name": "abcd", "n": i}])
+                check_equal(right, [6, 6], f"{compiler} {level}: a struct in registers")
+            right_values(run, program, f"uprobe:{program}:constants", lambda i: [{"name": "early", "less": -105}])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What begins and never ends: it is given up, counted, and takes nobody's place for good."""
+
+import json
+import subprocess
+
+from puppet import HERE
+from harness import Skip, check, check_equal, main, require_root, scenario
+
+SPAN = ["usdt:{0}:never:start", "~~", "usdt:{0}:never:done"]
+CALL = ["ucall:{0}:work"]
+WHOLE = 300  # whole ones behind the others
+MANY = 20_000  # more than have room
+
+
+def build(run):
+    require_root()
+    return run.build("never_ends", [HERE / "never_ends.c"], ["-O1", "-g"], libs=["-lpthread"])
+
+
+class Traced:
+    """What one run told, and what the program said."""
+
+    def __init__(self, run, program, mode, *options, probes, code=0):
+        names = [name.format(program) for name in probes]
+        said = run.dir / "said"
+        done = subprocess.run([run.tool, *names, "-f", "json", *map(str, options), "--", "sh", "-c",
+                               f"exec {program} {mode} > {said}"], capture_output=True, text=True, timeout=240)
+        if done.returncode == 77:
+            raise Skip("/proc/sys/kernel/ns_last_pid cannot be written")
+        check_equal(done.returncode, code, done.stderr)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.notices = done.stderr
+        self.events = [line for line in lines if line["type"] in ("span", "call", "event")]
+        tables = [line for line in lines if line["type"] == "table"]
+        self.rows = tables[-1]["rows"] if tables else []
+        self.probes = lines[-1]["probes"]
+        self.said = [int(word) for word in said.read_text().split() if word.isdigit()]
+
+    def count(self):
+        return sum(row["count"] for row in self.rows)
+
+
+def begun_is_accounted_for(probe):
+    """Each beginning ended, was abandoned, or is in flight."""
+    lost = probe["lost"]
+    if "paired" in probe:
+        check_equal(probe["hits"], probe["paired"] + probe["in_flight"] + lost["abandoned"] + lost["calls_full"] +
+                    probe["unpaired"], f"beginnings: {probe}")
+    else:
+        check_equal(probe["hits"], probe["events"] + probe.get("undecided", 0) + lost["unfinished"] + lost["abandoned"] + lost["calls_full"],
+                    f"calls: {probe}")
+    check_equal(lost["calls_full"], 0, f"beginnings without room: {probe}")
+
+
+@scenario
+def ends_that_are_left_out_hide_no_others(run):
+    trace = Traced(run, build(run), f"skip {10 * MANY}", "--latency", probes=SPAN)
+    ended = trace.said[1] + WHOLE
+    check_equal((trace.count(), trace.probes[0]["paired"]), (ended, ended), "spans")
+    begun_is_accounted_for(trace.probes[0])
+    check_equal(trace.probes[0]["in_flight"] + trace.probes[0]["lost"]["abandoned"], MANY, "without an end")
+    check(f"{ended} of {10 * MANY + WHOLE} spans in the table" in trace.notices, trace.notices)
+    check(f"{trace.probes[0]['lost']['abandoned']} abandoned" in trace.notices, trace.notices)
+
+
+@scenario
+def each_span_is_still_its_own_where_many_were_given_up(run):
+    trace = Traced(run, build(run), f"skip {12 * MANY}", "-M", 10_000_000, "-q", probes=SPAN)
+    check_equal(trace.probes[0]["paired"], len(trace.events), "spans")
+    for span in trace.events:
+        check_equal(span["args"], span["end_args"], f"the number at both ends of {span}")
+
+
+@scenario
+def spans_within_others_that_were_given_up_end_nothing_else(run):
+    """The innermost ones are whole; an end whose beginning was given up takes no other one."""
+    trace = Traced(run, build(run), f"within {MANY}", "-M", 10_000_000, "-q", probes=SPAN)
+    begun_is_accounted_for(trace.probes[0])
+    check(len(trace.events) >= 8192 + WHOLE, f"those that there is room for: {len(trace.events)}")
+    for span in trace.events:
+        check_equal(span["args"], span["end_args"], f"the number at both ends of {span}")
+    check_equal(trace.probes[1]["hits"], len(trace.events) + trace.probes[1]["unmatched"], "ends")
+
+
+@scenario
+def threads_that_have_ended_leave_room(run):
+    program = build(run)
+    trace = Traced(run, program, f"threads {MANY // 2}", "--latency", probes=SPAN)
+    check_equal(trace.count(), WHOLE, "spans behind the threads")
+    begun_is_accounted_for(trace.probes[0])
+    check_equal((trace.probes[0]["in_flight"], trace.probes[0]["lost"]["abandoned"]), (0, MANY // 2), "spans of threads")
+
+
+@scenario
+def calls_whose_threads_have_ended_leave_room(run):
+    program = build(run)
+    for options in ([], ["--ret-probes"]):
+        trace = Traced(run, program, f"leaves {MANY // 2}", "--latency", *options, probes=CALL)
+        check_equal(trace.count(), WHOLE, f"calls behind the threads, {options}")
+        begun_is_accounted_for(trace.probes[0])
+        lost = trace.probes[0]["lost"]
+        check_equal(lost["unfinished"] + lost["abandoned"], MANY // 2, f"calls of threads, {options}")
+
+
+@scenario
+def calls_that_are_left_by_longjmp_leave_room(run):
+    program = build(run)
+    for options in ([], ["--ret-probes"]):
+        for mode, probe, calls in (("jumps", "ucall:{0}:work", MANY), ("deep", "ucall:{0}:deep", 100 * (MANY // 40))):
+            trace = Traced(run, program, f"{mode} {MANY if mode == 'jumps' else MANY // 40}", "--latency", *options,
+                           probes=[probe])
+            begun_is_accounted_for(trace.probes[0])
+            check_equal(trace.probes[0]["hits"], calls + (WHOLE if mode == "jumps" else 0), f"calls, {mode} {options}")
+            check_equal(trace.count(), WHOLE if mode == "jumps" else 0, f"calls that return, {mode} {options}")
+
+
+@scenario
+def processes_that_are_killed_or_become_others_leave_room(run):
+    program = build(run)
+    for mode, function in (("killed", "poll"), ("execs", "execve")):
+        trace = Traced(run, program, f"{mode} 400", "--by", "retval", probes=[f"ucall:libc.so.6:{function}"])
+        [probe] = [probe for probe in trace.probes if probe["hits"] > 0]
+        # Of those that are killed some have not come so far.
+        check(probe["lost"]["unfinished"] >= 300, f"{function}: {probe}")
+        begun_is_accounted_for(probe)
+        spans = Traced(run, program, f"{mode} 400", "--latency", probes=SPAN)
+        check_equal(spans.count(), WHOLE, "spans behind them")
+        check(spans.probes[0]["hits"] >= 300 + WHOLE, f"{spans.probes[0]}")
+        check_equal((spans.probes[0]["in_flight"], spans.probes[0]["lost"]["abandoned"]),
+                    (0, spans.probes[0]["hits"] - WHOLE), f"spans of {mode}")
+
+
+@scenario
+def a_thread_ends_nothing_of_an_earlier_one_with_its_number(run):
+    program = build(run)
+    trace = Traced(run, program, "namesakes 8", probes=SPAN)
+    check(trace.said[1] > 0, "no number was given twice")
+    for span in trace.events:
+        check_equal((span["args"], span["end_args"]), ([333], [333]), "a span")
+    check_equal((len(trace.events), trace.probes[1]["unmatched"]), (8, 8), "ends")
+    check_equal((trace.probes[0]["in_flight"], trace.probes[0]["lost"]["abandoned"]), (0, 8), "of earlier threads")
+
+
+@scenario
+def a_program_ends_nothing_of_what_its_process_was_before(run):
+    program = build(run)
+    trace = Traced(run, program, "becomes 1", probes=SPAN)
+    check_equal(trace.events, [], "spans")
+    check_equal((trace.probes[0]["lost"]["abandoned"], trace.probes[1]["unmatched"]), (1, 1), f"{trace.probes}")
+    # What pairs them says so: then it is the same thing to both.
+    trace = Traced(run, program, "becomes 1", "--pair-by", "pid", probes=SPAN)
+    check_equal([span["args"] + span["end_args"] for span in trace.events], [[444, 555]], "spans of the process")
+
+
+def in_flight(run, program, mode, *words):
+    """What is in flight when the time is over."""
+    done = subprocess.run([run.tool, *(word.format(program) for word in words), "-f", "json", "--in-flight", "-d", "1.5", "--",
+                           program, *mode.split()], capture_output=True, text=True, timeout=120)
+    check_equal(done.returncode, 0, done.stderr) if "hang" not in mode else None
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    shown = [line["events"] for line in lines if line["type"] == "in_flight"]
+    check(shown, f"{done.stdout} {done.stderr}")
+    return shown, lines[-1], done.stderr
+
+
+@scenario
+def what_hangs_is_shown_with_what_it_began_with(run):
+    program, threads = build(run), 6
+    shown, summary, notices = in_flight(run, program, f"hang {threads}", *SPAN)
+    check_equal(sorted(each["args"][0] for each in shown[-1]), [5000 + n for n in range(threads)], f"spans: {shown}")
+    ages = [each["duration_ns"] for each in shown[-1]]
+    check_equal(ages, sorted(ages, reverse=True), "the oldest first")
+    check(all(0.2e9 < age < 60e9 for age in ages), f"how long they have been open: {ages}")
+    check_equal(len({each["tid"] for each in shown[-1]}), threads, "threads")
+    check_equal(summary["probes"][0]["in_flight"], threads, f"the account: {notices}")
+    calls, _, _ = in_flight(run, program, f"hang {threads}", "ucall:libc.so.6:pause", "--ustack")
+    check_equal(len(calls[-1]), threads + 1, "calls of all threads and of main()")
+    for call in calls[-1]:
+        check("return" not in call, f"{call}")
+        check(call["ustack"][0].get("function", "").endswith("pause"), f"its stack: {call['ustack']}")
+
+
+@scenario
+def what_ended_is_not_in_flight(run):
+    program = build(run)
+    for mode in ("skip 400", "threads 20"):
+        shown, summary, notices = in_flight(run, program, mode, *SPAN)
+        check_equal((shown[-1], summary["probes"][0]["in_flight"]), ([], 0), f"{mode}: {notices}")
+
+
+@scenario
+def tables_of_latencies_are_ordered_by_the_time_in_all(run):
+    trace = Traced(run, build(run), "skip 3000", "--latency", "--by", "arg0 % 7", probes=SPAN)
+    totals = [row["total"] for row in trace.rows]
+    check_equal(totals, sorted(totals, reverse=True), "rows")
+    spans = Traced(run, build(run), "skip 3000", "--by", "arg0 % 7", "--sum", "duration", probes=SPAN)
+    check_equal(len(spans.rows), len(trace.rows), "rows")
+    for row in trace.rows:
+        check(row["count"] * row["p50"] / 2.2 <= row["total"] <= row["count"] * row["max"], f"a total: {row}")
+
+
+if __name__ == "__main__":
+    main()
