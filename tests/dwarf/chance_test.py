@@ -34,7 +34,7 @@ SYSROOT = os.environ.get("USDT_CHANCE_SYSROOT", "")
 
 @dataclasses.dataclass
 class Build:
-    compiler: str  # "g++", "/work/sid:g++"
+    compiler: str  # "g++", or "ROOT:g++": that of the system below the directory ROOT
     flags: list
     seed: int
 
