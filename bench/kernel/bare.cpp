@@ -129,6 +129,8 @@ Result<BareLinks> attach_bare(KernelKind kind, Backend backend, const BareFuncti
       return perf_kprobe(kind, functions);
     case Backend::automatic:
     case Backend::uprobe_multi:
+    case Backend::uprobe_family:
+    case Backend::uprobe_family_return:
     case Backend::perf_uprobe:
     case Backend::perf_uretprobe:
     case Backend::uprobe_return:
