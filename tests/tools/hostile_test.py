@@ -18,7 +18,7 @@ LIST, TRACE, PLAN, FUNCTIONS = (os.environ[name] for name in ("USDT_LIST", "USDT
 SEEDS = pathlib.Path(os.environ["USDT_SOURCE_DIR"]) / "tests/fuzz/corpus/notes"
 MIB = 1 << 20
 # Of files up to 4 MiB, for listing and for planning.
-MOST_MEMORY = 110 * MIB
+MOST_MEMORY = 100 * MIB
 
 READERS = {"usdt-list -vv": [LIST, "-vv", "{}"], "usdt-list -f json": [LIST, "-f", "json", "{}"],
            "plan": [PLAN, "0", "{}"], "plan, per-link": [PLAN, str(3 << 5), "{}"],

@@ -94,8 +94,9 @@ struct Arg {
   /// no answer; own programs read it all the same, and have to ask for the length themselves.
   std::optional<ElementOf> element = {};
   /// It is a part of one of several alternatives, as variants of Rust's enums are. Event has no value of those that are
-  /// not there, and questions no answer.
-  std::optional<AlternativeOf> alternative = {};
+  /// not there, and questions no answer. Null: it is always there. (Few are such parts, and others keep no room for
+  /// it.)
+  std::shared_ptr<const AlternativeOf> alternative = {};
   bool hidden = false;  ///< read for another one's sake, such as a length that nobody asked for
   bool of_end = false;  ///< of a span: of the hit that ends it, and named "end.NAME"
 

@@ -318,8 +318,11 @@ class SpanMaker {
     shift(arg.length);
     if (arg.counts) shift(arg.counts->first);
     if (arg.element) arg.element->length = static_cast<std::uint8_t>(arg.element->length + spans_.first_arg);
-    if (arg.alternative)
-      arg.alternative->discriminant = static_cast<std::uint8_t>(arg.alternative->discriminant + spans_.first_arg);
+    if (arg.alternative) {
+      AlternativeOf shifted = *arg.alternative;
+      shifted.discriminant = static_cast<std::uint8_t>(shifted.discriminant + spans_.first_arg);
+      arg.alternative = std::make_shared<const AlternativeOf>(std::move(shifted));
+    }
     return arg;
   }
 

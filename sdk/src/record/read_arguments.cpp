@@ -45,7 +45,7 @@ bool read_list_facts(ByteReader& in, unsigned flags, Arg& arg) {
 }
 
 bool read_alternative(ByteReader& in, Arg& arg) {
-  AlternativeOf& alternative = arg.alternative.emplace();
+  AlternativeOf alternative;
   alternative.discriminant = in.u8();
   alternative.reason = in.text();
   alternative.values.others = in.u8() != 0;
@@ -54,7 +54,9 @@ bool read_alternative(ByteReader& in, Arg& arg) {
     const std::uint64_t first = in.varint();
     alternative.values.ranges.emplace_back(first, in.varint());
   }
-  return !in.failed() && !alternative.reason.empty();
+  if (in.failed() || alternative.reason.empty()) return false;
+  arg.alternative = std::make_shared<const AlternativeOf>(std::move(alternative));
+  return true;
 }
 
 /// Positions of other arguments are checked by who has the list.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "resolve/follow.hpp"
@@ -84,7 +85,8 @@ Result<void> Follower::place_in_alternative(const std::shared_ptr<const Alternat
     if (!appended) return fail(std::move(appended.error()));
     position = static_cast<std::uint8_t>(*appended);
   }
-  arg.alternative = AlternativeOf{*position, alternative->values, alternative->reason};
+  arg.alternative =
+      std::make_shared<const AlternativeOf>(AlternativeOf{*position, alternative->values, alternative->reason});
   return {};
 }
 
