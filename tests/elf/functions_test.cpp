@@ -584,6 +584,19 @@ TEST(Demangling, names_functions_of_d_and_pascal_without_their_parameters) {
   EXPECT_EQ(demangled("SYSTEM_$$_HALT"), "SYSTEM.HALT");
 }
 
+TEST(SymbolName, tells_halves_and_clones_of_functions) {
+  EXPECT_EQ(other_half("work.part.0.cold.1"), "work.part.0");
+  EXPECT_EQ(other_half("work(int) [clone .cold]"), "work(int) [clone ");
+  EXPECT_EQ(other_half("work.__part.1"), "work");
+  EXPECT_EQ(other_half("work.eh"), "work");
+  EXPECT_EQ(other_half("work.colder"), "");
+  EXPECT_EQ(other_half(".cold"), "");
+  EXPECT_TRUE(is_clone("work.isra.0"));
+  EXPECT_TRUE(is_clone("work.constprop.12.cold"));
+  EXPECT_FALSE(is_clone("work.part"));
+  EXPECT_FALSE(is_clone("main.part.go"));
+}
+
 TEST(SymbolName, tells_the_pieces_that_compilers_make_of_functions) {
   EXPECT_EQ(piece_suffix("work"), "");
   EXPECT_EQ(piece_suffix("work.part.0"), ".part");
