@@ -60,15 +60,22 @@ void natural(unsigned __INTEGER__ value) {
 """
 
 
-class Integer:
-    """Numbers, truth values, characters, enums."""
+class Scalar:
+    """A type that is one word or name of C."""
 
     def __init__(self, name):
         self.name = name
-        self.is_bool = name in ("_Bool", "bool")
 
     def declare(self, what):
         return f"{self.name} {what}"
+
+
+class Integer(Scalar):
+    """Numbers, truth values, characters, enums."""
+
+    @property
+    def is_bool(self):
+        return self.name in ("_Bool", "bool")
 
     def value(self, rng):
         k = rng.randrange(1000)
@@ -100,17 +107,8 @@ class Integer:
             return f"{text} = !{text};"
         return f"{text} = ({self.name})({text} * 3 + 1);" if self.name not in ENUMS else f"{text} = {ENUMS[self.name][1]};"
 
-    def alignment(self, bits32):
-        return 4
 
-
-class Real:
-    def __init__(self, name):
-        self.name = name
-
-    def declare(self, what):
-        return f"{self.name} {what}"
-
+class Real(Scalar):
     def value(self, rng):
         k = rng.randrange(1000)
         return rng.choice((f"({self.name})((int)(mix(i, {k}) & 255) - 99) / 8", f"({self.name})(i + {k % 50}) / 4", f"({self.name}){k / 8}"))
@@ -125,10 +123,7 @@ class Real:
         return f"{text} = {text} * 2 + 1;"
 
 
-class Complex:
-    def __init__(self, name):
-        self.name = name
-
+class Complex(Scalar):
     def declare(self, what):
         return f"_Complex {self.name} {what}"
 
@@ -146,13 +141,7 @@ class Complex:
         return f"{text} = {text} + 1;"
 
 
-class Pointer:
-    def __init__(self, name):
-        self.name = name
-
-    def declare(self, what):
-        return f"{self.name} {what}"
-
+class Pointer(Scalar):
     def value(self, rng):
         k = rng.randrange(1000)
         return f"({self.name})" + rng.choice((f"(uintptr_t)mix(i, {k})", f"&items[(i + {k}) & 7]", f"&items[{k & 7}]", f"(uintptr_t)next(i, {k})"))

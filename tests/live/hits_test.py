@@ -137,21 +137,26 @@ class SplitProgram:
         return callers
 
 
-@scenario
-def functions_that_compilers_split_and_inline_again_are_hit_once_for_each_call(run):
+def compare_by_chance(run, kind, make, helpers):
+    """Programs of `make(seed)`, built with `helpers` by each compiler at each level, and their hits against their calls."""
     require_root()
-    escape = run.dir / "escape.c"
-    escape.write_text(ESCAPE)
+    beside = run.dir / "helpers.c"
+    beside.write_text(helpers)
     table = {}
     for compiler in compilers():
         for level in LEVELS:
             for seed in range(SEEDS or (20 if LONG else 1)):
-                source = run.dir / "split.c"
-                source.write_text(SplitProgram(seed).source())
-                name = f"split-{compiler}{level}-{seed}"
-                program = built(run, name, [source, escape], ["-g", level], compiler)
+                source = run.dir / f"{kind}.c"
+                source.write_text(make(seed).source())
+                name = f"{kind}-{compiler}{level}-{seed}"
+                program = built(run, name, [source, beside], ["-g", level], compiler)
                 compare(run, name, program, table=table)
     print(f"functions: {table}")
+
+
+@scenario
+def functions_that_compilers_split_and_inline_again_are_hit_once_for_each_call(run):
+    compare_by_chance(run, "split", SplitProgram, ESCAPE)
 
 
 @scenario
@@ -249,19 +254,7 @@ long next(void) { state ^= state << 13; state ^= state >> 7; state ^= state << 1
 
 @scenario
 def inlined_copies_in_branches_and_loops_are_hit_once_for_each_call(run):
-    require_root()
-    helpers = run.dir / "helpers.c"
-    helpers.write_text(BRANCHES_HELPERS)
-    table = {}
-    for compiler in compilers():
-        for level in LEVELS:
-            for seed in range(SEEDS or (20 if LONG else 1)):
-                source = run.dir / "branches.c"
-                source.write_text(BranchesProgram(seed).source())
-                name = f"branches-{compiler}{level}-{seed}"
-                program = built(run, name, [source, helpers], ["-g", level], compiler)
-                compare(run, name, program, table=table)
-    print(f"functions: {table}")
+    compare_by_chance(run, "branches", BranchesProgram, BRANCHES_HELPERS)
 
 
 # --- coroutines -------------------------------------------------------------------------------------------------------
