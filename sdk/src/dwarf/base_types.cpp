@@ -97,7 +97,7 @@ void make_complex(BaseType& base, std::string_view name, const arch::Arch& arch)
 /// C23's _BitInt(N) fills its bytes with bits of no meaning (x86-64) or of its sign; DWARF tells of N by the name
 /// alone, or as of Ada's types by DW_AT_bit_size.
 void make_integer(BaseType& base, Dwarf_Die die) {
-  const std::uint64_t bits = number(own_attribute(die, DW_AT_bit_size)).value_or(8ULL * base.type.size);
+  const std::uint64_t bits = own_number(die, DW_AT_bit_size).value_or(8ULL * base.type.size);
   const bool bit_int = own_name(die).find("_BitInt(") != std::string_view::npos;
   const bool whole = own_name(die).find(fmt::format("_BitInt({})", 8ULL * base.type.size)) != std::string_view::npos;
   if ((bit_int && !whole) || bits != 8ULL * base.type.size)
@@ -105,7 +105,7 @@ void make_integer(BaseType& base, Dwarf_Die die) {
   if (base.type.size == 16) base.parts = halves(8, base.type.is_signed, base.swapped);
 }
 
-std::optional<std::uint64_t> endianity(Dwarf_Die die) { return number(own_attribute(die, DW_AT_endianity)); }
+std::optional<std::uint64_t> endianity(Dwarf_Die die) { return own_number(die, DW_AT_endianity); }
 
 }  // namespace
 
@@ -114,7 +114,7 @@ bool is_swapped(Dwarf_Die die) { return endianity(die) == std::uint64_t{DW_END_b
 BaseType base_type(Dwarf_Die die, std::uint32_t size, const arch::Arch& arch) {
   BaseType base{.type = {.size = size}, .swapped = size > 1 && is_swapped(die)};
   const std::string_view name = own_name(die);
-  const auto encoding = number(own_attribute(die, DW_AT_encoding));
+  const auto encoding = own_number(die, DW_AT_encoding);
   switch (encoding.value_or(0)) {
     case DW_ATE_boolean:
       if (size == 1) base.type.kind = TypeKind::boolean;

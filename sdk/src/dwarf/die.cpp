@@ -106,6 +106,8 @@ std::optional<Dwarf_Die> reference(const std::optional<Dwarf_Attribute>& at) {
   return die;
 }
 
+std::optional<std::uint64_t> own_number(Dwarf_Die die, unsigned name) { return number(own_attribute(die, name)); }
+
 std::string_view own_name(Dwarf_Die die) { return text(own_attribute(die, DW_AT_name)); }
 
 std::string_view linkage_name_of(Dwarf_Die die) {

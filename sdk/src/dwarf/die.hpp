@@ -39,6 +39,8 @@ constexpr std::size_t longest_name = 64 * 1024;
 [[nodiscard]] bool flag(const std::optional<Dwarf_Attribute>& at);
 [[nodiscard]] std::optional<Dwarf_Die> reference(const std::optional<Dwarf_Attribute>& at);
 
+/// A number that is an attribute of `die` itself.
+[[nodiscard]] std::optional<std::uint64_t> own_number(Dwarf_Die die, unsigned name);
 /// DW_AT_name of `die` itself.
 [[nodiscard]] std::string_view own_name(Dwarf_Die die);
 /// What the linker knows a function as: its linkage name, or where it has none its name.

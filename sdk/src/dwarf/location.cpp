@@ -403,8 +403,8 @@ class Machine {
     Dwarf_Die type;
     if (context_.attribute == nullptr || dwarf_getlocation_die(context_.attribute, &op, &type) != 0)
       return refuse("computed in a type that is not known");
-    const auto size = number(own_attribute(type, DW_AT_byte_size)).value_or(0);
-    const auto encoding = number(own_attribute(type, DW_AT_encoding)).value_or(0);
+    const auto size = own_number(type, DW_AT_byte_size).value_or(0);
+    const auto encoding = own_number(type, DW_AT_encoding).value_or(0);
     const bool is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
     const bool integer = is_signed || encoding == DW_ATE_unsigned || encoding == DW_ATE_unsigned_char ||
                          encoding == DW_ATE_boolean || encoding == DW_ATE_address || encoding == DW_ATE_UTF;

@@ -65,7 +65,7 @@ bool DebugInfo::may_be_merged(const FunctionInfo& function) const {
     Dwarf_Die die = known ? known->die : Dwarf_Die{};
     if (!known || !is_clang(known->function) || dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) continue;
     units.emplace(unit.addr, unit);
-    (number(own_attribute(known->die, DW_AT_call_column)).value_or(0) != 0 ? with_column : without_column) = true;
+    (own_number(known->die, DW_AT_call_column).value_or(0) != 0 ? with_column : without_column) = true;
     for (const MergedCall& call : impl_->calls_of(unit))
       if (!call.merged && has_pc(known->die, call.pc, impl_->shared_reads)) called[unit.addr].insert(call.callee);
   }

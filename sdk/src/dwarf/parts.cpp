@@ -15,7 +15,7 @@ namespace {
 /// declared. Most are in an instance of the same function; where another one's part is equal, GCC takes the same for
 /// both. A function that calls itself does so in its body.
 bool is_split_off(Dwarf_Die die, const std::optional<Dwarf_Die>& scope) {
-  const auto called = number(own_attribute(die, DW_AT_call_column));
+  const auto called = own_number(die, DW_AT_call_column);
   if (called_at(die) != declared_at(die) || called != number(attribute(die, DW_AT_decl_column))) return false;
   return called || (scope && origin_of(die).addr == origin_of(*scope).addr);
 }

@@ -151,7 +151,7 @@ class Reader {
       return a.atom == b.atom && a.number == b.number && a.number2 == b.number2;
     };
     const std::uint64_t pc = moment_.instance.pc.value;
-    const std::uint64_t entry_view = number(own_attribute(moment_.die, DW_AT_GNU_entry_view)).value_or(0);
+    const std::uint64_t entry_view = own_number(moment_.die, DW_AT_GNU_entry_view).value_or(0);
     auto views = views_of(*parameter.here);
     ListEntries entries(moment_.impl.list_entries, at);
     while (const auto entry = entries.next()) {

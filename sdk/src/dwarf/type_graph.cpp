@@ -39,11 +39,11 @@ bool is_static(Dwarf_Die member) {
 /// count from the most significant bit of what it is stored in.
 std::optional<std::uint64_t> first_bit(Dwarf_Die member, std::uint64_t offset, std::uint64_t width,
                                        std::uint64_t type_size) {
-  if (const auto first = number(own_attribute(member, DW_AT_data_bit_offset))) return 8 * offset + *first;
+  if (const auto first = own_number(member, DW_AT_data_bit_offset)) return 8 * offset + *first;
   const auto above = own_attribute(member, DW_AT_bit_offset);
   const auto bits_above = above ? constant(*above) : std::nullopt;
   if (!bits_above) return 8 * offset;
-  const std::uint64_t stored_in = number(own_attribute(member, DW_AT_byte_size)).value_or(type_size);
+  const std::uint64_t stored_in = own_number(member, DW_AT_byte_size).value_or(type_size);
   return 8 * offset + 8 * stored_in - *bits_above - width;
 }
 
@@ -181,7 +181,7 @@ TypeInfo DwarfTypes::results_info(Dwarf_Die function) const {
 }
 
 Result<void> DwarfTypes::place_bits(MemberInfo& member, Dwarf_Die die, std::uint64_t outer_size) const {
-  const auto width = number(own_attribute(die, DW_AT_bit_size));
+  const auto width = own_number(die, DW_AT_bit_size);
   if (!width) return {};
   const std::uint64_t size = types_.type(type_of(die)).size;
   if (*width == 0 || *width > 8 * std::min<std::uint64_t>(size, 16))
@@ -200,8 +200,7 @@ Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size, b
   member.is_base = dwarf_tag(&die) == DW_TAG_inheritance;
   if (!member.is_base) member.name = own_name(die);
   member.type = impl_->type_id(type_of(die), 0, swapped && is_enums(type_of(die)));
-  if (member.is_base &&
-      number(own_attribute(die, DW_AT_virtuality)).value_or(DW_VIRTUALITY_none) != DW_VIRTUALITY_none) {
+  if (member.is_base && own_number(die, DW_AT_virtuality).value_or(DW_VIRTUALITY_none) != DW_VIRTUALITY_none) {
     member.is_virtual = true;
     return member;
   }

@@ -14,6 +14,11 @@
 
 namespace usdt::dwarf {
 
+/// DIEs looked at to find the scalars of one type, and enumerators believed of one enum.
+constexpr std::uint64_t most_of_type = 16384;
+/// How deep types are followed, and declarations spelt; hand-written ones have a handful of stars and parentheses.
+constexpr unsigned deepest_type = 24;
+
 /// The language of a unit, as far as it matters here.
 enum class Language : std::uint8_t {
   c,      ///< names of structs want their keyword
@@ -77,6 +82,8 @@ struct GoResult {
 [[nodiscard]] bool is_pointer(int tag);
 /// How many elements an array has in each dimension; nothing for one that is not declared.
 [[nodiscard]] std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array);
+/// How many elements an array has behind its first `dimension` dimensions; nothing where one has no bound.
+[[nodiscard]] std::optional<std::uint64_t> array_count(Dwarf_Die array, unsigned dimension = 0);
 
 /// Why nothing is read of an array: something at run time decides where its elements are. Empty: nothing does.
 [[nodiscard]] std::string why_no_array(Dwarf_Die array);
