@@ -79,7 +79,7 @@ def rows_of_a_file_that_was_replaced_and_waited_for_are_in_one_table(run):
 def what_would_be_a_row_of_another_kind_is_refused_and_said(run):
     later = Later(run)
     tracing = attach(run, ["late:*"], "-p", later.start(), "--by", "arg0")
-    later.order("open", later.build("libunsigned.so", "-DTYPE=unsigned long"))
+    later.order("open", later.build("libreal.so", "-DTYPE=double"))
     wait_until(lambda: "not followed: " in tracing.stderr(), "notice")
     later.order("fire", 10)
     later.order("close")

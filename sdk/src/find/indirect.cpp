@@ -71,7 +71,8 @@ Choices choices_of(const ProbeFile& file, const Function& indirect, const StopTo
   std::vector<std::pair<VirtAddr, std::size_t>> found;
   for (const pid_t pid : pids) {
     if (seen == most_processes || stop.stop_requested()) break;
-    const auto loaded = LoadedFile::of(pid, file.target, opened.image);
+    const auto code = LoadedCode::of(pid);
+    const auto loaded = code ? LoadedFile::of(*code, file.target, opened.image) : std::nullopt;
     const auto word = loaded ? loaded->word_at(*slot) : std::nullopt;
     if (!word || *word == 0) continue;
     ++seen;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 
-#include "proc/file_id.hpp"
 #include "proc/process_maps.hpp"
 #include "sys/unique_fd.hpp"
 
@@ -29,21 +28,45 @@ std::optional<std::uint64_t> bias_of(const elf::Image& image, const proc::Mappin
 
 }  // namespace
 
-std::optional<LoadedFile> LoadedFile::of(pid_t pid, const TargetFile& file, const elf::Image& image) {
-  const auto id = proc::file_at(file.access);
-  auto code = id ? proc::mapped_code(pid) : fail(ErrorKind::not_found, "no such file");
+std::optional<LoadedCode> LoadedCode::of(pid_t pid) {
+  auto code = proc::mapped_code(pid);
   if (!code) return std::nullopt;
-  LoadedFile loaded;
+  LoadedCode loaded;
   loaded.pid_ = pid;
-  loaded.is64_ = image.is64;
   loaded.all_ = *std::move(code);
-  std::map<std::filesystem::path, bool> is_this;
-  for (const proc::MappedCode& each : loaded.all_) {
-    if (each.file.path.empty()) continue;
-    const auto [known, is_new] = is_this.try_emplace(each.file.access, false);
-    if (is_new) known->second = proc::file_at(each.file.access) == id;
-    if (known->second) loaded.own_.push_back(each.mapping);
+  std::map<std::filesystem::path, std::optional<proc::FileId>> known;
+  for (std::size_t n = 0; n < loaded.all_.size(); ++n) {
+    const TargetFile& file = loaded.all_[n].file;
+    if (file.path.empty()) continue;
+    const auto [id, is_new] = known.try_emplace(file.access);
+    if (is_new) id->second = proc::file_at(file.access);
+    if (id->second) loaded.of_file_[*id->second].push_back(n);
   }
+  return loaded;
+}
+
+std::vector<proc::Mapping> LoadedCode::of_file(proc::FileId file) const {
+  std::vector<proc::Mapping> own;
+  const auto found = of_file_.find(file);
+  if (found == of_file_.end()) return own;
+  for (const std::size_t n : found->second) own.push_back(all_[n].mapping);
+  return own;
+}
+
+const proc::MappedCode* LoadedCode::at(ProcessAddr address) const noexcept {
+  const auto found = std::ranges::find_if(all_, [address](const proc::MappedCode& each) {
+    return each.mapping.start <= address && address < each.mapping.end;
+  });
+  return found == all_.end() ? nullptr : &*found;
+}
+
+std::optional<LoadedFile> LoadedFile::of(const LoadedCode& code, const TargetFile& file, const elf::Image& image) {
+  const auto id = proc::file_at(file.access);
+  if (!id) return std::nullopt;
+  LoadedFile loaded;
+  loaded.pid_ = code.pid();
+  loaded.is64_ = image.is64;
+  loaded.own_ = code.of_file(*id);
   const auto bias = loaded.own_.empty() ? std::nullopt : bias_of(image, loaded.own_.front());
   if (!bias) return std::nullopt;
   loaded.bias_ = *bias;
@@ -54,13 +77,6 @@ bool LoadedFile::has(FileOffset offset) const noexcept {
   return std::ranges::any_of(own_, [offset](const proc::Mapping& each) {
     return each.offset <= offset.value && offset.value - each.offset < each.end.value - each.start.value;
   });
-}
-
-const proc::MappedCode* LoadedFile::at(ProcessAddr address) const noexcept {
-  const auto found = std::ranges::find_if(all_, [address](const proc::MappedCode& each) {
-    return each.mapping.start <= address && address < each.mapping.end;
-  });
-  return found == all_.end() ? nullptr : &*found;
 }
 
 std::optional<std::uint64_t> LoadedFile::word_at(VirtAddr address) const {
