@@ -59,11 +59,9 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	} else if (can & FILLS_TABLE && can & ENDS_SPANS) {
 		struct usdt_row row;
 
-		trace_span(ctx, (struct usdt_span_key *)&row, can, site, stats);
+		trace_span(ctx, &row, can, site, stats);
 	} else if (can & (BEGINS_SPANS | ENDS_SPANS)) {
-		struct usdt_span_key key;
-
-		trace_span(ctx, &key, can, site, stats);
+		trace_span(ctx, NULL, can, site, stats);
 	} else if (!is_sampled()) {
 		count_unsampled(stats);
 	} else {

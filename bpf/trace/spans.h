@@ -211,6 +211,33 @@ static __always_inline __u64 fact_of_beginning(const struct usdt_event *event, c
 				      : behind_record(event)->owner.uid_gid >> 32;
 }
 
+/* The address that a pointer is, as a number: questions have no pointers. To verifiers what is negated is none. */
+static __always_inline __u64 number_of(const void *pointer)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("%0 = -%0" : "+r"(number));
+	return -number;
+}
+
+/* Where the record has a text that value `i` of the question is, since the span began; false: it has none, or not all
+ * that is wanted of it. */
+static __always_inline bool find_kept_text(const struct usdt_event *event, __u32 i, __u64 *address)
+{
+	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
+	const struct usdt_event_arg *arg = &args[usdt_program()->filter_args[i]];
+	const __u32 slot = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT) - 1;
+	const __u32 texts =
+	    sizeof(*event) + args_of_record(ENDS_SPANS) * sizeof(*args) + usdt_stock()->stack_depth * sizeof(__u64);
+	const bool whole = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT_WHOLE) ||
+			   usdt_stock()->string_size < USDT_ROW_WORDS * sizeof(__u64) + 2;
+
+	*address = number_of(event) + texts + slot * usdt_stock()->string_size;
+	if (arg->error || arg->text <= 0)
+		return false;
+	return !whole || arg->text < (__s32)usdt_stock()->string_size;
+}
+
 /* The question about a span: of what it needs, the beginning's is in the record. */
 static __always_inline struct usdt_question *
 question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, const struct ended_span *span)
@@ -229,7 +256,9 @@ question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, 
 		if (i >= usdt_program()->filter_values)
 			break;
 		asm volatile("" : "+r"(n));
-		if (n >= USDT_BEGIN_FACTS) {
+		if (usdt_program()->filter_texts[i]) {
+			failed = !find_kept_text(event, i, &value);
+		} else if (n >= USDT_BEGIN_FACTS) {
 			value = fact_of_beginning(event, n);
 		} else if (n < first) {
 			value = args[n].bits;
@@ -280,12 +309,26 @@ static __always_inline void record_span(const struct usdt_ctx *ctx, const struct
 	bpf_ringbuf_submit(event, wake_flags());
 }
 
-static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can, __u32 site,
-				     struct usdt_site_stats *stats)
+/* A span that ends becomes a row, of what its record says while it is there. */
+static __always_inline void tally_span(const struct usdt_ctx *ctx, const struct usdt_event *event,
+				       struct usdt_span_key *key, struct usdt_row *row, const __u32 can,
+				       const struct ended_span *span, struct usdt_site_stats *stats)
+{
+	struct usdt_question *question = question_about_span(ctx, event, span);
+	__u64 answer;
+
+	*row = (struct usdt_row){};
+	answer = usdt_compiled_row(question, row);
+	if (take_span(key, span, stats) && !leaves_out(answer, stats))
+		tally(row, question, can, stats);
+}
+
+/* `row`: of programs that fill a table. */
+static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, struct usdt_row *row,
+				     const __u32 can, __u32 site, struct usdt_site_stats *stats)
 {
 	struct ended_span span = {.end = site, .duration = bpf_ktime_get_ns(), .first = key->part};
 	struct usdt_event *event = find_span(key);
-	struct usdt_question *question;
 	__u64 answer;
 
 	if (!event)
@@ -298,9 +341,7 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 	span.begin = event->site - usdt_stock()->site_base;
 	span.duration -= event->ts;
 	if (can & FILLS_TABLE) {
-		question = question_about_span(ctx, event, &span);
-		if (take_span(key, &span, stats))
-			is_wanted(ctx, question, (struct usdt_row *)key, NULL, can, stats);
+		tally_span(ctx, event, key, row, can, &span, stats);
 		return;
 	}
 	if (usdt_program()->filtered) {
@@ -321,15 +362,17 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 		count_held_back(stats);
 }
 
-static __always_inline void trace_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can,
-				       __u32 site, struct usdt_site_stats *stats)
+static __always_inline void trace_span(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
+				       struct usdt_site_stats *stats)
 {
-	if (!find_span_key(ctx, key, can))
+	struct usdt_span_key key;
+
+	if (!find_span_key(ctx, &key, can))
 		__sync_fetch_and_add(&stats->unpaired, 1);
 	else if (can & BEGINS_SPANS)
-		begin_span(ctx, key, can, site, stats);
+		begin_span(ctx, &key, can, site, stats);
 	else
-		end_span(ctx, key, can, site, stats);
+		end_span(ctx, &key, row, can, site, stats);
 }
 
 #endif /* USDT_TRACE_SPANS_H */

@@ -172,6 +172,38 @@ def texts_are_those_of_their_own_moment(run):
     check_equal([span["end_args"][0] for span in wanted.spans], [n for n in range(200) if str(n)[0] == "1"], "answers")
 
 
+@scenario
+def texts_of_the_beginning_are_asked_about_as_they_were_there(run):
+    """The program overwrites each before its end."""
+    program = build(run)
+    probes = ["usdt:{0}:spans:ask~~usdt:{0}:spans:answer"]
+    said = [f"question {n} of the beginning" for n in range(200)]
+    for where, wanted in [('str(arg0) == "question 17 of the beginning"', [17]),
+                          ('str(arg0) =~ "question 1? of*"', list(range(10, 20))),
+                          ('str(arg0) =~ "question 19*" && arg0 != 0 && end.arg0 > 192', list(range(193, 200))),
+                          ('str(arg0) == str(end.arg1)', []), ('str(arg0) =~ "*-"', [])]:
+        trace = traced(run, program, "texts 200", "--where", where, "--print", "str(arg0), end.arg0", probes=probes)
+        check_equal([span["args"] for span in trace.spans], [[said[n], n] for n in wanted], where)
+        check_equal((trace.end["rejected"], trace.end.get("undecided", 0)), (200 - len(wanted), 0), where)
+        accounts_add_up(trace)
+    rows = traced(run, program, "texts 200", "--latency", "--by", "str(arg0)", probes=probes).rows()
+    check_equal(sorted((*key, row["count"]) for key, row in rows.items()), sorted((text, 1) for text in said), "rows")
+    rows = traced(run, program, "texts 200", "--by", "str(end.arg1), str(arg0), arg1 % 2", "--sum", "end.arg0", probes=probes).rows()
+    check_equal(sorted((*key, row["sum"]) for key, row in rows.items()),
+                sorted((f"answer {n} of the end", said[n][:23], n % 2, n) for n in range(200)), "texts of both ends, of 23 bytes")
+    [row] = traced(run, program, "texts 200", "--distinct", "str(arg0)", probes=probes).tables[-1]["rows"]
+    check(190 <= row["distinct"] <= 210, f"different ones of 200: {row}")
+
+
+@scenario
+def what_a_record_has_not_all_of_decides_no_question_about_a_text(run):
+    program = build(run)
+    probes = ["usdt:{0}:spans:ask~~usdt:{0}:spans:answer"]
+    trace = traced(run, program, "texts 50", "--string-size", "16", "--where", 'str(arg0) =~ "*of the end"', probes=probes)
+    check_equal((len(trace.spans), trace.end["rejected"], trace.end["undecided"]), (0, 0, 50), "of texts that are cut")
+    accounts_add_up(trace)
+
+
 WHERES = [
     ("end.arg1 > 100", lambda span: span["end_args"][1] > 100),
     ("arg1 == 1 && end.arg1 < 0", lambda span: span["args"][1] == 1 and span["end_args"][1] < 0),

@@ -193,8 +193,22 @@ class TypedExpression {
   [[nodiscard]] const Node& root() const noexcept { return root_; }
   /// Whether the answer depends on this field.
   [[nodiscard]] bool asks(HitField field) const;
-  /// The values that it reads, by their positions in the `args` of check(), each once.
+  /// The values that it reads, by their positions in the `args` of check(), each once; one that is a kept text as well
+  /// as a number, twice.
   [[nodiscard]] const std::vector<std::uint8_t>& args() const noexcept { return args_; }
+
+  /// A value that is a text which a record keeps, where that has it.
+  struct KeptText {
+    std::uint8_t value = 0;  ///< its number in args()
+    std::uint8_t slot = 0;   ///< of the record's texts
+    bool whole = true;       ///< its beginning alone is no answer
+    friend bool operator==(const KeptText&, const KeptText&) = default;
+  };
+  /// The same question where a span ends, about texts as they were where it began. `slots` has for each of the `args`
+  /// of check() where a record keeps its text; nothing: it keeps none. Errors: limit (more than kMostValues values).
+  [[nodiscard]] Result<TypedExpression> with_kept_texts(const std::vector<std::optional<std::uint8_t>>& slots) const;
+  /// What with_kept_texts() made of its values.
+  [[nodiscard]] const std::vector<KeptText>& kept_texts() const noexcept { return kept_texts_; }
 
   /// What a value has to do with a list (std::vector, a slice), or with alternatives, or that it is a _Float16. Numbers
   /// of values are numbers in args(), those in `counts`, `element` and `alternative` too.
@@ -214,6 +228,7 @@ class TypedExpression {
   Node root_;
   std::vector<std::uint8_t> args_;
   std::vector<OfList> of_lists_;
+  std::vector<KeptText> kept_texts_;
 };
 
 /// What evaluate() asks of a hit; whoever has hits in a form of its own derives from it.

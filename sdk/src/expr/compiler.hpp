@@ -142,6 +142,12 @@ class Compiler : private Assembler {
   static constexpr Readers kStrings{BPF_FUNC_probe_read_user_str, BPF_FUNC_probe_read_kernel_str};
   static constexpr Readers kBytes{BPF_FUNC_probe_read_user, BPF_FUNC_probe_read_kernel};
 
+  /// Whether it is a text that a record has, which is the kernel's.
+  [[nodiscard]] bool is_kept(const Node& text) const {
+    const std::vector<TypedExpression::KeptText>& kept = expression_.kept_texts();
+    return std::ranges::find(kept, text.bits, &TypedExpression::KeptText::value) != kept.end();
+  }
+
   /// Where in a text: behind so many bytes, and as many as a word of the frame says.
   struct At {
     std::size_t byte = 0;
@@ -159,6 +165,10 @@ class Compiler : private Assembler {
       text_address(pointer, from);
       call(helper);
     };
+    if (is_kept(pointer)) {
+      read(readers.of_kernel);
+      return jump_if_is(kJumpSignedLess, 0, 0, undecided_);
+    }
     if (surroundings_.kernel_half != 0) {
       const Label of_process = label();
       text_address(pointer, from);

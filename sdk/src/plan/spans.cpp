@@ -347,12 +347,12 @@ class SpanMaker {
   Result<void> ask() {
     if (!options_.where && !options_.table) return {};
     const Expression question = options_.table ? expr::row_of(options_.where.get(), *options_.table) : *options_.where;
-    std::map<Index<std::vector<Arg>>, Index<TypedExpression>> known;
+    std::map<std::pair<Index<std::vector<Arg>>, Index<EncodedSpec>>, Index<TypedExpression>> known;
     for (std::size_t n = plan_.places(); n < plan_.sites.size(); ++n) {
       const PlannedSite& span = plan_.sites[Index<PlannedSite>(n)];
-      const auto [typed, fresh] = known.try_emplace(span.args);
+      const auto [typed, fresh] = known.try_emplace({span.args, plan_.sites[span.span->begin].spec});
       if (fresh) {
-        auto made = ask(question, plan_.args[span.args]);
+        auto made = ask(question, span);
         if (!made) return fail(made.error());
         typed->second = *made;
       }
@@ -365,8 +365,19 @@ class SpanMaker {
     return {};
   }
 
-  Result<Index<TypedExpression>> ask(const Expression& question, const std::vector<Arg>& args) {
+  /// Where the record of a span that begins at `site` has the text of each argument.
+  [[nodiscard]] std::vector<std::optional<std::uint8_t>> kept_texts(Index<PlannedSite> site) const {
+    std::vector<std::optional<std::uint8_t>> slots;
+    std::uint8_t next = 0;
+    for (const usdt_arg_spec& arg : spec_of(site).args)
+      slots.push_back(arg.capture == USDT_CAPTURE_NONE ? std::nullopt : std::optional(next++));
+    return slots;
+  }
+
+  Result<Index<TypedExpression>> ask(const Expression& question, const PlannedSite& span) {
+    const std::vector<Arg>& args = plan_.args[span.args];
     auto typed = plan::typed_over(question, args);
+    if (typed) typed = typed->with_kept_texts(kept_texts(span.span->begin));
     if (!typed) return fail(typed.error());
     for (const HitField field : {HitField::ustack, HitField::kstack}) {
       if (typed->asks(field))
@@ -381,7 +392,7 @@ class SpanMaker {
         typed->asks(HitField::ip))
       return wrong("provider, name, ip and probe: of a span they cannot be asked, which has two; probe can be a key");
     if (reads_text_of_beginning(*typed, typed->root()))
-      return wrong("a text of a span's beginning may have changed by its end: it can be shown, not asked about");
+      return wrong("a text of a span's beginning may have changed by its end, and was not kept: write str(...)");
     if (options_.table) {
       auto table = expr::planned_table(*typed, args, *options_.table);
       if (!table) return fail(table.error());
@@ -399,7 +410,11 @@ class SpanMaker {
   }
 
   [[nodiscard]] bool reads_text_of_beginning(const TypedExpression& question, const TypedExpression::Node& node) const {
-    if (node.op == Operator::text_of) return question.args()[node.bits] < spans_.first_arg;
+    const auto kept = [&] {
+      return std::ranges::find(question.kept_texts(), node.bits, &TypedExpression::KeptText::value) !=
+             question.kept_texts().end();
+    };
+    if (node.op == Operator::text_of) return question.args()[node.bits] < spans_.first_arg && !kept();
     return std::ranges::any_of(node.of, [&](const auto& each) { return reads_text_of_beginning(question, each); });
   }
 

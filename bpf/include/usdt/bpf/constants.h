@@ -41,7 +41,10 @@ struct usdt_program_constants {
 	__u8 first_text;    /* the same for string slots */
 	__u8 at_entry;	    /* its sites are first instructions of functions */
 	__u8 tracer_frames; /* so many innermost frames of the kernel's stack are the program's and its callers' */
-	__u8 reserved_too[2];
+	/* At the end of a span: which values of the question are texts that the record has had since its beginning
+	 * (USDT_KEPT_TEXT); 0: none. */
+	__u8 filter_texts[USDT_FILTER_VALUES];
+	__u8 reserved_too[4];
 };
 
 /* What the program has to know of the kernel. Every program that includes usdt.bpf.h has these. */
@@ -133,7 +136,7 @@ USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, windows) == 33);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, link_spec) == 40);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 8248);
-USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 8528);
+USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 8536);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);

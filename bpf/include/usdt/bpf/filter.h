@@ -49,6 +49,11 @@ enum usdt_begin_fact {
 	USDT_BEGIN_CGROUP,
 };
 
+/* In usdt_program_constants::filter_texts: the number of the text's slot in the record, plus 1, and whether all of it
+ * is wanted. Keys of rows have no more than its beginning. */
+#define USDT_KEPT_TEXT 0x7f
+#define USDT_KEPT_TEXT_WHOLE 0x80
+
 /* The answer to a question. */
 enum usdt_answer {
 	USDT_NO = 0,

@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 10
+#define USDT_SPEC_VERSION 11
 
 /* Where an argument is: the kind of an entry (struct usdt_arg_spec), which says what its other fields mean. */
 enum usdt_arg_kind {

@@ -12,6 +12,7 @@
 #include "program/process_list.hpp"
 #include "program/thread_base.hpp"
 #include "sys/pid_namespace.hpp"
+#include "usdt/bpf/filter.h"
 
 namespace usdt::backends {
 namespace {
@@ -100,6 +101,8 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
     if (program.kind.span == USDT_SPAN_END)
       for (const std::uint8_t fact : expr::beginning_facts(plan.filters[*program.kind.filter])) values.push_back(fact);
     out.filter_values = put_numbers(values, out.filter_args);
+    for (const TypedExpression::KeptText& text : plan.filters[*program.kind.filter].kept_texts())
+      out.filter_texts[text.value] = static_cast<__u8>((text.slot + 1) | (text.whole ? USDT_KEPT_TEXT_WHOLE : 0));
   }
   out.at_entry = static_cast<std::uint8_t>(program.kind.source == USDT_SOURCE_USER && is_of_entries(plan));
   out.tracer_frames = tracer_frames(plan, carriers, program);
