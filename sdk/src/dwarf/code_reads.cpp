@@ -191,7 +191,7 @@ class FrameWalk {
   [[nodiscard]] CodeState& now() { return now_; }
   void arrive(std::uint64_t at) {
     if (const auto jumped = ahead_.find(at); jumped != ahead_.end()) now_.join(jumped->second);
-    if (const auto& cfa = cfa_.at(at); cfa && *cfa->base < most_registers)
+    if (const auto& cfa = cfa_.at(at); cfa && cfa->base)
       now_.point(*cfa->base, -static_cast<std::int64_t>(cfa->displacement));
   }
   void step(const Effects& effects) { now_.step(effects, stack_pointer_); }
@@ -348,6 +348,7 @@ ReadBytes CodeReads::in_callers_room(std::uint64_t first, std::uint32_t size) co
 
 ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
   ReadBytes filled(std::min(object.size, largest_object), false);
+  if (arch::kept_by_calls(moment_.arch.machine) == 0) return filled;  // no code of that machine is followed
   const Code code = code_around(moment_);
   const auto base = static_cast<std::uint8_t>(object.base);
   if (object.base >= most_registers || !moment_.impl.code_walks.spend(code.bytes.size()))

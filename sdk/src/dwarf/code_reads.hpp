@@ -52,7 +52,7 @@ class CodeReads {
   /// Those of an object on the stack, `first` bytes from the call frame address on; all where its address is taken.
   [[nodiscard]] ReadBytes in_callers_room(std::uint64_t first, std::uint32_t size) const;
   /// Bytes of an object that the instruction at the moment writes, or one behind it before the next call, and of a
-  /// number does not read first; all where that is not known.
+  /// number does not read first; all where that is not known, and none of machines other than x86.
   [[nodiscard]] ReadBytes filled_behind(const FilledObject& object) const;
 
  private:

@@ -44,8 +44,10 @@ class CodeState {
   void pass(std::size_t reg, Held held) { registers_[reg].held = held; }
   /// `held` is passed to the function on the stack, `offset` bytes from the call frame address on.
   void pass_on_stack(std::int64_t offset, Held held) { kept_[{0, offset}] = held; }
-  /// The register points so far from the call frame address.
-  void point(std::size_t reg, std::int64_t offset) { registers_[reg].frame = FramePlace{0, offset}; }
+  /// The register points so far from the call frame address. Of those that no code is followed for nothing is kept.
+  void point(std::size_t reg, std::int64_t offset) {
+    if (reg < most_registers) registers_[reg].frame = FramePlace{0, offset};
+  }
 
   /// Where an access is in the frame; nothing: elsewhere, or not known.
   [[nodiscard]] std::optional<FramePlace> place_of(const arch::Access& access) const;
