@@ -68,6 +68,19 @@ void add_moves(bool is64, ZydisMnemonic mnemonic, std::span<const ZydisDecodedOp
   if (mnemonic == ZYDIS_MNEMONIC_MOV && first && first->reads) effects.loads = to;
 }
 
+/// What is pushed is written below what the stack pointer was.
+void add_stack(bool is64, const ZydisDecodedInstruction& decoded, std::span<const ZydisDecodedOperand> operands,
+               Effects& effects) {
+  const bool pushes = decoded.mnemonic == ZYDIS_MNEMONIC_PUSH;
+  if ((!pushes && decoded.mnemonic != ZYDIS_MNEMONIC_POP) || operands.empty()) return;
+  const std::int64_t size = decoded.operand_width / 8;
+  effects.stack = pushes ? -size : size;
+  for (auto& access : effects.accesses)
+    if (access && access->writes && pushes) access->displacement -= size;
+  if (!is_whole(is64, operands[0])) return;
+  (pushes ? effects.stores : effects.loads) = number_of(is64, operands[0].reg.value);
+}
+
 }  // namespace
 
 std::optional<Effects> effects_of(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
@@ -93,6 +106,7 @@ std::optional<Effects> effects_of(Machine machine, std::span<const std::uint8_t>
     }
   }
   add_moves(is64, decoded.mnemonic, operands, effects);
+  add_stack(is64, decoded, operands, effects);
   return effects;
 }
 

@@ -36,6 +36,7 @@ struct Effects {
   std::optional<Copy> copies = {};
   std::optional<std::uint8_t> loads = {};
   std::optional<std::uint8_t> stores = {};
+  std::int64_t stack = 0;  ///< what push and pop add to the stack pointer
 };
 
 /// The effects of the instruction that `bytes` begin with; nothing where they begin with none, and of machines other

@@ -70,6 +70,25 @@ TEST(Effects, are_the_registers_that_change_and_what_is_copied) {
   EXPECT_EQ(effects({0xe8, 0, 0, 0, 0}).changed, 0U) << "call";
 }
 
+TEST(Effects, of_push_and_pop_are_on_the_stack) {
+  if (!knows_instructions(Machine::x86_64)) GTEST_SKIP() << "a build without zydis";
+  const Effects pushed = effects({0x53});  // push %rbx
+  expect_access(pushed, kSp, -8, 8, false, true, "push %rbx");
+  EXPECT_EQ(pushed.stores, kBx);
+  EXPECT_EQ(pushed.stack, -8);
+  const Effects popped = effects({0x5b});  // pop %rbx
+  expect_access(popped, kSp, 0, 8, true, false, "pop %rbx");
+  EXPECT_EQ(popped.loads, kBx);
+  EXPECT_EQ(popped.stack, 8);
+  const Effects copied = effects({0xff, 0x76, 0x08});  // pushq 0x8(%rsi)
+  expect_access(copied, kSi, 8, 8, true, false, "pushq 0x8(%rsi)");
+  EXPECT_FALSE(copied.stores);
+  EXPECT_EQ(copied.stack, -8);
+  EXPECT_EQ(effects({0x6a, 0x02}).stack, -8) << "pushq $0x2";
+  EXPECT_EQ(effects({0x50}, Machine::i386).stack, -4) << "push %eax";
+  EXPECT_EQ(effects({0x48, 0x83, 0xec, 0x08}).stack, 0) << "sub $0x8,%rsp is a sum of registers";
+}
+
 TEST(Effects, of_other_machines_are_not_known) {
   EXPECT_FALSE(effects_of(Machine::aarch64, std::vector<std::uint8_t>{0x1f, 0x20, 0x03, 0xd5}));
 }

@@ -11,6 +11,7 @@ programs there.
 
 import collections
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -20,7 +21,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
-from harness import LONG, Run, check, main, require_program, require_root, require_x86_64, scenario  # noqa: E402
+from harness import (LONG, Run, Skip, check, main, require_m32, require_program, require_root, require_x86_64,  # noqa: E402
+                     scenario)
 
 import chance  # noqa: E402
 from chance_judge import Verdict, function_of, judge  # noqa: E402
@@ -30,6 +32,16 @@ EXTRA = ((), (), ("-fno-omit-frame-pointer",), ("-fomit-frame-pointer",), ("-fPI
          ("-fno-inline",), ("-gdwarf-4",), ("-flto",))
 SHOWN = int(os.environ.get("USDT_CHANCE_SHOW", "3"))
 SYSROOT = os.environ.get("USDT_CHANCE_SYSROOT", "")
+
+
+@functools.cache
+def runs_m32():
+    try:
+        require_m32()
+    except Skip as why:
+        print(f"without -m32: {why}")
+        return False
+    return True
 
 
 @dataclasses.dataclass
@@ -52,7 +64,7 @@ class Build:
                 [f"-Wl,--dynamic-linker={root}/{loader}", f"-Wl,-rpath,{root}/usr/{libraries}"])
 
     def make(self, directory):
-        """The program; None where this machine cannot build it."""
+        """The program; None where this machine cannot build or run it."""
         bits32 = "-m32" in self.flags
         gcc = "clang" not in self.compiler
         program = chance.Program(self.seed, self.cpp, bits32, constrained=gcc and self.cpp, half=gcc and not bits32)
@@ -130,7 +142,7 @@ def tables(run, count, first, rounds):
         directory = pathlib.Path(root) / f"chance{build.seed}"
         directory.mkdir(parents=True, exist_ok=True)
         program = build.make(directory)
-        if program is None:
+        if program is None or ("-m32" in build.flags and not runs_m32()):
             continue
         for tool in tools:
             start = time.monotonic()

@@ -59,6 +59,41 @@ __attribute__((noinline)) void call(int i) {
 }
 int main() { for (int i = 0; i < 3; i++) { dirty(); call(i); } return 0; }
 """
+#: Registers keep what callers passed across a call that finds out where the code is; so does what the stack has where it is aligned.
+KEPT = SPOILED.replace("long sink", "long sink, *volatile shared") + """
+struct Own { long a, b; ~Own() { sink = sink + 1; } };
+static __attribute__((noinline)) void by_register(const int &n, Own o) { shared = 0; put(n); put(o.b); }
+__attribute__((noinline)) void aligned(int m, const int &n) { __attribute__((aligned(64))) volatile char room[64]; room[sink & 31] = 1; put(m); put(n); }
+__attribute__((noinline)) void call(int i) { by_register(i + 5, Own{i, 2 * i}); dirty(); aligned(i, i + 6); }
+int main() { for (int i = 0; i < 3; i++) { dirty(); call(i); } return 0; }
+"""
+EXTENDED = SPOILED + """
+__attribute__((noinline)) int number(void) { static int n = -6; return n += 2; }
+static inline void set(unsigned long long wide) { put((int)wide); asm volatile("" : : "r"((int)(wide >> 32))); }
+__attribute__((noinline)) void call(void) { set((unsigned long long)number()); }
+int main(void) { for (int i = 0; i < 3; i++) call(); return 0; }
+"""
+FILLED = SPOILED + """
+struct pair { long long a; unsigned long b; double d; };
+__attribute__((noinline)) void look(const volatile void *at) { sink += *(const volatile char *)at; }
+__attribute__((noinline)) long next(long i) { static long n; return n = i; }
+struct own { long o; __attribute__((noinline)) own(long v) : o(v) {} __attribute__((noinline)) ~own() { sink += o; } };
+static inline __attribute__((always_inline)) void roomy(own o, long n, unsigned short m) { put(37); look(__builtin_alloca((sink & 63) + 16)); m = m * 3 + 1; put(m); put(n); }
+static inline __attribute__((always_inline)) void paired(struct pair p, short s, struct pair q) { look(&p); look(&s); look(&q); put(p.a + s + q.b); }
+__attribute__((noinline)) void call_roomy(int i) { put(1); roomy(own(i), next(i + 50), i); put(2); }
+__attribute__((noinline)) void call_paired(int i) { pair p = { 154 + next(i), (unsigned long)(i * 848 - 7), i / 2.0 }; paired(p, next(i) + 7, pair{ i, 3, 4 }); put(2); }
+int main(void) { for (int i = 0; i < 3; i++) { dirty(); call_roomy(i); dirty(); call_paired(i); } return 0; }
+"""
+UNSEEN = """
+extern "C" void look(const void *);
+volatile long sink;
+struct Own { long a, b; ~Own() { sink = sink + 1; } };
+__attribute__((noinline)) void pass(int n, Own o) { look(&o); sink = sink + n; }
+__attribute__((noinline)) void drop(int n, Own o) { sink = sink + n; }
+__attribute__((noinline)) void dirty() { volatile unsigned long junk[256]; for (int i = 0; i < 256; i++) junk[i] = 0x6a6b6c6d5a5b5c5dul + i * 65793ul; }
+__attribute__((noinline)) void call(int i) { pass(i, Own{i, 2 * i}); dirty(); drop(i, Own{i, 3 * i}); }
+int main() { for (int i = 0; i < 3; i++) { dirty(); call(i); } return 0; }
+"""
 CONSTRAINED = """
 #include <type_traits>
 template <class V> struct box { V v; bool on; box() = default; constexpr ~box() requires (!std::is_trivially_copyable_v<V>) { on = false; } ~box() = default; };
@@ -90,7 +125,7 @@ def build(run, name, source, compiler, flags):
     require_program(compiler)
     path = run.dir / f"{name}.{'cpp' if compiler.endswith('++') else 'c'}"
     path.write_text(source)
-    return run.build(f"{name}-{compiler}{''.join(flags)}".replace("=", "-").replace("+", "p"), [path], ["-g", "-w", *flags], compiler)
+    return run.build(f"{name}-{compiler}{''.join(flags)}".replace("=", "-").replace("+", "p").replace("/", "_"), [path], ["-g", "-w", *flags], compiler)
 
 
 def is_error(shown):
@@ -161,6 +196,52 @@ def objects_and_numbers_passed_by_reference_are_those_that_callers_wrote(run):
             for name in ("used_own", "used_number", "used_string"):
                 check_equal(right[name], [3, 3], f"{compiler} {level}: {name}, which uses it")
             check_equal(right["used_references"], [3, 3, 3], f"{compiler} {level}: used_references")
+
+
+@scenario
+def what_a_function_reads_behind_a_call_that_leaves_registers_alone_was_written(run):
+    require_m32()
+    for level in ("-O1", "-Os"):
+        program = build(run, "kept", KEPT, "g++", ["-m32", level, "-fPIE", "-pie"])
+        right = right_values(run, program, f"uprobe:{program}:by_register", lambda i: [i + 5, {"a": i, "b": 2 * i}])
+        check_equal(right, [3, 3], f"{level}: passed in registers")
+        right = right_values(run, program, f"uprobe:{program}:aligned", lambda i: [i, i + 6])
+        check_equal(right, [3, 3], f"{level}: passed on a stack that is aligned")
+
+
+@scenario
+def a_function_that_link_time_optimisation_did_not_see_may_read_all(run):
+    look = run.dir / "look.c"
+    look.write_text("int seen; void look(const volatile long *own) { seen += own[0] != 0; }")
+    for level in ("-O1", "-O2"):
+        helper = build(run, "look", look.read_text(), "gcc", ["-c", level])
+        program = build(run, "unseen", UNSEEN, "g++", ["-flto", level, str(helper)])
+        right = right_values(run, program, f"uprobe:{program}:pass", lambda i: [i, {"a": i, "b": 2 * i}])
+        check_equal(right, [3, 6], f"{level}: what is passed on to the other file")
+        right_values(run, program, f"uprobe:{program}:drop", lambda i: [i, {"a": i, "b": 3 * i}])
+        seen = build(run, "seen", look.read_text(), "gcc", ["-c", "-flto", level])
+        program = build(run, "whole", UNSEEN, "g++", ["-flto", level, str(seen)])
+        right_values(run, program, f"uprobe:{program}:pass", lambda i: [i, {"a": i, "b": 2 * i}])
+
+
+@scenario
+def what_an_inlined_copy_stores_itself_is_not_what_memory_has_before(run):
+    for compiler in ("g++", "clang++"):
+        for level in ("-O0", "-O1", "-O2", "-Os"):
+            program = build(run, "filled", FILLED, compiler, [level, "-Wno-c++11-narrowing"])
+            right_values(run, program, f"uprobe:{program}:roomy", lambda i: [{"o": i}, i + 50, i])
+            right = right_values(run, program, f"uprobe:{program}:paired", lambda i: [
+                {"a": 154 + i, "b": (i * 848 - 7) % 2**64, "d": i / 2}, i + 7, {"a": i, "b": 3, "d": 4.0}])
+            if (compiler, level) == ("g++", "-O0"):
+                check_equal(right, [9, 3, 9], "g++ stores what it passes before an inlined copy begins")
+
+
+@scenario
+def numbers_of_two_words_of_i386_are_extended_by_their_sign(run):
+    require_m32()
+    for level in ("-O2", "-Os"):
+        program = build(run, "extended", EXTENDED, "gcc", ["-m32", level])
+        right_values(run, program, f"uprobe:{program}:set", lambda i: [(2 * i - 4) % 2**64])
 
 
 @scenario

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "arch/effects.hpp"
+#include "dwarf/code_state.hpp"
 #include "dwarf/compiler.hpp"
 #include "dwarf/frame.hpp"
 
@@ -21,11 +22,13 @@ using arch::Effects;
 /// Bytes of a function that are looked at, and of an object.
 constexpr std::uint64_t longest_function = 1U << 16;
 constexpr std::uint32_t largest_object = 1U << 12;
-constexpr std::size_t most_registers = 16;
+constexpr std::size_t most_registers = CodeState::most_registers;
 /// Functions that are called which are looked at, too: bytes of each, how many in all, and how deep.
 constexpr std::uint64_t longest_callee = 1U << 12;
 constexpr unsigned most_callees = 32;
 constexpr unsigned deepest_callee = 3;
+/// Bytes of one that is looked at for which registers it changes.
+constexpr std::uint64_t longest_leaf = 64;
 
 struct Code {
   std::uint64_t begin = 0;
@@ -55,6 +58,17 @@ Code function_code(const Moment& moment) {
   return {};
 }
 
+/// The range of the function's code that has the instance, from its beginning on.
+Code code_around(const Moment& moment) {
+  auto function = moment.inside;
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&function, at, &base, &begin, &end)) > 0;)
+    if (begin <= moment.instance.pc.value && moment.instance.pc.value < end) return code_of(moment.impl, begin, end);
+  return {};
+}
+
 /// Calls `visit(address, effects)` for each instruction until it returns false; whether all were seen.
 template <class Visit>
 bool for_each_instruction(Machine machine, const Code& code, Visit&& visit) {
@@ -67,47 +81,38 @@ bool for_each_instruction(Machine machine, const Code& code, Visit&& visit) {
   return !code.bytes.empty();
 }
 
-void add(ReadBytes& bytes, std::int64_t from, std::uint32_t size) {
-  for (std::int64_t at = std::max<std::int64_t>(from, 0); at < from + size; ++at)
-    if (at < static_cast<std::int64_t>(bytes.size())) bytes[static_cast<std::size_t>(at)] = true;
+std::size_t number_of(const arch::Arch& arch, RegisterId reg) {
+  return static_cast<std::size_t>(std::ranges::find(arch.dwarf_registers, reg) - arch.dwarf_registers.begin());
 }
 
-/// What is known of registers on some way from the function's beginning: how far into the object they point, and which
-/// word of it they have.
-struct Registers {
-  std::array<std::optional<std::int64_t>, most_registers> into, word;
-  std::array<bool, most_registers> set{};  ///< by this function
-  /// Words of the frame that have the same, by their distance from the call frame address: how far, and which word.
-  std::map<std::int64_t, std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>> kept;
+std::optional<std::uint64_t> target_of(std::uint64_t at, const arch::Instruction& code) {
+  if (!code.target) return std::nullopt;
+  return at + static_cast<std::uint64_t>(*code.target);
+}
 
-  void add(const Registers& other) {
-    for (std::size_t i = 0; i < most_registers; ++i) {
-      if (!into[i] && !word[i]) set[i] = other.set[i];
-      if (!into[i]) into[i] = other.into[i];
-      if (!word[i]) word[i] = other.word[i];
-    }
-    kept.insert(other.kept.begin(), other.kept.end());
+/// Those of a range that are not in `without`.
+void add(ReadBytes& bytes, std::int64_t from, std::uint32_t size, const ReadBytes& without = {}) {
+  const auto end = std::min<std::int64_t>(from + size, static_cast<std::int64_t>(bytes.size()));
+  for (std::int64_t at = std::max<std::int64_t>(from, 0); at < end; ++at) {
+    const auto i = static_cast<std::size_t>(at);
+    if (i >= without.size() || !without[i]) bytes[i] = true;
   }
-  void forget(std::uint32_t those) {
-    for (std::size_t i = 0; i < most_registers; ++i) {
-      if ((those >> i & 1U) == 0) continue;
-      into[i] = word[i] = std::nullopt;
-      set[i] = false;
-    }
-  }
-};
+}
 
-/// Whether the compiler knew nothing of what is called, which may read all that its arguments lead to then.
+/// Functions that are called.
 class Callees {
  public:
   explicit Callees(const Moment& moment) : moment_(moment) {
-    if (is_clang(moment.die) || is_linked_as_whole(moment.die)) return;
+    if (is_clang(moment.die)) return;
     Dwarf_Die unit;
     auto function = moment.inside;
-    if (dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr) unit_ = unit;
+    if (dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr) return;
+    if (!is_linked_as_whole(moment.die)) unit_ = unit;
+    at_link_time_ = is_made_at_link_time(unit);
   }
 
-  /// `target`: nothing where a register or memory says it.
+  /// Whether the compiler knew nothing of it, so that it may read all that its arguments lead to. `target`: nothing
+  /// where a register or memory says it.
   [[nodiscard]] bool are_unknown(std::optional<std::uint64_t> target) const {
     if (!target) return true;
     const elf::Image& image = moment_.impl.opened->image;
@@ -115,26 +120,58 @@ class Callees {
       const elf::Section* section = image.find(name);
       if (section != nullptr && section->addr <= *target && *target - section->addr < section->size) return true;
     }
-    if (!unit_) return false;
+    if (!unit_ && !at_link_time_) return false;
     const auto other = moment_.impl.unit_at(VirtAddr(*target));
+    // GCC tells of each function that it makes at link time, whether its source was compiled with -g or not.
+    if (at_link_time_) return !other || !is_linked_as_whole(*other);
     return !other || other->addr != unit_->addr;
+  }
+
+  /// What is as before behind a call.
+  struct Kept {
+    std::uint32_t registers = 0;  ///< a bit each
+    bool stack_pointer = false;   ///< callers that count in it see it so
+  };
+  /// A short function without branches leaves more alone than every function does, and compilers know that: GCC for
+  /// i386 keeps arguments in registers across the functions that find out where the code is (__x86.get_pc_thunk.bx),
+  /// and with -fipa-ra across others.
+  [[nodiscard]] Kept keep(std::optional<std::uint64_t> target) const {
+    const Machine machine = moment_.arch.machine;
+    // On i386 what returns a struct removes an argument.
+    const Kept by_any{arch::kept_by_calls(machine), machine == Machine::x86_64};
+    if (!target) return by_any;
+    std::uint32_t changed = 0;
+    bool returns = false;
+    for_each_instruction(machine, code_of(moment_.impl, *target, *target + longest_leaf),
+                         [&](std::uint64_t, const Effects& effects) {
+                           changed |= effects.changed;
+                           returns = effects.code.flow == arch::Flow::ret && effects.code.size == 1;
+                           return effects.code.flow == arch::Flow::next;
+                         });
+    return returns ? Kept{by_any.registers | ~changed, true} : by_any;
   }
 
  private:
   const Moment& moment_;
   std::optional<Dwarf_Die> unit_;  ///< the one that the compiler saw; nothing: it may have seen others
+  bool at_link_time_ = false;      ///< the compiler saw all that is in such units
 };
 
-/// Finds out which accesses are to the stack, going through a function forward.
-class StackAccess {
+/// What call frame information says of the call frame address, going through a function forward.
+class CallFrameAddress {
  public:
-  explicit StackAccess(const Moment& moment) : frames_(&moment.impl.frames()) {}
+  explicit CallFrameAddress(const Moment& moment) : frames_(&moment.impl.frames()) {}
 
-  /// How far from the call frame address on; nothing: elsewhere, or not known.
-  [[nodiscard]] std::optional<std::int64_t> from_cfa(std::uint64_t at, const Access& access) {
+  /// Nothing: it is not told, or is no sum of a register and a number.
+  [[nodiscard]] const std::optional<Sum>& at(std::uint64_t at) {
     if (at >= known_until_) cfa_ = frames_->cfa_until(VirtAddr(at), known_until_);
-    if (!cfa_ || cfa_->base != access.base) return std::nullopt;
-    return access.displacement - static_cast<std::int64_t>(cfa_->displacement);
+    return cfa_;
+  }
+  /// How far from it an access is; nothing: elsewhere, or not known.
+  [[nodiscard]] std::optional<std::int64_t> to(std::uint64_t from, const Access& access) {
+    const auto& cfa = at(from);
+    if (!cfa || cfa->base != access.base) return std::nullopt;
+    return access.displacement - static_cast<std::int64_t>(cfa->displacement);
   }
 
  private:
@@ -143,29 +180,59 @@ class StackAccess {
   std::uint64_t known_until_ = 0;
 };
 
-/// Follows an object's address through the code, from its beginning on and forward. Each way through it is one that the
-/// compiler saw, too: what is read on one may be read.
+/// Goes through a function forward, and knows at each instruction what registers and the frame have there.
+class FrameWalk {
+ public:
+  FrameWalk(const Moment& moment, CodeState passed)
+      : stack_pointer_(number_of(moment.arch, moment.arch.stack_pointer)), cfa_(moment), now_(std::move(passed)) {
+    now_.point(stack_pointer_, -static_cast<std::int64_t>(moment.arch.entry_frame));
+  }
+
+  [[nodiscard]] CodeState& now() { return now_; }
+  void arrive(std::uint64_t at) {
+    if (const auto jumped = ahead_.find(at); jumped != ahead_.end()) now_.join(jumped->second);
+    if (const auto& cfa = cfa_.at(at); cfa && cfa->base)
+      now_.point(*cfa->base, -static_cast<std::int64_t>(cfa->displacement));
+  }
+  void step(const Effects& effects) { now_.step(effects, stack_pointer_); }
+  /// Behind what step() did.
+  void leave(std::uint64_t at, const arch::Instruction& code, const Callees& callees) {
+    const auto target = target_of(at, code);
+    if (target && *target > at && (code.flow == arch::Flow::branch || code.flow == arch::Flow::jump))
+      ahead_[*target].join(now_);
+    if (code.flow == arch::Flow::call) {
+      const auto kept = callees.keep(target);
+      now_.call(kept.registers, stack_pointer_, kept.stack_pointer);
+    }
+    if (code.flow == arch::Flow::jump || code.flow == arch::Flow::ret) now_ = {};
+  }
+
+ private:
+  std::size_t stack_pointer_;
+  CallFrameAddress cfa_;
+  CodeState now_;
+  std::map<std::uint64_t, CodeState> ahead_;
+};
+
+/// Follows an object's address through the code, from its beginning on and forward: what is read on one way may be
+/// read.
 class Follow {
  public:
   Follow(const Moment& moment, const Code& code, const AddressAt& address, std::uint32_t size)
       : moment_(moment),
         arch_(moment.arch),
         callees_(moment),
-        stack_(moment),
+        walk_(moment, passed_in(address)),
         code_(code),
-        slot_(address.stack),
-        read_(size) {
-    if (address.reg) now_.into[*address.reg] = 0;
-  }
+        read_(size) {}
 
   bool visit(std::uint64_t at, const Effects& effects) {
-    if (const auto jumped = ahead_.find(at); jumped != ahead_.end()) now_.add(jumped->second);
+    walk_.arrive(at);
     for (const auto& access : effects.accesses)
       if (access && access->reads) reads(*access);
-    const Registers before = now_;
-    now_.forget(effects.changed);
-    move(at, before, effects);
-    leave(at, effects.code);
+    walk_.step(effects);
+    pass_on(effects.code, target_of(at, effects.code));
+    walk_.leave(at, effects.code, callees_);
     return true;
   }
 
@@ -184,101 +251,63 @@ class Follow {
   }
 
  private:
+  static CodeState passed_in(const AddressAt& address) {
+    CodeState passed;
+    if (address.reg) passed.pass(*address.reg, {.into = 0, .word = {}});
+    if (address.stack) passed.pass_on_stack(static_cast<std::int64_t>(*address.stack), {.into = 0, .word = {}});
+    return passed;
+  }
+
   void reads(const Access& access) {
-    const auto into = now_.into[access.base];
-    if (into && !access.indexed) add(read_, *into + access.displacement, access.size);
-    if (const auto word = now_.word[access.base]) followed_.push_back(*word);
+    const Held& held = walk_.now().at(access.base).held;
+    if (held.into && !access.indexed) add(read_, *held.into + access.displacement, access.size);
+    if (held.word) followed_.push_back(*held.word);
   }
 
   /// Registers that the function sets are arguments of what it calls. Others may have what was passed to it.
-  void pass_on(std::uint64_t at, const arch::Instruction& code) {
-    const auto target =
-        code.target ? std::optional(at + static_cast<std::uint64_t>(*code.target)) : std::optional<std::uint64_t>();
+  void pass_on(const arch::Instruction& code, std::optional<std::uint64_t> target) {
     const bool calls = code.flow == arch::Flow::call ||
                        (code.flow == arch::Flow::jump && target && (*target < code_.begin || *target >= code_.end()));
     if (!calls) return;
-    Registers passed;
+    CodeState passed;
     bool some = false;
     for (const RegisterId each : arch_.user_calls.arguments) {
-      const auto reg =
-          static_cast<std::size_t>(std::ranges::find(arch_.dwarf_registers, each) - arch_.dwarf_registers.begin());
-      if (reg >= most_registers || !now_.set[reg] || (!now_.into[reg] && !now_.word[reg])) continue;
+      const std::size_t reg = number_of(arch_, each);
+      if (reg >= most_registers) continue;
+      const auto& [held, set, frame] = walk_.now().at(reg);
+      if (!set || !held.is_something()) continue;
       if (callees_.are_unknown(target)) {
-        if (now_.into[reg]) all_ = true;
-        if (now_.word[reg]) followed_.push_back(*now_.word[reg]);
+        if (held.into) all_ = true;
+        if (held.word) followed_.push_back(*held.word);
         continue;
       }
-      passed.into[reg] = now_.into[reg];
-      passed.word[reg] = now_.word[reg];
+      passed.pass(reg, held);
       some = true;
     }
-    if (some) into_callee(*target, std::move(passed));
+    if (some && target) into_callee(*target, std::move(passed));
   }
 
   /// What is called reads what it is passed, as this function would. Code behind its end is reached by nobody.
-  void into_callee(std::uint64_t target, Registers passed) {
+  void into_callee(std::uint64_t target, CodeState passed) {
     if (depth_ == deepest_callee || callees_left_ == 0) return;
     --callees_left_;
     ++depth_;
-    const auto slot = std::exchange(slot_, std::nullopt);
-    const Registers now = std::exchange(now_, std::move(passed));
-    const auto ahead = std::exchange(ahead_, {});
-    const StackAccess stack = std::exchange(stack_, StackAccess(moment_));
+    const FrameWalk walk = std::exchange(walk_, FrameWalk(moment_, std::move(passed)));
     const Code code = std::exchange(code_, code_of(moment_.impl, target, target + longest_callee));
     for_each_instruction(arch_.machine, Code(code_),
                          [this](std::uint64_t at, const Effects& effects) { return visit(at, effects); });
     code_ = code;
-    stack_ = stack;
-    ahead_ = ahead;
-    now_ = now;
-    slot_ = slot;
+    walk_ = walk;
     --depth_;
-  }
-
-  void move(std::uint64_t at, const Registers& before, const Effects& effects) {
-    if (const auto& copy = effects.copies) {
-      if (const auto into = before.into[copy->from]) now_.into[copy->to] = *into + copy->displacement;
-      now_.word[copy->to] = before.word[copy->from];
-      now_.set[copy->to] = true;
-    }
-    const auto& memory = effects.accesses[0];
-    if (!memory || memory->indexed || (!effects.loads && !effects.stores)) return;
-    const auto offset = stack_.from_cfa(at, *memory);
-    if (offset && effects.stores) now_.kept[*offset] = {before.into[*effects.stores], before.word[*effects.stores]};
-    if (!effects.loads) return;
-    if (offset) load(*offset, *effects.loads);
-    if (!before.into[memory->base]) return;
-    now_.word[*effects.loads] = *before.into[memory->base] + memory->displacement;
-    now_.set[*effects.loads] = true;
-  }
-
-  void load(std::int64_t offset, std::uint8_t to) {
-    const auto kept = now_.kept.find(offset);
-    if (kept != now_.kept.end()) std::tie(now_.into[to], now_.word[to]) = kept->second;
-    if (kept == now_.kept.end() && slot_ && offset == static_cast<std::int64_t>(*slot_)) now_.into[to] = 0;
-    now_.set[to] = true;
-  }
-
-  void leave(std::uint64_t at, const arch::Instruction& code) {
-    pass_on(at, code);
-    if (code.target && (code.flow == arch::Flow::branch || code.flow == arch::Flow::jump)) {
-      const std::uint64_t to = at + static_cast<std::uint64_t>(*code.target);
-      if (to > at) ahead_[to].add(now_);
-    }
-    if (code.flow == arch::Flow::call) now_.forget(~arch::kept_by_calls(arch_.machine));
-    if (code.flow == arch::Flow::jump || code.flow == arch::Flow::ret) now_ = {};
   }
 
   const Moment& moment_;
   const arch::Arch& arch_;
   Callees callees_;
-  StackAccess stack_;
+  FrameWalk walk_;
   Code code_;
   unsigned depth_ = 0;
   unsigned callees_left_ = most_callees;
-  std::optional<std::uint64_t> slot_;
-  Registers now_;
-  std::map<std::uint64_t, Registers> ahead_;
   ReadBytes read_;
   std::vector<std::int64_t> followed_;
   bool all_ = false;
@@ -299,11 +328,11 @@ ReadBytes CodeReads::behind(const AddressAt& address, std::uint32_t size,
 
 ReadBytes CodeReads::in_callers_room(std::uint64_t first, std::uint32_t size) const {
   ReadBytes read(std::min(size, largest_object), false);
-  StackAccess stack(moment_);
+  CallFrameAddress cfa(moment_);
   for_each_instruction(moment_.arch.machine, function_code(moment_), [&](std::uint64_t at, const Effects& effects) {
     for (const auto& access : effects.accesses) {
       const bool is_plain = access && !access->writes && !access->indexed;
-      const auto offset = is_plain ? stack.from_cfa(at, *access) : std::nullopt;
+      const auto offset = is_plain ? cfa.to(at, *access) : std::nullopt;
       if (!offset) continue;
       const std::int64_t from = *offset - static_cast<std::int64_t>(first);
       if (access->reads) {
@@ -317,19 +346,41 @@ ReadBytes CodeReads::in_callers_room(std::uint64_t first, std::uint32_t size) co
   return read;
 }
 
-bool CodeReads::writes_to(const Sum& sum, std::uint32_t size, VirtAddr begin, VirtAddr end) const {
-  if (!sum.base || sum.index || sum.anchor != Anchor::none) return true;
-  const auto wanted = static_cast<std::int64_t>(sum.displacement);
-  bool writes = false;
-  const Code code = code_of(moment_.impl, begin.value, end.value);
-  const bool all = for_each_instruction(moment_.arch.machine, code, [&](std::uint64_t, const Effects& effects) {
-    for (const auto& access : effects.accesses)
-      writes |=
-          access && access->writes && access->base == *sum.base &&
-          (access->indexed || (access->displacement < wanted + size && wanted < access->displacement + access->size));
-    return !writes;
+ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
+  ReadBytes filled(std::min(object.size, largest_object), false);
+  if (arch::kept_by_calls(moment_.arch.machine) == 0) return filled;  // no code of that machine is followed
+  const Code code = code_around(moment_);
+  const auto base = static_cast<std::uint8_t>(object.base);
+  if (object.base >= most_registers || !moment_.impl.code_walks.spend(code.bytes.size()))
+    return ReadBytes(filled.size(), true);
+  ReadBytes there(filled.size(), false);
+  std::optional<FramePlace> begin;
+  const Callees callees(moment_);
+  FrameWalk walk(moment_, {});
+  const auto offset_of = [&](const Access& access) -> std::optional<std::int64_t> {
+    if (const auto& into = walk.now().at(access.base).held.into) return *into + access.displacement;
+    const auto place = walk.now().place_of(access);
+    if (!place || !begin || place->base != begin->base) return std::nullopt;
+    return place->offset - begin->offset;
+  };
+  for_each_instruction(moment_.arch.machine, code, [&](std::uint64_t at, const Effects& effects) {
+    const std::uint64_t pc = moment_.instance.pc.value;
+    walk.arrive(at);
+    if (at == pc) {
+      begin = walk.now().place_of({.base = base, .displacement = object.displacement});
+      walk.now().pass(base, {.into = -object.displacement, .word = {}});
+    }
+    for (const auto& access : effects.accesses) {
+      const auto offset = at >= pc && access ? offset_of(*access) : std::nullopt;
+      if (!offset) continue;
+      if (access->reads && object.is_number) add(there, *offset, access->size, filled);
+      if (access->writes) add(filled, *offset, access->indexed ? object.size : access->size, there);
+    }
+    walk.step(effects);
+    walk.leave(at, effects.code, callees);
+    return at < pc || effects.code.flow == arch::Flow::next || effects.code.flow == arch::Flow::branch;
   });
-  return writes || !all;
+  return filled;
 }
 
 }  // namespace usdt::dwarf

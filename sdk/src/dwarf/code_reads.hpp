@@ -31,9 +31,18 @@ struct LibraryAddress {
   std::uint32_t object = 0;  ///< the same of all in one object of a library
 };
 
+/// An object in memory, so far from where a register points.
+struct FilledObject {
+  unsigned base = 0;  ///< DWARF number
+  std::int64_t displacement = 0;
+  std::uint32_t size = 0;
+  /// What is read was written before; bit-fields of structs are written by reading their word first.
+  bool is_number = false;
+};
+
 class CodeReads {
  public:
-  /// `moment` is at the function's first instruction, and outlives this.
+  /// `moment` outlives this. It is at the function's first instruction but for filled_behind().
   explicit CodeReads(const Moment& moment) : moment_(moment) {}
 
   /// Those of an object that is passed by its address. `addresses` of it count only where what one of the same object
@@ -42,9 +51,9 @@ class CodeReads {
                                  std::span<const LibraryAddress> addresses) const;
   /// Those of an object on the stack, `first` bytes from the call frame address on; all where its address is taken.
   [[nodiscard]] ReadBytes in_callers_room(std::uint64_t first, std::uint32_t size) const;
-  /// Whether the instruction at `begin`, or one behind it before `end`, writes to bytes at that sum, which counts from
-  /// a register; true where that is not known.
-  [[nodiscard]] bool writes_to(const Sum& sum, std::uint32_t size, VirtAddr begin, VirtAddr end) const;
+  /// Bytes of an object that the instruction at the moment writes, or one behind it before the next call, and of a
+  /// number does not read first; all where that is not known, and none of machines other than x86.
+  [[nodiscard]] ReadBytes filled_behind(const FilledObject& object) const;
 
  private:
   const Moment& moment_;

@@ -23,6 +23,8 @@ namespace usdt::dwarf {
 
 /// Whether the compiler saw other units with this one: GCC's link-time optimisation. Of Clang's nothing tells.
 [[nodiscard]] bool is_linked_as_whole(Dwarf_Die die);
+/// Whether its code is made by GCC's link-time optimisation, whose units are called <artificial>.
+[[nodiscard]] bool is_made_at_link_time(Dwarf_Die die);
 /// Whether the parameters and the result of a function would be told if it had any: not of units with line tables alone
 /// (-g1, -gline-tables-only, rustc's debuginfo=1). `by_unit`: if has_types() says so of the unit it is declared in.
 enum class SignatureTold : std::uint8_t { yes, no, by_unit };

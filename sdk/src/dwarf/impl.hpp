@@ -174,7 +174,8 @@ struct DebugInfo::Impl {
   mutable Budget list_entries;  ///< of location lists, which any number of variables may share
   /// For what any number of functions may share: what they are instances of, and lists of ranges.
   mutable Budget shared_reads{1, 0};
-  mutable DwarfFile code_file;  ///< of a file with a separate debug file: its own sections
+  mutable Budget code_walks{1, 0};  ///< bytes of code that copies of functions within it make read
+  mutable DwarfFile code_file;      ///< of a file with a separate debug file: its own sections
   mutable std::optional<Frames> call_frames;
   mutable elf::Demangler demangler{std::size_t{1} << 24};
   mutable std::optional<CodeNames> symbols;
@@ -246,9 +247,6 @@ struct FunctionLines {
   [[nodiscard]] std::optional<VirtAddr> body() const noexcept { return prologue_end ? prologue_end : second; }
 };
 [[nodiscard]] FunctionLines function_lines(Dwarf_Die function);
-
-/// Where the first line behind `pc` begins, if `pc` is code of no line (0): what compilers add.
-[[nodiscard]] std::optional<VirtAddr> line_behind(Dwarf_Die function, VirtAddr pc);
 
 /// The line that `pc` is of, as debuggers have it; no file and 0: the line table of `unit` does not say.
 [[nodiscard]] SourceLine line_at(Dwarf_Die unit, VirtAddr pc);

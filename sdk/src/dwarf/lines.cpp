@@ -158,22 +158,6 @@ FunctionLines function_lines(Dwarf_Die function) {
   return found;
 }
 
-std::optional<VirtAddr> line_behind(Dwarf_Die function, VirtAddr pc) {
-  Dwarf_Die unit;
-  Dwarf_Lines* lines = nullptr;
-  std::size_t count = 0;
-  if (dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr || dwarf_getsrclines(&unit, &lines, &count) != 0)
-    return std::nullopt;
-  // The last row of `pc`, or before it, says of what line it is.
-  std::size_t at = first_row(lines, count, pc.value + 1);
-  if (at == 0 || row_of(lines, at - 1).line != 0) return std::nullopt;
-  for (; at < count; ++at) {
-    const Row row = row_of(lines, at);
-    if (row.end || (row.line != 0 && row.statement)) return VirtAddr(row.address);
-  }
-  return std::nullopt;
-}
-
 std::optional<VirtAddr> DebugInfo::body_of(const Instance& instance) const {
   const std::scoped_lock lock(impl_->mutex);
   const auto known = impl_->known(instance.die);

@@ -39,10 +39,10 @@ Location Locator::at_sum(const Sum& sum, bool is_value) const {
   return memory;
 }
 
-/// A number below 0 is a large one in a wider type without a sign.
+/// A number below 0 is a large one in a wider type without a sign, also in one of two words of i386.
 Location Locator::extended_by_sign(const Value& value, std::uint32_t size) const {
   constexpr std::uint32_t half = 4, whole = 8;
-  if (value.loaded || !value.sum.is_register() || value.width != half || size != whole || arch_.word_size != whole)
+  if (value.loaded || !value.sum.is_register() || value.width != half || size != whole)
     return Unreadable{.reason = "computed: extended by its sign"};
   Location reg = arch::in_register(arch_, id_of(*value.sum.base), half);
   if (!std::holds_alternative<Register>(reg)) return reg;

@@ -35,6 +35,8 @@ constexpr std::uint64_t best_ratio = 1032;
 constexpr std::uint64_t tables_at_first = 1U << 20;
 /// The same of what functions may have in common: for the .dwo files of a program, whose sizes are not known here.
 constexpr std::uint64_t reads_at_first = 1U << 25;
+/// Bytes of code that inlined copies may make read, besides those of the file: some seconds' worth.
+constexpr std::uint64_t code_at_first = 1U << 24;
 
 bool has_dwarf(const elf::Image& image) {
   return image.find(".debug_info") != nullptr || image.find(".zdebug_info") != nullptr;
@@ -313,6 +315,7 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
   if (impl->shared.dwarf) dwarf_setalt(impl->main.dwarf.get(), impl->shared.dwarf.get());
   const std::uint64_t of_shared = impl->shared.elf ? impl->shared.sections().bytes_of_dies() : 0;
   impl->list_entries.add(impl->main.bytes.size() * Budget::per_byte);
+  impl->code_walks = Budget(code_at_first + opened->file.size(), 0);
   const DebugSections sections = impl->main.sections();
   impl->names = ScopeNames(sections.bytes_of_dies() + of_shared, stop);
   impl->shared_reads = Budget(reads_at_first, sections.bytes_of_dies() + of_shared + sections.bytes_of_ranges());

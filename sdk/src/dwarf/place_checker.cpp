@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "dwarf/code_reads.hpp"
 #include "dwarf/compiler.hpp"
 #include "dwarf/frame.hpp"
 
@@ -150,14 +149,6 @@ bool PlaceChecker::slot_is_filled(const StatedPlace& what, bool is_structure) co
   return is_unoptimised(moment_.inside) && !(is_structure && is_clang(moment_.die));
 }
 
-/// Whether an inlined copy stores what it was passed itself, before its first line: Clang 21 without optimisation.
-bool PlaceChecker::is_filled_by_copy(const StatedPlace& what, Sum slot) const {
-  if (!moment_.instance.inlined || what.from_list) return false;
-  const auto body = line_behind(moment_.inside, moment_.instance.pc);
-  if (slot.anchor == Anchor::frame) slot.anchor = Anchor::none;  // the frame is there
-  return body && CodeReads(moment_).writes_to(slot, 1, moment_.instance.pc, *body);
-}
-
 /// Where debuggers stop in an unoptimised function, its parameters are in their slots.
 bool PlaceChecker::is_behind_prologue() const {
   const auto body = function_lines(moment_.inside).body();
@@ -184,7 +175,7 @@ std::string PlaceChecker::hold(StatedPlace& what, bool is_structure) const {
     if (value == nullptr) continue;
     const bool by_stack_pointer = value->sum.base && locator_.id_of(*value->sum.base) == moment_.arch.stack_pointer;
     const bool in_frame = value->sum.anchor != Anchor::none || by_stack_pointer;
-    if (memory && in_frame && (!slot_is_filled(what, is_structure) || is_filled_by_copy(what, value->sum)))
+    if (memory && in_frame && !slot_is_filled(what, is_structure))
       return "in a stack slot that may be filled only behind this instruction";
     // Said of the whole function, by the stack pointer as it is behind the prologue: Clang's slots in a frame that is
     // aligned to more than the stack is.

@@ -36,7 +36,6 @@ class PlaceChecker {
   [[nodiscard]] bool may_hold_argument(unsigned reg) const;
   [[nodiscard]] bool registers_hold(const Sum& sum, bool from_list) const;
   [[nodiscard]] bool slot_is_filled(const StatedPlace& what, bool is_structure) const;
-  [[nodiscard]] bool is_filled_by_copy(const StatedPlace& what, Sum slot) const;
   [[nodiscard]] bool is_behind_prologue() const;
   [[nodiscard]] unsigned stack_pointer_number() const;
 

@@ -30,6 +30,7 @@ namespace usdt::dwarf {
 namespace {
 
 constexpr std::string_view left_out = "left out by some callers if this function does not use it";
+constexpr std::string_view not_filled = "in memory that may be filled only behind this instruction";
 constexpr std::string_view untold_convention = "it has a calling convention that debug information does not tell";
 
 /// Finds the signature of one instance of a function.
@@ -408,6 +409,8 @@ class Signer {
       if (is_copy_behind_pointer(before) && callers_may_leave_out())
         return as_read(locator_.from_pieces(what.pieces, type), behind(address_register(before), type, number));
     }
+    if (reason.empty() && moment_.instance.inlined && moment_.impl.entry_of(moment_.die) == moment_.instance.pc)
+      return as_filled(locator_.from_pieces(what.pieces, type));
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
     if (!no_convention_.empty() && language_ != Language::go)
@@ -464,20 +467,50 @@ class Signer {
     return found == all.end() ? std::nullopt : std::optional(static_cast<unsigned>(found - all.begin()));
   }
 
+  /// What is in memory when an inlined copy begins, as far as it is there: compilers move stores behind the place where
+  /// the copy begins, and lists tell of the memory from before on. Clang without optimisation stores what is passed to
+  /// a copy within it.
+  [[nodiscard]] Located as_filled(Located located) const {
+    const bool is_number = located.type.kind != TypeKind::structure;
+    const auto filled_behind = [this, is_number](const Location& location, std::uint32_t size) {
+      const auto* memory = std::get_if<Memory>(&location);
+      const bool counts = memory != nullptr && !memory->is_value && memory->origin == Origin::zero;
+      const auto base = counts ? dwarf_number(memory->base) : std::nullopt;
+      if (!base) return ReadBytes(size, false);
+      return CodeReads(moment_).filled_behind({.base = *base,
+                                               .displacement = static_cast<std::int64_t>(memory->displacement),
+                                               .size = size,
+                                               .is_number = is_number});
+    };
+    const ReadBytes whole = filled_behind(located.location, located.type.size);
+    if (std::ranges::find(whole, true) != whole.end()) located.location = Unreadable{.reason = std::string(not_filled)};
+    std::vector<Piece> pieces;
+    for (const Piece& piece : located.pieces)
+      add_parts(piece, filled_behind(piece.location, piece.size), false, not_filled, pieces);
+    located.pieces = std::move(pieces);
+    return located;
+  }
+
+  /// Adds a piece; where it is in memory, that of its bytes which are `wanted`, and of the others the reason.
+  static void add_parts(const Piece& piece, const ReadBytes& bytes, bool wanted, std::string_view reason,
+                        std::vector<Piece>& pieces) {
+    const auto is_wanted = [&](std::uint32_t at) { return (at < bytes.size() && bytes[at]) == wanted; };
+    for (std::uint32_t at = 0, end = 0; at < piece.size; at = end) {
+      while (end < piece.size && is_wanted(end) == is_wanted(at)) ++end;
+      Location there = piece.location;
+      if (auto* memory = std::get_if<Memory>(&there)) memory->displacement += at;
+      if (!is_wanted(at)) there = Unreadable{.reason = std::string(reason)};
+      pieces.push_back({piece.offset + at, end - at, std::move(there)});
+    }
+  }
+
   /// An object in memory, as far as callers wrote it.
   [[nodiscard]] static Located as_read(Located located, const ReadBytes& read) {
     const Memory* memory = located.pieces.size() == 1 ? std::get_if<Memory>(&located.pieces[0].location) : nullptr;
     if (memory == nullptr || std::ranges::find(read, true) == read.end())
       return arch::nowhere(located.type, std::string(left_out));
-    const std::uint32_t size = located.type.size;
-    const auto is_read = [&read](std::uint32_t at) { return at < read.size() && read[at]; };
     std::vector<Piece> pieces;
-    for (std::uint32_t at = 0, end = 0; at < size; at = end) {
-      while (end < size && is_read(end) == is_read(at)) ++end;
-      Memory there = *memory;
-      there.displacement += at;
-      pieces.push_back({at, end - at, is_read(at) ? Location(there) : Unreadable{.reason = std::string(left_out)}});
-    }
+    add_parts({0, located.type.size, *memory}, read, true, left_out, pieces);
     located.pieces = std::move(pieces);
     return located;
   }
