@@ -106,6 +106,9 @@ bool is_x87(const UserShape& shape) {
   return shape.kind == Kind::scalar && shape.scalars.front().kind == Scalar::Kind::x87;
 }
 
+/// Where the next argument on the stack is, behind one of which it is not known how it is aligned.
+constexpr std::uint32_t kUnknownStack = UINT32_MAX;
+
 /// Whether bytes before `offset` belong to no scalar, as before one that is aligned.
 bool is_behind_gap(const UserShape& shape, std::uint32_t offset) {
   return offset != 0 && std::ranges::none_of(shape.scalars, [offset](const Scalar& each) {
@@ -284,11 +287,13 @@ UserPlace UserPlaces::in_general(std::uint32_t size) {
 UserPlace UserPlaces::on_stack(const UserShape& shape) {
   constexpr std::uint32_t wide = 16;
   const auto alignment = alignment_on_stack(shape);
-  if (!alignment && (stack_ - arch_.entry_frame) % wide != 0) return lose();
+  // Registers are given to later arguments either way.
+  if (!alignment && stack_ != kUnknownStack && (stack_ - arch_.entry_frame) % wide != 0) stack_ = kUnknownStack;
   return on_stack(shape.size, alignment.value_or(wide));
 }
 
 UserPlace UserPlaces::on_stack(std::uint32_t size, std::uint32_t alignment) {
+  if (stack_ == kUnknownStack) return {};
   const std::uint32_t word = arch_.word_size;
   const std::uint32_t first = arch_.entry_frame;  // alignment counts from where the first argument is
   const std::uint32_t step = alignment > 8 && word == 8 ? 16 : word;

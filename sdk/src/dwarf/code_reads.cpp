@@ -373,7 +373,7 @@ ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
     for (const auto& access : effects.accesses) {
       const auto offset = at >= pc && access ? offset_of(*access) : std::nullopt;
       if (!offset) continue;
-      if (access->reads && object.is_number) add(there, *offset, access->size, filled);
+      if (access->reads && object.reads_count) add(there, *offset, access->size, filled);
       if (access->writes) add(filled, *offset, access->indexed ? object.size : access->size, there);
     }
     walk.step(effects);

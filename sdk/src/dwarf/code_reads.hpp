@@ -36,8 +36,8 @@ struct FilledObject {
   unsigned base = 0;  ///< DWARF number
   std::int64_t displacement = 0;
   std::uint32_t size = 0;
-  /// What is read was written before; bit-fields of structs are written by reading their word first.
-  bool is_number = false;
+  /// What is read first was there before; but bit-fields are written by reading their word.
+  bool reads_count = false;
 };
 
 class CodeReads {
@@ -51,8 +51,8 @@ class CodeReads {
                                  std::span<const LibraryAddress> addresses) const;
   /// Those of an object on the stack, `first` bytes from the call frame address on; all where its address is taken.
   [[nodiscard]] ReadBytes in_callers_room(std::uint64_t first, std::uint32_t size) const;
-  /// Bytes of an object that the instruction at the moment writes, or one behind it before the next call, and of a
-  /// number does not read first; all where that is not known, and none of machines other than x86.
+  /// Bytes of an object that the instruction at the moment writes, or one behind it before the next call, and none
+  /// reads first; all where that is not known, and none of machines other than x86.
   [[nodiscard]] ReadBytes filled_behind(const FilledObject& object) const;
 
  private:

@@ -410,7 +410,7 @@ class Signer {
         return as_read(locator_.from_pieces(what.pieces, type), behind(address_register(before), type, number));
     }
     if (reason.empty() && moment_.instance.inlined && moment_.impl.entry_of(moment_.die) == moment_.instance.pc)
-      return as_filled(locator_.from_pieces(what.pieces, type));
+      return as_filled(locator_.from_pieces(what.pieces, type), shapes_[number].bit_fields);
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
     if (!no_convention_.empty() && language_ != Language::go)
@@ -470,9 +470,8 @@ class Signer {
   /// What is in memory when an inlined copy begins, as far as it is there: compilers move stores behind the place where
   /// the copy begins, and lists tell of the memory from before on. Clang without optimisation stores what is passed to
   /// a copy within it.
-  [[nodiscard]] Located as_filled(Located located) const {
-    const bool is_number = located.type.kind != TypeKind::structure;
-    const auto filled_behind = [this, is_number](const Location& location, std::uint32_t size) {
+  [[nodiscard]] Located as_filled(Located located, bool bit_fields) const {
+    const auto filled_behind = [this, bit_fields](const Location& location, std::uint32_t size) {
       const auto* memory = std::get_if<Memory>(&location);
       const bool counts = memory != nullptr && !memory->is_value && memory->origin == Origin::zero;
       const auto base = counts ? dwarf_number(memory->base) : std::nullopt;
@@ -480,7 +479,7 @@ class Signer {
       return CodeReads(moment_).filled_behind({.base = *base,
                                                .displacement = static_cast<std::int64_t>(memory->displacement),
                                                .size = size,
-                                               .is_number = is_number});
+                                               .reads_count = !bit_fields});
     };
     const ReadBytes whole = filled_behind(located.location, located.type.size);
     if (std::ranges::find(whole, true) != whole.end()) located.location = Unreadable{.reason = std::string(not_filled)};
