@@ -332,4 +332,8 @@ bool CodeReads::writes_to(const Sum& sum, std::uint32_t size, VirtAddr begin, Vi
   return writes || !all;
 }
 
+arch::ResultRegisters CodeReads::proven_results() const {
+  return arch::proven_results(moment_.arch.machine, function_code(moment_).bytes);
+}
+
 }  // namespace usdt::dwarf

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "arch/returned.hpp"
 #include "dwarf/location.hpp"
 #include "dwarf/moment.hpp"
 
@@ -45,6 +46,8 @@ class CodeReads {
   /// Whether the instruction at `begin`, or one behind it before `end`, writes to bytes at that sum, which counts from
   /// a register; true where that is not known.
   [[nodiscard]] bool writes_to(const Sum& sum, std::uint32_t size, VirtAddr begin, VirtAddr end) const;
+  /// The registers that the function's code is proven to leave a result in.
+  [[nodiscard]] arch::ResultRegisters proven_results() const;
 
  private:
   const Moment& moment_;
