@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, scenario
+from harness import Skip, check, check_equal, main, require_program, require_root, scenario
 from said import quiet
 
 RUST = """
@@ -135,6 +135,160 @@ def optionals_of_cpp_are_there_or_not(run):
             check_equal(args("texts", "o"), [{"value": "a text that is longer than sixteen"}, {}], "texts")
             check_equal(args("points", "v"), [[{"value": {"x": 1, "y": 2}}, {}, {"value": {"x": 3, "y": 4}}]], "points")
             check_equal(args("path", "p"), ["/tmp/of/a/file"], "path")
+
+
+LIBRARY = """
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#define KEEP(x) __asm__ volatile("" : : "r"(&x) : "memory")
+#define NI __attribute__((noinline))
+static volatile long read;  // what a function reads its callers wrote
+struct Point { int x, y; };
+using Any = std::variant<std::monostate, int, std::string, Point, double>;
+using Small = std::variant<char, short>;
+struct Throws { Throws() = default; Throws(const Throws &) { throw 1; } Throws &operator=(const Throws &) = default; };
+struct Order { long id; std::optional<Point> at; Any what; std::map<int, int> lines; };
+NI void any(const Any &v) { read = v.index() + (v.index() == 2 ? std::get<2>(v).size() + std::get<2>(v)[0] : 0); KEEP(v); }
+NI void small(Small *v) { KEEP(*v); KEEP(v); }
+NI void order(Order *o) { KEEP(*o); KEEP(o); }
+NI void nothing(std::variant<int, Throws> *v) { KEEP(*v); KEEP(v); }
+NI std::optional<int> maybe(int n) { KEEP(n); return n == 1 ? std::nullopt : std::optional<int>(n + 5); }
+NI std::optional<std::string> maybe_text(int n) { KEEP(n); return n == 1 ? std::nullopt : std::optional<std::string>("a text of some length"); }
+NI std::variant<int, Point> either(int n) { KEEP(n); if (n == 1) return n + 7; return Point{n, 3}; }
+NI void by_value(std::optional<int> o, int n) { KEEP(o); KEEP(n); read = o.value_or(3) + n; }
+NI void sizes(std::map<std::string, int> *m, std::set<int> *s, std::multimap<int, int> *mm, std::unordered_map<int, int> *u, std::list<int> *l) {
+  KEEP(*m); KEEP(m); KEEP(*s); KEEP(s); KEEP(*mm); KEEP(mm); KEEP(*u); KEEP(u); KEEP(*l); KEEP(l); }
+NI void wide(std::u16string *u, std::u32string *v, std::wstring *w, std::u16string_view *x, const char16_t *c, const wchar_t *d) {
+  KEEP(*u); KEEP(u); KEEP(*v); KEEP(v); KEEP(*w); KEEP(w); KEEP(*x); KEEP(x); KEEP(c); KEEP(d); }
+int main() {
+  any({}); any(5); any("a text that is longer than sixteen"); any(Point{1, -2}); any(2.5);
+  Small a = 'x', b = short(-300); small(&a); small(&b);
+  Order o{7, Point{1, 2}, "tea", {{1, 2}, {3, 4}}}; order(&o); o = {8, {}, 4, {}}; order(&o);
+  std::variant<int, Throws> v = 1; nothing(&v); try { Throws t; v.emplace<1>(t); } catch (int) {} nothing(&v);
+  for (int n = 0; n < 3; ++n) { KEEP(n); maybe(n); maybe_text(n); either(n); by_value(n == 1 ? std::nullopt : std::optional<int>(n), n); }
+  std::map<std::string, int> m{{"a", 1}, {"b", 2}, {"c", 3}}; std::set<int> s{4}; std::multimap<int, int> mm; std::unordered_map<int, int> u{{1, 1}, {2, 2}};
+  std::list<int> l{1, 2, 3, 4}; sizes(&m, &s, &mm, &u, &l);
+  std::u16string u16 = u"h\u00e9\u20ac"; std::u32string u32 = U"\U0001F600!"; std::wstring w = L"wide"; std::u16string_view x = u16; wide(&u16, &u32, &w, &x, u16.c_str(), w.c_str());
+}
+"""
+# The value without any data of std::monostate, by its name or not.
+HELD = [({"index": 0}, None), ({"index": 1}, 5), ({"index": 2}, "a text that is longer than sixteen"), ({"index": 3}, {"x": 1, "y": -2}), ({"index": 4}, 2.5)]
+
+
+def libraries():
+    """What builds with the libraries of C++ that are here, and how."""
+    found = [(compiler, level, []) for compiler in ("g++", "clang++") for level in ("-O0", "-O2")]
+    probe = subprocess.run(["clang++", "-stdlib=libc++", "-x", "c++", "-", "-o", "/dev/null"], input="#include <map>\nint main() {}", text=True, capture_output=True)
+    return found + ([("clang++", level, ["-stdlib=libc++"]) for level in ("-O0", "-O2")] if probe.returncode == 0 else [])
+
+
+def is_error(shown):
+    return isinstance(shown, dict) and "error" in shown
+
+
+@scenario
+def variants_optionals_and_containers_of_cpp(run):
+    require_root()
+    source = run.dir / "library.cpp"
+    source.write_text(LIBRARY)
+    for compiler, level, flags in libraries():
+        name = f"library-{compiler}{level}{''.join(flags)}".replace("+", "p").replace("=", "")
+        program = run.build(name, [source], ["-g", "-std=c++20", level, *flags, *(["-fstandalone-debug"] if compiler == "clang++" else [])], compiler)
+
+        def traced(kind, function, asked):
+            result = run.trace(f"{kind}:{program}:{function}*", "--print", asked, "--depth", "4", "--no-inline", command=quiet(program))
+            result.check_code(0)
+            return [event["args"] for event in result.events]
+
+        # Of what the optimiser may have left out the reason is shown, and never another value.
+        for (shown,), (index, value) in zip(traced("uprobe", "any(", "v"), HELD, strict=True):
+            check_equal({"index": shown["index"]}, index, name)
+            of_library = isinstance(value, str) and flags  # libc++'s strings have two forms in one place, and are shown as they are
+            check(value is None or of_library or shown["value"] == value, f"{name}: {shown}")
+        check_equal(traced("uprobe", "small", "*v"), [[{"index": 0, "value": "x"}], [{"index": 1, "value": -300}]]
+                    if traced("uprobe", "small", "*v")[0][0]["value"] == "x" else [[{"index": 0, "value": 120}], [{"index": 1, "value": -300}]], name)
+        check_equal(traced("uprobe", "nothing", "*v")[0], [{"index": 0, "value": 1}], name)
+        check_equal(traced("uprobe", "nothing", "*v")[1], [{}], f"{name}: valueless")
+        check_equal(traced("uprobe", "order", "o->at, o->lines.size, o->at.value.y, o->what.index"),
+                    [[{"value": {"x": 1, "y": 2}}, 2, 2, 2], [{}, 0, {"error": "o->at is empty"}, 1]], name)
+        check_equal(traced("uprobe", "sizes", "*m, *s, *mm, *u, *l"), [[{"size": 3}, {"size": 1}, {"size": 0}, {"size": 2}, {"size": 4}]], name)
+        for function, right in [("maybe(", [{"value": 5}, {}, {"value": 7}]),
+                                ("maybe_text", [{"value": "a text of some length"}, {}, {"value": "a text of some length"}]),
+                                ("either", [{"index": 1, "value": {"x": 0, "y": 3}}, {"index": 0, "value": 8}, {"index": 1, "value": {"x": 2, "y": 3}}])]:
+            if flags and function == "maybe_text":
+                continue
+            shown = [each[0] for each in traced("uretprobe", function, "retval")]
+            check(all(is_error(one) or one == other for one, other in zip(shown, right, strict=True)), f"{name} {function}: {shown}")
+            check(level != "-O0" or shown == right, f"{name} {function}: {shown}")
+        shown = traced("uprobe", "by_value", "o, n")
+        check(all(is_error(o) or o == right for (o, _), right in zip(shown, [{"value": 0}, {}, {"value": 2}], strict=True)), f"{name}: {shown}")
+        if flags:
+            continue  # libc++'s strings have two forms in one place
+        check_equal(traced("uprobe", "wide", "*u, *v, *w, *x, u->size"),
+                    [[[0x68, 0xe9, 0x20ac], [0x1f600, 0x21], [0x77, 0x69, 0x64, 0x65], [0x68, 0xe9, 0x20ac], 3]], name)
+        for text, size in (("c", 2), ("d", 4)):
+            refused = run.trace(f"uprobe:{program}:wide*", "--print", f"str({text})", command=quiet(program))
+            check(refused.code == 2 and f"characters of {size} bytes" in refused.stderr, refused.stderr)
+
+
+ADA = {"shapes.ads": """package Shapes is
+   type Kind is range -5 .. 100;
+   type Rec (K : Kind := 0) is record
+      Id : Integer;
+      case K is
+         when -5 .. 2 => A : Integer;
+         when 3 | 7 .. 9 => B : Long_Integer;
+         when others => C : Short_Integer;
+      end case;
+   end record;
+   type Ptr is access all Rec;
+   procedure Look (R : Ptr);
+   pragma No_Inline (Look);
+   pragma Export (C, Look, "look");
+end Shapes;
+""", "shapes.adb": """package body Shapes is
+   Sum : Long_Integer := 0;
+   pragma Volatile (Sum);
+   procedure Look (R : Ptr) is
+   begin
+      Sum := Sum + Long_Integer (R.Id);
+   end Look;
+end Shapes;
+""", "variants.adb": """with Shapes; use Shapes;
+procedure Variants is
+   R1 : aliased Rec := (K => -5, Id => 1, A => 11);
+   R2 : aliased Rec := (K => 2, Id => 2, A => 12);
+   R3 : aliased Rec := (K => 3, Id => 3, B => 13);
+   R4 : aliased Rec := (K => 8, Id => 4, B => -14);
+   R5 : aliased Rec := (K => 50, Id => 5, C => 15);
+begin
+   Look (R1'Unchecked_Access); Look (R2'Unchecked_Access); Look (R3'Unchecked_Access);
+   Look (R4'Unchecked_Access); Look (R5'Unchecked_Access);
+end Variants;
+"""}
+
+
+@scenario
+def variants_of_ada_are_told_by_lists_and_ranges(run):
+    """DW_AT_discr_list, with numbers below 0."""
+    require_root()
+    require_program("gnatmake")
+    for name, text in ADA.items():
+        (run.dir / name).write_text(text)
+    built = subprocess.run(["gnatmake", "-q", "-g", "-O1", "variants.adb"], cwd=run.dir, capture_output=True, text=True)
+    check_equal(built.returncode, 0, built.stderr)
+    program = run.dir / "variants"
+    traced = run.trace(f"uprobe:{program}:look", "--print", "*r", "--depth", "3", command=[program])
+    check_equal([event["args"] for event in traced.events],
+                [[{"k": -5, "id": 1, "a": 11}], [{"k": 2, "id": 2, "a": 12}], [{"k": 3, "id": 3, "b": 13}], [{"k": 8, "id": 4, "b": -14}],
+                 [{"k": 50, "id": 5, "c": 15}]], traced.stderr)
+    asked = run.trace(f"uprobe:{program}:look", "--where", "r->a > 0", command=[program])
+    check_equal(len(asked.events), 2, asked.stderr)
 
 
 @scenario

@@ -246,5 +246,31 @@ def values_of_fortran_are_right_or_say_what_they_are(run):
                 check("bounds are known only at run time" in shown.get("error", ""), f"{level} {function}: {shown}")
 
 
+XRAY = """
+#include <stdio.h>
+struct req { long id; const char *who; };
+static volatile long sum;
+__attribute__((noinline)) int handle(struct req *r, long n, const char *w) { __asm__ volatile("" ::: "memory"); sum += r->id + r->who[0] + w[0]; return (int)n * 3; }
+__attribute__((noinline)) int by_value(struct req r, int n) { __asm__ volatile("" ::: "memory"); sum += r.id + n + r.who[0]; return n; }
+int main(void) { for (long i = 0; i < 4; i++) { struct req r = {i + 7, "me"}; handle(&r, i, "w"); by_value(r, (int)i); } return 0; }
+"""
+
+
+@scenario
+def arguments_are_read_behind_the_room_that_xray_patches(run):
+    """Location lists begin behind that room, and so does the probe: what is patched at run time is no place for a breakpoint."""
+    for flags in (["-O2"], ["-O2", "-fcf-protection=full"], ["-O0"]):
+        program = built(run, f"xray{''.join(flags)}".replace("=", ""), "c", XRAY, "clang", "-g", "-fxray-instrument", "-fxray-instruction-threshold=1", *flags)
+        if program is None:
+            raise Skip("no clang")
+        for options in ("", "patch_premain=true xray_mode=xray-basic xray_naive_log=false"):
+            command = ["sh", "-c", f"XRAY_OPTIONS='{options} xray_logfile_base={run.dir}/log.' exec {program}"]
+            traced = run.trace([f"uprobe:{program}:handle", f"uprobe:{program}:by_value"], "--depth", "2", command=command)
+            traced.check_code(0)
+            shown = [[name["args"] for name in traced.events if name["probe"].endswith(f":{function}")] for function in ("handle", "by_value")]
+            check_equal([args[1:] for args in shown[0]], [[i, "w"] for i in range(4)], f"{flags} {options}: {traced.stderr}")
+            check_equal([args[1] for args in shown[1]], list(range(4)), f"{flags} {options}: {traced.stderr}")
+
+
 if __name__ == "__main__":
     main()

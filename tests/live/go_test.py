@@ -76,6 +76,59 @@ def values_are_those_that_the_program_says(run):
         print(f"  go build {flags}: {sum(unreadable.values())}", *sorted(unreadable), sep="\n    ")
 
 
+# What main.fails returns, and main.takes is passed, in order; of what has no message the address is shown.
+ERRORS = [{"type": "nil"}, {"type": "*errors.errorString", "message": "plain message"},
+          {"type": "*fmt.wrapError", "message": "outer: inner"}, {"type": "*main.Mine"}, {"type": "main.Code"},
+          {"type": "*errors.errorString", "message": "EOF"}, {"type": "syscall.Errno"}]
+
+
+def without_address(shown):
+    """What is shown of an interface; an address, which nobody knows beforehand, is only looked at for being one."""
+    if "data" in shown:
+        check(isinstance(shown["data"], int) and shown["data"] > 4096, shown)
+    return {name: value for name, value in shown.items() if name != "data"}
+
+
+@scenario
+def errors_show_their_type_and_message(run):
+    for flags in ([], ["-gcflags=-N -l"]):
+        program = build(run, HERE / "interfaces.go", *flags)
+        result = run.trace([f"uretprobe:{program}:main.fails"], "--depth", "3", command=[program])
+        result.check_code(0)
+        shown = [event["return"] for event in result.events]
+        check_equal([each["r0"] for each in shown], list(range(1, 8)), f"the first result {flags}")
+        check_equal([without_address(each["r1"]) for each in shown], ERRORS, f"the second result {flags}")
+        # A question and a table by what is in them.
+        asked = run.trace(f"uretprobe:{program}:main.fails", "--where", "retval.r1.tab != 0", command=[program])
+        check_equal(len(asked.events), 6, f"results that are not nil: {asked.stderr}")
+    program = build(run, HERE / "interfaces.go")
+    result = run.trace([f"uprobe:{program}:main.takes"], "--print", "err, ((main.Mine *)err.data)->Op", command=[program])
+    check_equal([without_address(event["args"][0]) for event in result.events], ERRORS, "the argument")
+    check_equal(result.events[3]["args"][1], "mine", "a member of an error of the program's own")
+    text = subprocess.run([run.tool, f"uprobe:{program}:main.takes", "--", program], capture_output=True, text=True).stdout
+    check('err={type=*errors.errorString message="plain message"}' in text and "err={type=nil}" in text, text)
+
+
+@scenario
+def interfaces_show_what_they_have(run):
+    program = build(run, HERE / "interfaces.go")
+    result = run.trace([f"uprobe:{program}:main.anything"], "--print", "v, s", command=[program])
+    values = [without_address(event["args"][0]) for event in result.events]
+    check_equal(values, [{"type": "nil"}, {"type": "int", "value": 42}, {"type": "string", "value": "text"}, {"type": "*main.Mine"},
+                         {"type": "bool", "value": True}, {"type": "float64", "value": -2.5}], result.stderr)
+    shapes = [without_address(event["args"][1]) for event in result.events]
+    check_equal(shapes, [{"type": "nil"}, {"type": "main.Square"}] + [{"type": "nil"}] * 4, result.stderr)
+
+
+@scenario
+def interfaces_of_position_independent_programs_are_two_words(run):
+    program = build(run, HERE / "interfaces.go", "-buildmode=pie")
+    result = run.trace([f"uprobe:{program}:main.takes"], "--print", "err", command=[program])
+    shown = [event["args"][0] for event in result.events]
+    check_equal([each["type"] for each in shown][0], "nil", "no error")
+    check(all(isinstance(each["type"], int) and isinstance(each["data"], int) for each in shown[1:]), shown)
+
+
 @scenario
 def inlined_copies_are_left_out_and_said(run):
     program = build(run, HERE / "moving.go")

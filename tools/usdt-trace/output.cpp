@@ -110,13 +110,18 @@ usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list
 
 namespace {
 
-/// Whether the discriminant of what is one of several alternatives says that it is another one.
+/// Whether the discriminant of what is one of several alternatives says that it is another one, or is itself in one
+/// that is not there.
 bool is_another(const usdt::Event& event, std::size_t n) {
-  const auto& alternative = event.arg_info(n).alternative;
-  if (!alternative) return false;
-  const usdt::Value told = event.value(alternative->discriminant);
-  const auto* bits = std::get_if<std::uint64_t>(&told);
-  return bits != nullptr && !alternative->values.has(*bits);
+  for (std::size_t step = 0; step < event.arg_count(); ++step) {
+    const auto& alternative = event.arg_info(n).alternative;
+    if (!alternative) return false;
+    n = alternative->discriminant;
+    const usdt::Value told = event.value(n);
+    const auto* bits = std::get_if<std::uint64_t>(&told);
+    if (bits != nullptr && !alternative->values.has(*bits)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -130,6 +135,14 @@ bool is_there(const usdt::Event& event, std::size_t n) {
     return static_cast<std::uint64_t>(*whole) > element->index;
   const auto* natural = std::get_if<std::uint64_t>(&length);
   return natural != nullptr && *natural > element->index;
+}
+
+std::string_view why_undecided(const usdt::Event& event, std::size_t n) {
+  const auto& alternative = event.arg_info(n).alternative;
+  if (!alternative) return {};
+  const usdt::Value told = event.value(alternative->discriminant);
+  const auto* error = std::get_if<usdt::ArgError>(&told);
+  return error == nullptr ? std::string_view() : error->reason;
 }
 
 namespace {

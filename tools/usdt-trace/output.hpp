@@ -205,6 +205,8 @@ struct WideNumber {
 [[nodiscard]] usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list);
 /// Whether argument `n`, maybe an element of a list, is not behind its last one.
 [[nodiscard]] bool is_there(const usdt::Event& event, std::size_t n);
+/// Why it is not known whether argument `n`, one of several alternatives, is there; empty: it is known.
+[[nodiscard]] std::string_view why_undecided(const usdt::Event& event, std::size_t n);
 /// "97 more": of what is left out.
 [[nodiscard]] std::string more_text(std::uint64_t number);
 

@@ -375,12 +375,23 @@ class JsonOutput final : public Output {
   /// A value with its members: an object, or an array. `position`: of what it belongs to, among "args".
   void whole(const usdt::Event& event, std::size_t n, unsigned position) {
     const usdt::Arg& arg = event.arg_info(n);
+    if (const auto why = why_undecided(event, n); !why.empty()) return error(why);
     if (arg.is_list()) return list(event, n, position);
     if (arg.length) return text(event, n, position);
     if (const auto wide = wide_number(event, n, false))
       return wide->is_error ? error(wide->text) : json_text(json_, wide->text);
     if (const auto characters = text_of_elements(event, n)) return json_text(json_, *characters);
+    if (const auto name = type_of_interface(event, n); !name.empty()) return json_text(json_, name);
     if (!has_members(arg) || !members(event, n, position)) value(event, n);
+  }
+
+  /// The name of the type that an interface of Go has: the number is an address that says nothing to anybody.
+  static std::string_view type_of_interface(const usdt::Event& event, std::size_t n) {
+    const usdt::Arg& arg = event.arg_info(n);
+    if (!arg.declaration || arg.declaration->meaning != "type") return {};
+    const usdt::Value value = event.value(n);
+    const auto* address = std::get_if<std::uint64_t>(&value);
+    return address == nullptr ? std::string_view() : usdt::enumerator_name(arg, *address);
   }
 
   /// Writes the members of a value; returns false where none are known.

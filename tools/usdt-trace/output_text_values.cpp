@@ -97,6 +97,7 @@ void TextOutput::show_bytes_as(const FormatPiece& piece, const usdt::Event& even
 
 void TextOutput::show_whole(const usdt::Event& event, std::size_t n, bool hex) {
   const usdt::Arg& arg = event.arg_info(n);
+  if (const auto why = why_undecided(event, n); !why.empty()) return show_error(why);
   if (arg.is_list()) return show_list(event, n, hex);
   if (arg.length && !hex) return show_text(event, n);
   if (const auto wide = wide_number(event, n, hex)) {

@@ -62,6 +62,15 @@ struct MemberInfo {
   std::optional<MemberVariant> variant = {};  ///< it is there only at times
 };
 
+/// A type that the value of an interface may have (Go).
+struct DynamicType {
+  std::string name;  ///< "*errors.errorString"
+  TypeId type = TypeId::none;
+  std::uint64_t address = 0;  ///< the address that stands for it in an interface
+
+  friend bool operator==(const DynamicType&, const DynamicType&) = default;
+};
+
 /// The types of one source, the debug information of a file or the BTF of a kernel, as a graph that steps to members
 /// can follow. What others wrote is bounded here: lists end, sizes are those declared. All functions are const and may
 /// be called from several threads.
@@ -79,6 +88,14 @@ class TypeGraph {
   [[nodiscard]] virtual Result<std::vector<MemberInfo>> members(TypeId type) const = 0;
   /// The names of an enum's values.
   [[nodiscard]] virtual std::vector<Enumerator> enumerators(TypeId type) const = 0;
+  /// The types that a class template was given, in order, those of a pack among them. Empty: none, or it is not told.
+  [[nodiscard]] virtual std::vector<TypeId> template_types(TypeId) const { return {}; }
+  /// Go: the types of the program that interfaces may have, the best known first and a few hundred at most; `errors`:
+  /// those with a method Error. Errors: not_supported (with what is missing), stopped.
+  [[nodiscard]] virtual Result<std::vector<DynamicType>> dynamic_types(bool errors) const {
+    static_cast<void>(errors);
+    return std::vector<DynamicType>();
+  }
   /// The complete types of that name, with or without its keyword: "struct file", "file", "net::Server", "u32",
   /// "unsigned int"; without its scopes ("Server") where none has it with them. Several: they differ; what a bare name
   /// means in C, a typedef, comes first. Reads all of the source at first. Errors: not_found (the message names near

@@ -80,6 +80,7 @@ void CodeNames::Known::add(std::string_view symbol_name, const elf::Symbol& symb
   split |= piece == ".cold" || piece == ".part";
   coroutine |= !piece.empty() && piece != ".cold" && piece != ".part";
   external |= symbol.binding != STB_LOCAL;
+  linked |= symbol.binding != STB_LOCAL || symbol.visibility == STV_HIDDEN;
   replaceable |= table_type == SHT_DYNSYM && symbol.binding == STB_GLOBAL && symbol.visibility == STV_DEFAULT;
 }
 

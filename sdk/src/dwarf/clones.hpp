@@ -33,6 +33,9 @@ class CodeNames {
   /// Some symbol makes the function known to other files; without one, whatever its source says, whoever saw the whole
   /// program (link-time optimisation) may have changed how it is called.
   [[nodiscard]] bool is_external(VirtAddr entry) const { return known(entry).external; }
+  /// Its linkage was not the compiler's to change: it is known to other files, or was to other objects (a hidden
+  /// symbol, which linkers make a local one).
+  [[nodiscard]] bool is_linked(VirtAddr entry) const { return known(entry).linked; }
   /// How much of a function the symbols there name.
   [[nodiscard]] FunctionPart part_at(VirtAddr entry) const {
     const Known there = known(entry);
@@ -48,6 +51,7 @@ class CodeNames {
   struct Known {
     CodeName name = CodeName::unknown;
     bool external = false;
+    bool linked = false;
     bool replaceable = false;
     bool split = false;      ///< some symbol names what was split off
     bool coroutine = false;  ///< some symbol names what goes on with a coroutine

@@ -383,4 +383,8 @@ ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
   return filled;
 }
 
+arch::ResultRegisters CodeReads::proven_results() const {
+  return arch::proven_results(moment_.arch.machine, function_code(moment_).bytes);
+}
+
 }  // namespace usdt::dwarf

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "arch/returned.hpp"
 #include "dwarf/location.hpp"
 #include "dwarf/moment.hpp"
 
@@ -54,6 +55,8 @@ class CodeReads {
   /// Bytes of an object that the instruction at the moment writes, or one behind it before the next call, and none
   /// reads first; all where that is not known, and none of machines other than x86.
   [[nodiscard]] ReadBytes filled_behind(const FilledObject& object) const;
+  /// The registers that the function's code is proven to leave a result in.
+  [[nodiscard]] arch::ResultRegisters proven_results() const;
 
  private:
   const Moment& moment_;

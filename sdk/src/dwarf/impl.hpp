@@ -19,6 +19,7 @@
 #include "dwarf/debug_info.hpp"
 #include "dwarf/frame.hpp"
 #include "dwarf/function_index.hpp"
+#include "dwarf/go_type_list.hpp"
 #include "dwarf/names.hpp"
 #include "dwarf/split_units.hpp"
 #include "dwarf/type_names.hpp"
@@ -184,6 +185,7 @@ struct DebugInfo::Impl {
   mutable std::unordered_map<const void*, bool> units_with_types;   ///< by unit, of those that were asked for
   mutable std::unordered_map<const void*, bool> unoptimised_units;  ///< likewise
   mutable std::optional<TypeNames> type_names;
+  mutable std::optional<GoTypes> go_types;
   mutable std::optional<FunctionIndex> function_index;
 
   Impl(std::shared_ptr<const elf::OpenedFile> file, std::optional<elf::DebugFile> separate, StopToken stop_token)

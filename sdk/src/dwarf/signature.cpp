@@ -21,6 +21,7 @@
 #include "dwarf/moment.hpp"
 #include "dwarf/parameters.hpp"
 #include "dwarf/place_checker.hpp"
+#include "dwarf/rust_result.hpp"
 #include "dwarf/spilled.hpp"
 #include "dwarf/stated_place.hpp"
 #include "dwarf/types.hpp"
@@ -555,10 +556,15 @@ class Signer {
     const auto declared_type = type_of(moment_.die);
     const auto shape = types_.shape(declared_type, language_);
     if (shape.kind == arch::UserShape::Kind::nothing) return;
+    if (is_rust(moment_.die) && moment_.arch.machine == Machine::x86_64) return add_rust_result(signature);
     const Type type = types_.type(declared_type);
     const bool known = result_known_ || (scalar_result_known_ && shape.kind == arch::UserShape::Kind::scalar);
     Located located = known ? arch::value_at(moment_.arch, arch::user_result(moment_.arch, shape), type)
                             : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
+    put_result(declared_type, std::move(located), signature);
+  }
+
+  void put_result(const std::optional<Dwarf_Die>& declared_type, Located located, Signature& signature) const {
     if (declared_type) refuse_number(*declared_type, declared_type, located);
     signature.result_pieces = std::move(located.pieces);
     signature.result =
@@ -566,6 +572,36 @@ class Signer {
              {.name = {}, .type = types_.text(declared_type), .enumerators = types_.enumerators(declared_type)});
     signature.result->result = true;
     signature.result_type = moment_.impl.type_id(declared_type);
+  }
+
+  void add_rust_result(Signature& signature) const {
+    const auto declared_type = type_of(moment_.die);
+    const Type type = types_.type(declared_type);
+    const RustResult found = rust_result(types_, moment_.arch, moment_.die);
+    const std::string reason = found.reason.empty() ? why_not_returned(found) : found.reason;
+    put_result(declared_type,
+               reason.empty() ? arch::value_at(moment_.arch, found.place, type) : arch::nowhere(type, reason),
+               signature);
+  }
+
+  /// Of a function that no other file or object knows, LLVM leaves out results, or one of two, that no caller uses
+  /// (DeadArgumentElimination), or that are always the same (IPSCCP), and nothing tells. What its code is proven to
+  /// hand to its caller is there.
+  [[nodiscard]] std::string why_not_returned(const RustResult& result) const {
+    const auto told = number(attribute(moment_.die, DW_AT_calling_convention));
+    if (told && *told != DW_CC_normal) return "its compiler changed how it is called";
+    const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
+    const bool as_written =
+        moment_.impl.is_surely_unoptimised(moment_.inside) || moment_.impl.code_names().is_linked(entry);
+    const bool wants_low = result.in_low && (!as_written || result.only_of_c);
+    const bool wants_high = result.in_high && (!as_written || result.only_of_c || result.only_rust_has);
+    if (!wants_low && !wants_high) return {};
+    const arch::ResultRegisters proven = CodeReads(moment_).proven_results();
+    // Without optimisation nothing deletes what nobody reads.
+    const bool counts = !result.only_of_c || is_optimised(moment_.inside);
+    if (counts && (!wants_low || proven.low) && (!wants_high || proven.high)) return {};
+    return result.only_of_c ? "in memory of its caller, and nothing tells where when it has ended"
+                            : "its code does not show whether it hands its result to its caller";
   }
 
   /// What has the parameters' names and types.

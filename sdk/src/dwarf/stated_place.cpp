@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "arch/patch_room.hpp"
 #include "dwarf/compiler.hpp"
 
 namespace usdt::dwarf {
@@ -224,6 +225,14 @@ class Reader {
                                      std::size_t& count) const {
     if (single) return dwarf_getlocation(&at, &expression, &count) == 0;
     const std::uint64_t pc = moment_.instance.pc.value;
+    if (find_entry(at, pc, arrives, expression, count)) return true;
+    // Lists begin behind the room for patches, which changes nothing.
+    const std::uint64_t room = arrives ? patch_room() : 0;
+    return room != 0 && find_entry(at, pc + room, arrives, expression, count);
+  }
+
+  [[nodiscard]] bool find_entry(Dwarf_Attribute& at, std::uint64_t pc, bool arrives, Dwarf_Op*& expression,
+                                std::size_t& count) const {
     ListEntries entries(moment_.impl.list_entries, at);
     while (const auto entry = entries.next()) {
       if (!(entry->begin <= pc && pc < entry->end) && !(entry->begin == pc && arrives)) continue;
@@ -232,6 +241,19 @@ class Reader {
       return true;
     }
     return false;
+  }
+
+  /// Bytes from the function's first instruction to the one behind what is patched at run time; 0: nothing is.
+  [[nodiscard]] std::uint64_t patch_room() const {
+    const elf::OpenedFile& opened = *moment_.impl.opened;
+    const auto offset = elf::code_offset(opened.image, moment_.instance.pc);
+    if (!offset) return 0;
+    constexpr std::uint64_t longest = 16;
+    const elf::Bytes bytes =
+        opened.file.bytes(offset->value, std::min(longest, elf::code_bytes_from(opened.image, moment_.instance.pc)));
+    const std::uint64_t pad = arch::landing_pad(moment_.arch.machine, bytes);
+    const std::uint64_t room = arch::patch_room(moment_.arch.machine, elf::ByteView(bytes).subspan(pad));
+    return room == 0 ? 0 : pad + room;
   }
 
   [[nodiscard]] std::variant<Sum, std::string> frame_base() {

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/bit_field.hpp"
 #include "dwarf/die.hpp"
+#include "dwarf/go_types.hpp"
 #include "dwarf/type_names.hpp"
 
 namespace usdt::dwarf {
@@ -73,10 +75,66 @@ bool has_swapped_numbers(Dwarf_Die structure) {
   return found;
 }
 
-/// The values of a discriminant of `size` bytes that stand for a variant; without ranges: those of no other one.
+/// Ranges of one DW_AT_discr_list that are believed.
+constexpr std::size_t most_ranges = 1024;
+
+/// Reads the numbers of a DW_AT_discr_list: LEB128, with a sign where the discriminant has one (DWARF 5, 7.19).
+class DiscriminantList {
+ public:
+  DiscriminantList(std::span<const std::uint8_t> bytes, const Type& type) : bytes_(bytes), type_(type) {}
+
+  /// Nothing: the list is broken, or a range of it is of no values that the discriminant has.
+  std::optional<AlternativeValues> read() && {
+    AlternativeValues values;
+    while (!bytes_.empty()) {
+      const std::uint8_t kind = bytes_.front();
+      bytes_ = bytes_.subspan(1);
+      const auto first = next();
+      const auto last = kind == DW_DSC_range ? next() : first;
+      if (kind > DW_DSC_range || !first || !last || values.ranges.size() == most_ranges) return std::nullopt;
+      if (!add(*first, *last, values)) return std::nullopt;
+    }
+    return values.ranges.empty() ? std::nullopt : std::optional(std::move(values));
+  }
+
+ private:
+  std::optional<std::uint64_t> next() {
+    std::uint64_t number = 0;
+    for (unsigned shift = 0; !bytes_.empty() && shift < 64; shift += 7) {
+      const std::uint8_t byte = bytes_.front();
+      bytes_ = bytes_.subspan(1);
+      number |= std::uint64_t{byte & 0x7fU} << shift;
+      if ((byte & 0x80U) != 0) continue;
+      if (type_.is_signed && (byte & 0x40U) != 0 && shift + 7 < 64) number |= UINT64_MAX << (shift + 7);
+      return number;
+    }
+    return std::nullopt;
+  }
+
+  /// As the discriminant is read, extended by zeros: a range from below 0 to above it is two.
+  bool add(std::uint64_t first, std::uint64_t last, AlternativeValues& values) const {
+    const std::uint64_t mask = UINT64_MAX >> (64 - 8 * type_.size);
+    const auto fits = [&](std::uint64_t number) {
+      const auto top = static_cast<std::int64_t>(number) >> (8 * type_.size - 1);
+      return type_.is_signed ? top == 0 || top == -1 : (number & ~mask) == 0;
+    };
+    const bool ordered =
+        type_.is_signed ? static_cast<std::int64_t>(first) <= static_cast<std::int64_t>(last) : first <= last;
+    if (!ordered || !fits(first) || !fits(last)) return false;
+    const bool crosses = (first & mask) > (last & mask);
+    if (crosses) values.ranges.emplace_back(first & mask, mask);
+    values.ranges.emplace_back(crosses ? 0 : first & mask, last & mask);
+    return true;
+  }
+
+  std::span<const std::uint8_t> bytes_;
+  Type type_;
+};
+
+/// The values of a discriminant of that type that stand for a variant; without ranges: those of no other one.
 /// Nothing: it cannot be told.
-std::optional<AlternativeValues> discriminant_values(Dwarf_Die variant, std::uint32_t size) {
-  const std::uint64_t mask = UINT64_MAX >> (64 - 8 * size);
+std::optional<AlternativeValues> discriminant_values(Dwarf_Die variant, const Type& type) {
+  const std::uint64_t mask = UINT64_MAX >> (64 - 8 * type.size);
   AlternativeValues values;
   if (const auto at = own_attribute(variant, DW_AT_discr_value)) {
     const auto value = constant(*at);
@@ -84,8 +142,18 @@ std::optional<AlternativeValues> discriminant_values(Dwarf_Die variant, std::uin
     values.ranges.emplace_back(*value & mask, *value & mask);
     return values;
   }
-  if (own_attribute(variant, DW_AT_discr_list)) return std::nullopt;
-  return values;
+  auto list = own_attribute(variant, DW_AT_discr_list);
+  if (!list) return values;
+  Dwarf_Block block;
+  if (dwarf_formblock(&*list, &block) != 0) return std::nullopt;
+  return DiscriminantList({block.data, block.length}, type).read();
+}
+
+bool is_child(Dwarf_Die parent, const Dwarf_Die& wanted) {
+  bool found = false;
+  std::uint64_t steps = most_children;
+  for_each_child(parent, steps, [&](Dwarf_Die child) { return !(found = child.addr == wanted.addr); });
+  return found;
 }
 
 /// Typedefs and qualifiers of nothing.
@@ -220,15 +288,16 @@ Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size, b
 Result<void> DwarfTypes::add_variants(Dwarf_Die part, std::uint64_t outer_size, std::vector<MemberInfo>& all) const {
   const auto discriminant = reference(own_attribute(part, DW_AT_discr));
   std::optional<MemberVariant> told;
-  std::uint32_t size = 0;
+  Type type;
   if (discriminant) {
     const auto place = member(*discriminant, outer_size, false);
     if (!place) return fail(place.error());
-    const Type type = types_.type(type_of(*discriminant));
-    size = type.size;
-    if (size == 0 || size > 8 || place->bits != 0) return fail(broken("a discriminant that is no number"));
+    type = types_.type(type_of(*discriminant));
+    if (type.size == 0 || type.size > 8 || place->bits != 0) return fail(broken("a discriminant that is no number"));
     told = MemberVariant{.type = place->type, .offset = place->offset, .values = {}};
-    if (!flag(own_attribute(*discriminant, DW_AT_artificial))) all.push_back(*place);
+    // GNAT has it before the variant part, where it is a member as others are.
+    const bool inside = is_child(part, *discriminant);
+    if (inside && !flag(own_attribute(*discriminant, DW_AT_artificial))) all.push_back(*place);
   }
   AlternativeValues of_all;
   std::vector<std::size_t> of_others;
@@ -236,7 +305,7 @@ Result<void> DwarfTypes::add_variants(Dwarf_Die part, std::uint64_t outer_size, 
   std::uint64_t steps = most_children;
   for_each_child(part, steps, [&](Dwarf_Die variant) {
     if (dwarf_tag(&variant) != DW_TAG_variant) return true;
-    const auto values = told ? discriminant_values(variant, size) : AlternativeValues();
+    const auto values = told ? discriminant_values(variant, type) : AlternativeValues();
     if (!values) {
       error = broken("a variant of which it is not told when it is there");
       return false;
@@ -303,6 +372,37 @@ std::vector<Enumerator> DwarfTypes::enumerators(TypeId type) const {
   const std::scoped_lock lock(impl_->mutex);
   const auto known = meant(type);
   return known && *known ? types_.enumerators((*known)->die) : std::vector<Enumerator>();
+}
+
+std::vector<TypeId> DwarfTypes::template_types(TypeId type) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto known = meant(type);
+  std::vector<TypeId> all;
+  if (!known || !*known) return all;
+  constexpr std::size_t most = 256;
+  std::uint64_t steps = most_children;
+  const auto add = [&](Dwarf_Die child) {
+    if (dwarf_tag(&child) == DW_TAG_template_type_parameter) all.push_back(impl_->type_id(type_of(child)));
+    return all.size() < most;
+  };
+  for_each_child((*known)->die, steps, [&](Dwarf_Die child) {
+    if (dwarf_tag(&child) == DW_TAG_GNU_template_parameter_pack) for_each_child(child, steps, add);
+    return add(child);
+  });
+  return all;
+}
+
+Result<std::vector<DynamicType>> DwarfTypes::dynamic_types(bool errors) const {
+  const std::scoped_lock lock(impl_->mutex);
+  if (!impl_->go_types) {
+    auto read = read_go_types(*impl_);
+    if (!read) return fail(std::move(read.error()));
+    impl_->go_types = *std::move(read);
+  }
+  std::vector<DynamicType> all;
+  for (const GoType& each : errors ? impl_->go_types->errors : impl_->go_types->all)
+    all.push_back({std::string(each.name), impl_->type_id(each.die), each.address});
+  return all;
 }
 
 Result<std::vector<TypeId>> DwarfTypes::find_all(std::string_view name) const {

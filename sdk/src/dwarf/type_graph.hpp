@@ -20,6 +20,8 @@ class DwarfTypes final : public TypeGraph {
   [[nodiscard]] Result<TypeInfo> info(TypeId type) const override;
   [[nodiscard]] Result<std::vector<MemberInfo>> members(TypeId type) const override;
   [[nodiscard]] std::vector<Enumerator> enumerators(TypeId type) const override;
+  [[nodiscard]] std::vector<TypeId> template_types(TypeId type) const override;
+  [[nodiscard]] Result<std::vector<DynamicType>> dynamic_types(bool errors) const override;
   [[nodiscard]] Result<std::vector<TypeId>> find_all(std::string_view name) const override;
 
  private:

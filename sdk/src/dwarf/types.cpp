@@ -243,10 +243,23 @@ std::string why_no_array(Dwarf_Die array) {
   return apart ? "an array whose elements are not next to each other" : "";
 }
 
+namespace {
+
+/// Some of the numbers of another type, stored as all of them are (Ada, Pascal).
+bool is_plain_subrange(Dwarf_Die die) {
+  if (dwarf_tag(&die) != DW_TAG_subrange_type) return false;
+  auto base = type_of(die);
+  const auto size = own_number(die, DW_AT_byte_size);
+  return base && dwarf_tag(&*base) == DW_TAG_base_type && (!size || size == own_number(*base, DW_AT_byte_size)) &&
+         !own_attribute(die, DW_AT_bit_size) && !own_attribute(die, DW_AT_GNU_bias);
+}
+
+}  // namespace
+
 std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die) {
   for (unsigned step = 0; die && step < longest_chain; ++step) {
     const int tag = dwarf_tag(&*die);
-    if (tag != DW_TAG_typedef && !is_qualifier(tag)) {
+    if (tag != DW_TAG_typedef && !is_qualifier(tag) && !is_plain_subrange(*die)) {
       const auto in_type_unit = reference(own_attribute(*die, DW_AT_signature));
       return in_type_unit ? in_type_unit : die;
     }

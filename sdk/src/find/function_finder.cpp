@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "arch/patch_room.hpp"
 #include "base/symbol_name.hpp"
 
 namespace usdt::find {
@@ -274,8 +275,12 @@ void FunctionFinder::place(FunctionPoint& point, VirtAddr pc) {
 
 void FunctionFinder::place_at_start(FunctionPoint& point, VirtAddr address) {
   place(point, address);
-  const std::span bytes(point.bytes.data.data(), point.bytes.size);
-  if (const std::uint8_t pad = arch::landing_pad(file_.elf->machine(), bytes); pad != 0) place(point, address + pad);
+  const auto bytes = [&point] { return std::span(point.bytes.data.data(), point.bytes.size); };
+  if (const std::uint8_t pad = arch::landing_pad(file_.elf->machine(), bytes()); pad != 0)
+    place(point, address = address + pad);
+  // What is patched at run time is no place for a breakpoint.
+  if (const std::uint8_t room = arch::patch_room(file_.elf->machine(), bytes()); room != 0)
+    place(point, address + room);
 }
 
 bool FunctionFinder::is_new(const FunctionPoint& point, VirtAddr start) {

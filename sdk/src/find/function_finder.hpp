@@ -131,6 +131,8 @@ class FunctionFinder {
   // --- where they return: function_returns.cpp ---
   /// What the instructions of a function say of its entry and returns.
   void follow_code(FunctionPoint& point, const Function& function, const Known& known, std::optional<bool> ret_probes);
+  /// Bytes of the room for patches that ends at `pc`; 0: there is none.
+  [[nodiscard]] std::uint8_t patch_room_before(VirtAddr pc);
   /// Where a jump of the function leads to the point, or before it, as that of a loop it begins with does.
   [[nodiscard]] std::optional<VirtAddr> comes_back_to(const FunctionPoint& point, const Function& function,
                                                       const Known& known);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "arch/patch_room.hpp"
 #include "base/symbol_name.hpp"
 #include "elf/emulated_start.hpp"
 #include "elf/unwinding.hpp"
@@ -52,11 +53,24 @@ void FunctionFinder::follow_code(FunctionPoint& point, const Function& function,
     take_returns(point, function, flow);
 }
 
+std::uint8_t FunctionFinder::patch_room_before(VirtAddr pc) {
+  if (pc.value < arch::kLongestPatchRoom) return 0;
+  const elf::Code code = code_.at(VirtAddr(pc.value - arch::kLongestPatchRoom));
+  return arch::patch_room(file_.elf->machine(), std::span(code.bytes.data).first(code.bytes.size));
+}
+
 std::optional<VirtAddr> FunctionFinder::comes_back_to(const FunctionPoint& point, const Function& function,
                                                       const Known& known) {
   if (!point.refused.empty() || !elf::may_jump_to(*file_.elf, function, function.address, point.pc))
     return std::nullopt;
-  const auto flow = flow_of(function, known);
+  // The jump over the room for patches is no way back.
+  Function code = function;
+  if (patch_room_before(point.pc) != 0) {
+    code.address = point.pc;
+    code.size -= std::min(function.size, point.pc.value - function.address.value);
+    if (!elf::may_jump_to(*file_.elf, code, function.address, point.pc)) return std::nullopt;
+  }
+  const auto flow = flow_of(code, known);
   if (!flow) return std::nullopt;
   std::optional<VirtAddr> first;
   for (const VirtAddr target : flow->targets)

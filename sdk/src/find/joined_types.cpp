@@ -51,6 +51,20 @@ class JoinedTypes final : public TypeGraph {
     return graphs_[place.graph]->enumerators(place.type);
   }
 
+  [[nodiscard]] std::vector<TypeId> template_types(TypeId type) const override {
+    const std::scoped_lock lock(mutex_);
+    const Place place = defined(type);
+    std::vector<TypeId> all = graphs_[place.graph]->template_types(place.type);
+    for (TypeId& each : all) each = joined(place.graph, each);
+    return all;
+  }
+
+  /// Go links all of a program into one file.
+  [[nodiscard]] Result<std::vector<DynamicType>> dynamic_types(bool errors) const override {
+    const std::scoped_lock lock(mutex_);
+    return graphs_.front()->dynamic_types(errors);
+  }
+
   /// Of the file itself: what a cast names is what it means by it, or else a library's.
   [[nodiscard]] Result<std::vector<TypeId>> find_all(std::string_view name) const override {
     const std::scoped_lock lock(mutex_);

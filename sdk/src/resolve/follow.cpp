@@ -255,6 +255,7 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
         return object;
       }
     }
+    if (auto known = known_member(object, *type, step.name)) return *std::move(known);
     if (type->type.size == 0)
       return refuse(fmt::format("{} is only declared here: its members are not known", type->text), step);
     const auto near = near_members(object.type.id, step.name);

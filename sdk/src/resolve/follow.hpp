@@ -204,6 +204,38 @@ class Follower {
                                                      std::optional<std::size_t> at,
                                                      std::optional<std::uint8_t> part_of);
 
+  /// What a std::optional has while it has something.
+  [[nodiscard]] std::optional<Object> value_of_optional(const Object& object, const TypeInfo& type) const;
+  /// What a std::variant holds, by its alternatives.
+  struct Variant {
+    Object index;
+    std::vector<Object> values;
+  };
+  [[nodiscard]] std::optional<Variant> variant_of(const Object& object, const TypeInfo& type) const;
+  [[nodiscard]] Result<void> show_variant(const Variant& variant, unsigned depth, std::uint8_t holder);
+  /// How many elements a container of C++ has that keeps them in nodes, which are not shown.
+  [[nodiscard]] std::optional<Object> size_of_container(const Object& object, const TypeInfo& type) const;
+  /// What is written like a member of a type that is known: "value", "index", "size".
+  [[nodiscard]] std::optional<Object> known_member(const Object& object, const TypeInfo& type,
+                                                   std::string_view name) const;
+
+  // --- interfaces of Go: follow_interfaces.cpp ---
+  struct Interface {
+    Object word;                                    ///< the first word, which is 0 for nil
+    Object type;                                    ///< the address that stands for the type of what it has
+    Object data;                                    ///< the second word
+    std::shared_ptr<const Alternative> there = {};  ///< it is not nil
+    std::shared_ptr<const Alternative> nil = {};
+  };
+  /// Nothing: `object` is none.
+  [[nodiscard]] std::optional<Interface> interface_of(const Object& object, const TypeInfo& type) const;
+  [[nodiscard]] Result<void> show_dynamic_type(const Object& object, const Interface& value, std::uint8_t holder,
+                                               const std::vector<DynamicType>& types);
+  [[nodiscard]] std::optional<Object> value_in_interface(const Object& object, const Interface& value,
+                                                         const DynamicType& dynamic) const;
+  [[nodiscard]] Result<bool> show_known_interface(const Object& object, const TypeInfo& type, unsigned depth,
+                                                  std::optional<std::size_t> at, std::optional<std::uint8_t> part_of);
+
   // --- texts: follow_texts.cpp ---
   [[nodiscard]] Result<void> show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at);
   [[nodiscard]] Result<bool> show_known_text(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,

@@ -30,6 +30,8 @@ constexpr std::array kKnownLists{
     KnownList{"", "_M_array", "_M_len"},
     KnownList{"", "__data_", "__size_"},
     KnownList{"", "__data", "__size"},
+    KnownList{"", "_M_dataplus._M_p", "_M_string_length"},  // std::u16string and the like: texts of char are no lists
+    KnownList{"", "_M_str", "_M_len"},
     KnownList{"&[", "data_ptr", "length"},
     KnownList{"&mut [", "data_ptr", "length"},
     KnownList{"alloc::boxed::Box<[", "data_ptr", "length"},

@@ -96,6 +96,8 @@ Result<bool> Follower::show_known(const Object& object, const TypeInfo& type, un
   if (!text || *text) return text;
   auto alternatives = show_known_alternatives(object, type, depth, at, part_of);
   if (!alternatives || *alternatives) return alternatives;
+  auto interface = show_known_interface(object, type, depth, at, part_of);
+  if (!interface || *interface) return interface;
   return show_known_list(object, depth, at, part_of);
 }
 

@@ -34,6 +34,13 @@ constexpr std::array kKnownTexts{
     KnownText{"alloc::string::String", "vec.buf.inner.ptr.pointer.pointer", "vec.len"},
 };
 
+/// Characters of more than one byte.
+bool is_wide(std::string_view type) {
+  for (const std::string_view word : {"const ", "volatile "})
+    if (type.starts_with(word)) type.remove_prefix(word.size());
+  return type == "char16_t" || type == "char32_t" || type == "wchar_t";
+}
+
 }  // namespace
 
 Result<void> Follower::show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at) {
@@ -99,6 +106,9 @@ std::string Follower::why_no_text(const ValuePath& path) const {
   if (!type || type->type.kind != TypeKind::pointer) return {};
   const Object behind = dereferenced(*object, target_of(object->type, *type));
   const auto target = info(behind.type);
+  if (target && behind.type.pointers == 0 && is_wide(target->text))
+    return fmt::format("{} points to characters of {} bytes, and str() reads those of one: write {}[0]", path.text,
+                       target->type.size, path.text);
   if (!target || target->type.kind != TypeKind::structure || behind.type.pointers > 0) return {};
   if (!known_text(behind, *target)) return {};
   return fmt::format("{0} points to {1}, which keeps its text elsewhere: write str(*{0})", path.text, target->text);

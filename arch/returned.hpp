@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which registers a function's machine code leaves a result in.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "usdt/machine.hpp"
+
+namespace usdt::arch {
+
+/// The two registers that results come in (rax and rdx).
+struct ResultRegisters {
+  bool low = false;
+  bool high = false;
+};
+
+/// Proves which of them some RET instruction of `code` hands to the caller: one is set, on each way from there nothing
+/// reads it before it is set anew, and some way leads to a RET. Compilers delete what sets a register for nobody, so it
+/// is set for the caller. False: it was not proven. Of x86-64 only.
+[[nodiscard]] ResultRegisters proven_results(Machine machine, std::span<const std::uint8_t> code);
+
+}  // namespace usdt::arch
