@@ -49,7 +49,7 @@ bool is_linked_as_whole(Dwarf_Die die) {
   return !told.starts_with("GNU C") || told.find(" -flto") != told.npos || told.find(" -fwhole-program") != told.npos;
 }
 
-bool is_made_at_link_time(Dwarf_Die die) { return producer(die).starts_with("GNU GIMPLE"); }
+bool is_made_at_link_time(Dwarf_Die die) { return producer_of(die).starts_with("GNU GIMPLE"); }
 
 bool is_replaceable(Dwarf_Die function) {
   const std::string_view told = producer_of(function);
