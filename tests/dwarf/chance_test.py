@@ -21,8 +21,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
-from harness import (LONG, Run, Skip, check, main, require_m32, require_program, require_root, require_x86_64,  # noqa: E402
-                     scenario)
+from harness import (LONG, Run, check, main, require_program, require_root, require_x86_64, scenario,  # noqa: E402
+                     why_no_m32)
 
 import chance  # noqa: E402
 from chance_judge import Verdict, function_of, judge  # noqa: E402
@@ -36,12 +36,9 @@ SYSROOT = os.environ.get("USDT_CHANCE_SYSROOT", "")
 
 @functools.cache
 def runs_m32():
-    try:
-        require_m32()
-    except Skip as why:
-        print(f"without -m32: {why}")
-        return False
-    return True
+    if why_no_m32():
+        print(f"without -m32: {why_no_m32()}")
+    return not why_no_m32()
 
 
 @dataclasses.dataclass

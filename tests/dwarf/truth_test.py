@@ -25,6 +25,9 @@ import tempfile
 
 import programs
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+from harness import why_no_m32  # noqa: E402
+
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Og")
 BUILDS = {"c": ("gcc", "clang"), "c++": ("g++", "clang++")}
 HERE = pathlib.Path(__file__).resolve().parent
@@ -36,6 +39,8 @@ def run(argv, **options):
 
 def outcomes(locations, language, compiler, flags, seed, keep=None):
     """What the judge says of one program, or None where it cannot be built here."""
+    if "-m32" in flags and why_no_m32():
+        return None
     program = programs.Program(seed, language, "-m32" in flags)
     with tempfile.TemporaryDirectory() as temporary:
         directory = pathlib.Path(keep or temporary)

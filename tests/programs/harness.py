@@ -9,6 +9,7 @@ registers each as a CTest test of its own; `FILE --tool PATH NAME` runs one. Exi
 import argparse
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -110,17 +111,25 @@ def require_file(path):
         raise Skip(f"{path} is not installed")
 
 
-def require_m32():
-    """Programs of i386 can be made and run: not every kernel starts them."""
+@functools.cache
+def why_no_m32(compiler="gcc"):
+    """Why programs of i386 can not be made or run, since not every kernel starts them; empty: they can."""
     with tempfile.TemporaryDirectory() as directory:
         program = f"{directory}/m32"
-        argv = ["gcc", "-m32", "-x", "c", "-", "-o", program]
-        if subprocess.run(argv, input=b"#include <stdio.h>\nint main(){}", capture_output=True).returncode != 0:
-            raise Skip("gcc -m32 does not link here (gcc-multilib is not installed)")
+        language, header = ("c++", "cstdio") if "++" in compiler else ("c", "stdio.h")
+        argv = [compiler, "-m32", "-x", language, "-", "-o", program]
+        if subprocess.run(argv, input=f"#include <{header}>\nint main(){{}}".encode(), capture_output=True).returncode != 0:
+            return f"{compiler} -m32 does not link here ({compiler}-multilib is not installed)"
         try:
             subprocess.run([program], check=False)
         except OSError as error:
-            raise Skip(f"programs of i386 do not start here ({error.strerror})")
+            return f"programs of i386 do not start here ({error.strerror})"
+    return ""
+
+
+def require_m32():
+    if why_no_m32():
+        raise Skip(why_no_m32())
 
 
 def require_x86_64():

@@ -21,7 +21,7 @@ import tempfile
 import time
 
 from builds import check_by_gdb
-from harness import Failure
+from harness import Failure, why_no_m32
 from static_log import check_shown
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -284,8 +284,7 @@ def main():
     if os.uname().machine != "x86_64":
         print("the builds are for x86-64 hosts")
         sys.exit(SKIP_CODE)
-    m32 = subprocess.run(["g++", "-m32", "-x", "c++", "-", "-o", "/dev/null"], input=b"#include <cstdio>\nint main(){}",
-                         capture_output=True).returncode == 0
+    m32 = why_no_m32("g++") == ""
     table = collections.defaultdict(dict)
     failures = []
     began = time.monotonic()

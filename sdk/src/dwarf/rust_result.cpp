@@ -23,6 +23,8 @@ struct Primitive {
   bool is_signed = false;
   bool floating = false;
   bool pointer = false;
+  bool flag =
+      false;  ///< 0 or 1 in a byte, of which LLVM makes one bit: in a pair the others of its register are anything
 };
 
 /// What rustc makes of a type.
@@ -75,7 +77,9 @@ class RustLayouts {
     if (tag == DW_TAG_base_type) return number(*die, type);
     if (tag == DW_TAG_pointer_type) return scalar({.size = type.size, .pointer = true});
     if (tag == DW_TAG_enumeration_type)
-      return type.size == 0 ? none(*die) : scalar({.size = type.size, .is_signed = type.is_signed});
+      return type.size == 0
+                 ? none(*die)
+                 : scalar({.size = type.size, .is_signed = type.is_signed, .flag = type.size == 1 && names_two(*die)});
     if (tag == DW_TAG_array_type) return array(*die, type, depth);
     if (tag != DW_TAG_structure_type) return {};
     RustAbi abi = structure(*die, depth);
@@ -98,7 +102,19 @@ class RustLayouts {
     if (type.size == 0) return none(die);
     const bool floating = own_number(die, DW_AT_encoding) == std::uint64_t{DW_ATE_float};
     if (floating && type.size != 4 && type.size != 8) return {};
-    return scalar({.size = type.size, .is_signed = type.is_signed, .floating = floating});
+    return scalar({.size = type.size,
+                   .is_signed = type.is_signed,
+                   .floating = floating,
+                   .flag = own_number(die, DW_AT_encoding) == std::uint64_t{DW_ATE_boolean}});
+  }
+
+  bool names_two(Dwarf_Die enumeration) {
+    unsigned names = 0;
+    for_each_child(enumeration, steps_, [&](Dwarf_Die child) {
+      names += dwarf_tag(&child) == DW_TAG_enumerator ? 1 : 0;
+      return true;
+    });
+    return names <= 2;
   }
 
   RustAbi array(Dwarf_Die die, const Type& type, unsigned depth) {
@@ -232,7 +248,8 @@ class RustLayouts {
   RustAbi tagged(Dwarf_Die die, Dwarf_Die discriminant, const std::vector<RustVariant>& variants, unsigned depth) {
     const auto at = own_number(discriminant, DW_AT_data_member_location);
     const auto alignment = own_number(discriminant, DW_AT_alignment);
-    const RustAbi tag = of(type_of(discriminant), depth + 1);
+    RustAbi tag = of(type_of(discriminant), depth + 1);
+    tag.first.flag = tag.size == 1 && variants.size() <= 2;
     const std::uint64_t size = own_number(die, DW_AT_byte_size).value_or(0);
     if (at != std::uint64_t{0} || !alignment || tag.kind != AbiKind::scalar) return {};
     if (tag.size == size) return tag;
@@ -308,6 +325,8 @@ RustResult rust_result(const Types& types, const arch::Arch& arch, Dwarf_Die fun
     result.place = in_general(arch, size);
   } else if (abi.kind == AbiKind::scalar) {
     result.place = {.where = UserPlace::Where::registers, .stack = 0, .parts = {{0, size, arch.user_calls.vectors[0]}}};
+  } else if (abi.kind == AbiKind::pair && (abi.first.flag || abi.second.flag) && is_optimised(function)) {
+    result.reason = "with a flag of one bit in a register whose other bits are anything";
   } else if (abi.kind == AbiKind::pair && abi.first.size <= 8 && abi.second.size <= 8) {
     result.place = in_pair(arch, abi);
     result.only_rust_has = size <= 8;
