@@ -51,6 +51,12 @@ bool can_compile(const std::string& flags) {
   return run_in(dir, fmt::format("{} {} t.c -o t", kCc, flags)).status == 0;
 }
 
+bool can_run(const std::string& flags) {
+  const TempDir dir;
+  dir.write("t.c", "int main(void) { return 0; }\n");
+  return run_in(dir, fmt::format("{} {} t.c -o t && ./t", kCc, flags)).status == 0;
+}
+
 ScanResult scan_file(const fs::path& path, const OpenOptions& options) {
   const auto file = ElfFile::open(path, options);
   if (!file) {

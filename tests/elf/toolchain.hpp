@@ -40,6 +40,8 @@ struct CommandResult {
 inline constexpr std::string_view kCc = "cc -idirafter /usr/include/$(cc -print-multiarch)";
 /// True when a C program for `flags` ("-m32") that includes sys/sdt.h can be built here.
 [[nodiscard]] bool can_compile(const std::string& flags);
+/// True when a C program for `flags` can be run here, too: not every x86-64 kernel starts programs of i386.
+[[nodiscard]] bool can_run(const std::string& flags);
 
 /// Opens and scans; a failure is an empty result and a failed test.
 [[nodiscard]] ScanResult scan_file(const std::filesystem::path& path, const OpenOptions& options = {});

@@ -4,6 +4,7 @@
 // address 0; of gold, code at the same address as another one's.
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -56,8 +57,8 @@ Result<std::vector<std::string>> DebugInfo::defined(const std::vector<std::strin
                                                     const std::vector<VirtAddr>& addresses,
                                                     const StopToken& stop) const {
   const std::scoped_lock lock(impl_->mutex);
-  NameHint hint{.words = names,
-                .may_be = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); }};
+  const std::set<std::string_view> wanted(names.begin(), names.end());
+  NameHint hint{.words = names, .may_be = [&](std::string_view name) { return wanted.contains(name); }};
   const UnitSet units = impl_->units_naming(hint, stop);
   Definitions definitions(names, stop, impl_->shared_reads);
   std::set<const void*> read;
