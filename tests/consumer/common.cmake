@@ -15,7 +15,7 @@ endfunction()
 
 # With the options of our own build, whose objects ccache has.
 set(SAME_BUILD -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_C_COMPILER=${CC}
-               -DCMAKE_CXX_FLAGS_DEBUG=${DEBUG_FLAGS} -DUSDT_WERROR=${USDT_WERROR}
+               -DCMAKE_CXX_FLAGS_DEBUG=${DEBUG_FLAGS} -DUSDT_WERROR=${USDT_WERROR} -DUSDT_UNITY=${UNITY}
                -DCMAKE_C_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 
 # install_usdt(BUILD): the build tree's install, into a prefix inside WORK_DIR; sets `prefix`.

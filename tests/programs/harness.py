@@ -258,6 +258,8 @@ class Run:
     def build(self, name, sources, flags=(), compiler="gcc", libs=()):
         """Compiles files of tests/programs (or paths) into the scratch directory; returns the result's path."""
         require_program(compiler)
+        if "-m32" in flags:
+            require_m32()
         out = self.dir / name
         paths = [str(HERE / source) for source in sources]
         argv = [compiler, "-g0", f"-I{HERE}", *flags, *paths, "-o", str(out), *libs]

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/no_memory.hpp"
 #include "program/libbpf_log.hpp"
 #include "program/verifier_log.hpp"
 #include "sys/descriptor_room.hpp"
@@ -58,6 +59,7 @@ Result<ObjectCopy> ObjectCopy::open(std::span<const std::byte> bytes, const std:
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name.c_str());
   const LibbpfLog log;
   bpf_object* object = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
+  if (!object && errno == ENOMEM) return fail(no_memory());
   if (!object)
     return fail(ErrorKind::malformed, fmt::format("BPF object '{}': {}", name, log.last("cannot be opened")));
   return ObjectCopy(object);
