@@ -325,11 +325,10 @@ RustResult rust_result(const Types& types, const arch::Arch& arch, Dwarf_Die fun
     result.place = in_general(arch, size);
   } else if (abi.kind == AbiKind::scalar) {
     result.place = {.where = UserPlace::Where::registers, .stack = 0, .parts = {{0, size, arch.user_calls.vectors[0]}}};
-  } else if (abi.kind == AbiKind::pair && (abi.first.flag || abi.second.flag) && is_optimised(function)) {
-    result.reason = "with a flag of one bit in a register whose other bits are anything";
   } else if (abi.kind == AbiKind::pair && abi.first.size <= 8 && abi.second.size <= 8) {
     result.place = in_pair(arch, abi);
     result.only_rust_has = size <= 8;
+    result.has_flag = abi.first.flag || abi.second.flag;
   } else if (abi.kind == AbiKind::aggregate && !abi.floats) {
     result.place = in_general(arch, size);
     result.only_of_c = size > 8;

@@ -22,6 +22,8 @@ struct RustResult {
   bool only_of_c = false;
   bool in_low = false;         ///< it takes the first of the two result registers
   bool in_high = false;        ///< and the second
+  /// One of its registers has a flag, of which optimised code leaves one bit, and anything in the others.
+  bool has_flag = false;
   bool only_rust_has = false;  ///< a function of C, which debug information does not tell apart, would pack it in one
 };
 
