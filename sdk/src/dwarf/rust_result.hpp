@@ -20,9 +20,10 @@ struct RustResult {
   /// By Rust's own convention it is in memory of the caller, whose address is not handed back; `place` is that of a
   /// function of C (extern "C"), which debug information does not tell apart.
   bool only_of_c = false;
-  bool in_low = false;         ///< it takes the first of the two result registers
-  bool in_high = false;        ///< and the second
-  /// One of its registers has a flag, of which optimised code leaves one bit, and anything in the others.
+  bool in_low = false;   ///< it takes the first of the two result registers
+  bool in_high = false;  ///< and the second
+  /// One of its registers has a flag, of which optimised code leaves one bit, and anything in the others; how code is
+  /// compiled, Rust does not tell.
   bool has_flag = false;
   bool only_rust_has = false;  ///< a function of C, which debug information does not tell apart, would pack it in one
 };

@@ -590,10 +590,10 @@ class Signer {
   [[nodiscard]] std::string why_not_returned(const RustResult& result) const {
     const auto told = number(attribute(moment_.die, DW_AT_calling_convention));
     if (told && *told != DW_CC_normal) return "its compiler changed how it is called";
-    const bool unoptimised = moment_.impl.is_surely_unoptimised(moment_.inside);
-    if (result.has_flag && !unoptimised) return "with a flag of one bit in a register whose other bits are anything";
+    if (result.has_flag) return "with a flag of one bit in a register whose other bits may be anything";
     const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
-    const bool as_written = unoptimised || moment_.impl.code_names().is_linked(entry);
+    const bool as_written =
+        moment_.impl.is_surely_unoptimised(moment_.inside) || moment_.impl.code_names().is_linked(entry);
     const bool wants_low = result.in_low && (!as_written || result.only_of_c);
     const bool wants_high = result.in_high && (!as_written || result.only_of_c || result.only_rust_has);
     if (!wants_low && !wants_high) return {};
