@@ -46,27 +46,26 @@ Code code_of(const DebugInfo::Impl& impl, std::uint64_t begin, std::uint64_t end
   return {begin, opened.file.bytes(offset->value, size)};
 }
 
-/// The range of the function's code that has the instance.
-Code function_code(const Moment& moment) {
+/// Where the range of the function's code that has the instance begins and ends; both 0: none has.
+std::pair<Dwarf_Addr, Dwarf_Addr> range_around(const Moment& moment) {
   auto function = moment.inside;
   Dwarf_Addr base = 0;
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&function, at, &base, &begin, &end)) > 0;)
-    if (begin <= moment.instance.pc.value && moment.instance.pc.value < end)
-      return code_of(moment.impl, moment.instance.pc.value, end);
-  return {};
+    if (begin <= moment.instance.pc.value && moment.instance.pc.value < end) return {begin, end};
+  return {0, 0};
 }
 
-/// The range of the function's code that has the instance, from its beginning on.
+/// That range from the instance on.
+Code function_code(const Moment& moment) {
+  return code_of(moment.impl, moment.instance.pc.value, range_around(moment).second);
+}
+
+/// The same from its beginning on.
 Code code_around(const Moment& moment) {
-  auto function = moment.inside;
-  Dwarf_Addr base = 0;
-  Dwarf_Addr begin = 0;
-  Dwarf_Addr end = 0;
-  for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&function, at, &base, &begin, &end)) > 0;)
-    if (begin <= moment.instance.pc.value && moment.instance.pc.value < end) return code_of(moment.impl, begin, end);
-  return {};
+  const auto [begin, end] = range_around(moment);
+  return code_of(moment.impl, begin, end);
 }
 
 /// Calls `visit(address, effects)` for each instruction until it returns false; whether all were seen.
