@@ -233,6 +233,10 @@ class Follower {
                                                const std::vector<DynamicType>& types);
   [[nodiscard]] std::optional<Object> value_in_interface(const Object& object, const Interface& value,
                                                          const DynamicType& dynamic) const;
+  /// Puts an object into the list, without a value of its own; its position, by which its parts say whose they are.
+  /// `at`: it takes the place of the value there.
+  [[nodiscard]] Result<std::uint8_t> put_whole(const Object& object, const TypeInfo& type,
+                                               std::optional<std::size_t> at, std::optional<std::uint8_t> part_of);
   [[nodiscard]] Result<bool> show_known_interface(const Object& object, const TypeInfo& type, unsigned depth,
                                                   std::optional<std::size_t> at, std::optional<std::uint8_t> part_of);
 

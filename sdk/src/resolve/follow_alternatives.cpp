@@ -207,6 +207,16 @@ std::optional<Follower::Object> Follower::known_member(const Object& object, con
   return variant ? std::optional(std::move(variant->index)) : std::nullopt;
 }
 
+Result<std::uint8_t> Follower::put_whole(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
+                                         std::optional<std::uint8_t> part_of) {
+  Arg holder = make(object, type, Number{Unreadable{fmt::format("struct of {} bytes", type.type.size)}});
+  holder.part_of = part_of;
+  if (auto placed = place_in_whole(object, holder); !placed) return fail(std::move(placed.error()));
+  std::size_t where = 0;
+  if (auto stored = put(std::move(holder), at, where); !stored) return fail(std::move(stored.error()));
+  return static_cast<std::uint8_t>(where);
+}
+
 /// Shows a type of C++'s library of which only parts are known, or are there only at times; false: `object` is none.
 Result<bool> Follower::show_known_alternatives(const Object& object, const TypeInfo& type, unsigned depth,
                                                std::optional<std::size_t> at, std::optional<std::uint8_t> part_of) {
@@ -214,12 +224,9 @@ Result<bool> Follower::show_known_alternatives(const Object& object, const TypeI
   const auto variant = value ? std::nullopt : variant_of(object, type);
   const auto size = value || variant ? std::nullopt : size_of_container(object, type);
   if (!value && !variant && !size) return false;
-  Arg holder = make(object, type, Number{Unreadable{fmt::format("struct of {} bytes", type.type.size)}});
-  holder.part_of = part_of;
-  if (auto placed = place_in_whole(object, holder); !placed) return fail(std::move(placed.error()));
-  std::size_t where = 0;
-  if (auto stored = put(std::move(holder), at, where); !stored) return fail(std::move(stored.error()));
-  const auto number = static_cast<std::uint8_t>(where);
+  const auto whole = put_whole(object, type, at, part_of);
+  if (!whole) return fail(whole.error());
+  const std::uint8_t number = *whole;
   Result<void> shown;
   if (variant) shown = show_variant(*variant, depth, number);
   if (value) shown = show(*value, depth, std::nullopt, number);

@@ -112,12 +112,9 @@ Result<bool> Follower::show_known_interface(const Object& object, const TypeInfo
   if (!value) return false;
   // Where the addresses of types are not known, both words are shown as they are.
   const auto types = types_->dynamic_types(type.text == "error").value_or(std::vector<DynamicType>());
-  Arg holder = make(object, type, Number{Unreadable{fmt::format("struct of {} bytes", type.type.size)}});
-  holder.part_of = part_of;
-  if (auto placed = place_in_whole(object, holder); !placed) return fail(std::move(placed.error()));
-  std::size_t where = 0;
-  if (auto stored = put(std::move(holder), at, where); !stored) return fail(std::move(stored.error()));
-  const auto number = static_cast<std::uint8_t>(where);
+  const auto whole = put_whole(object, type, at, part_of);
+  if (!whole) return fail(whole.error());
+  const std::uint8_t number = *whole;
   if (auto named = show_dynamic_type(object, *value, number, types); !named) return fail(std::move(named.error()));
   AlternativeValues others{.ranges = {{0, 0}}, .others = true};
   for (const DynamicType& each : types) {
