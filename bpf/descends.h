@@ -52,7 +52,9 @@ static __always_inline bool is_ancestor(__u32 tgid)
 
 /* True if the current process is an ancestor's child, or its child's child ... Orphans are marked; and where the
  * ancestor is a subreaper, as usdt-trace is for its command, they come back to it and stay descendants. The walk finds
- * those that are older than the marks, or found no room there. */
+ * those that are older than the marks, or found no room there.
+ * With all_but_tasks: if it is no task of the tracer's. Such tasks call no function of a library, but functions and
+ * tracepoints of the kernel see them. */
 static __always_inline bool descends(void)
 {
 	void *task = (void *)bpf_get_current_task();
@@ -70,6 +72,8 @@ static __always_inline bool descends(void)
 			return false;
 		if (is_ancestor(tgid))
 			return !is_tracers_own(child);
+		if (usdt_stock()->all_but_tasks)
+			return true;
 		if (tgid <= 1)
 			return false;
 	}

@@ -33,3 +33,31 @@ int usdt_on_free(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_delete_elem(&usdt_descendants, &signal);
 	return 0;
 }
+
+/* How many programs descendants have executed with which the kernel took their perf events: setuid ones of another
+ * user, and those that their user may not read (begin_new_exec() in fs/exec.c). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} usdt_shielded SEC(".maps");
+
+/* sched_process_exec(task, ...): it has the new memory. */
+SEC("raw_tp/sched_process_exec")
+int usdt_on_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	const __u64 mask = 3, by_its_user = 1; /* MMF_DUMPABLE_MASK, SUID_DUMP_USER (linux/sched/coredump.h) */
+	__u32 first = 0;
+	__u64 *count, mm;
+
+	if (!usdt_stock()->task_mm_offset || !usdt_stock()->mm_flags_offset)
+		return 0;
+	mm = task_word((void *)ctx->args[0], usdt_stock()->task_mm_offset);
+	if (!mm || (task_word((void *)mm, usdt_stock()->mm_flags_offset) & mask) == by_its_user || !descends())
+		return 0;
+	count = bpf_map_lookup_elem(&usdt_shielded, &first);
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	return 0;
+}

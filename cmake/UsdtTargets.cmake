@@ -136,8 +136,7 @@ function(usdt_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # "tests/..."
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options GTest::gtest_main GTest::gmock)
-  target_compile_definitions(${name} PRIVATE USDT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options usdt_test_places GTest::gtest_main GTest::gmock)
   # Of what is tested it matters how fast it is; optimising the tests is half of the compiler's work. What measures time, and
   # what has probes of its own, is compiled as everything else is; so are sources that are traced or make what is traced.
   if(USDT_SANITIZE)

@@ -9,18 +9,13 @@
 #include <sstream>
 #include <vector>
 
+#include "tests/places.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The corpus directory, or nothing where it is absent.
-fs::path corpus_dir() {
-  const char* given = std::getenv("USDT_CORPUS");
-  return given != nullptr ? fs::path(given) : fs::path(USDT_SOURCE_DIR) / "../shared/corpus";
-}
 
 using Row = std::vector<std::string>;
 

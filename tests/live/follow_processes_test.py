@@ -13,6 +13,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 from follow_support import Later, attach, finish, followed, times, wait_followed, wait_let_go
@@ -176,6 +177,24 @@ def a_tracer_that_is_stopped_holds_nothing_for_long(run):
     result = finish(children.tracing)
     check(re.search(r"[1-9]\d* programs? went on after a second", result.stderr), result.describe())
     check_equal(processes_named("usdt-keeper"), [], "processes that are left")
+
+
+@scenario
+def a_program_in_memory_is_held_at_its_start(run):
+    """memfd_create(2), fexecve(3): there is no file system to be told of it, its interpreter is what is held."""
+    children = Children(run, "--hold-exec", copies=0)
+    script = run.dir / "in_memory"
+    script.write_text(
+        f"#!{sys.executable}\nimport os\nfile = os.memfd_create('later')\n"
+        f"os.write(file, open({str(children.later.program)!r}, 'rb').read())\n"
+        "os.execve(file, ['later', '3'], os.environ)\n"
+    )
+    script.chmod(0o755)
+    count = 5
+    check_equal(children.later.order("run", count, script), count, "programs that ended well")
+    result = finish(children.tracing)
+    result.check_accounted(3 * count, lost=0)
+    check_equal(set(collections.Counter(event["pid"] for event in result.events).values()), {3}, result.describe())
 
 
 def processes_named(name):

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "parsers/args.hpp"
+#include "tests/places.hpp"
 
 namespace usdt::parsers {
 namespace {
@@ -118,7 +119,7 @@ std::vector<std::string> every_address_form() {
 /// The x86-64 memory operands of the golden file that need no symbol of another file.
 std::vector<std::string> real_operands() {
   std::vector<std::string> operands;
-  std::ifstream file(USDT_SOURCE_DIR "/tests/parsers/corpus/x86_64.txt");
+  std::ifstream file(test::source_dir() / "tests/parsers/corpus/x86_64.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("# ") || line.starts_with("  ")) continue;
     for (const ParsedArg& arg : parse_x86_att(line)) {

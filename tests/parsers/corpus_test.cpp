@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "parsers/args.hpp"
+#include "tests/places.hpp"
 
 namespace usdt::parsers {
 namespace {
@@ -20,11 +21,9 @@ constexpr std::array kExtends = {"", "lsl", "uxtw", "sxtw", "uxtx", "sxtx"};
 constexpr std::array kWritebacks = {"", "pre", "post"};
 
 std::vector<fs::path> decode_files() {
-  const char* set = std::getenv("USDT_CORPUS");
-  const fs::path root = set != nullptr ? set : USDT_SOURCE_DIR "/../shared/corpus";
   std::vector<fs::path> files;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(test::corpus_dir(), error)) {
     const std::string name = entry.path().filename();
     if (name.starts_with("decode-") && name.ends_with(".jsonl")) files.push_back(entry.path());
   }

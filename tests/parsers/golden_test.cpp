@@ -7,6 +7,7 @@
 
 #include "describe.hpp"
 #include "parsers/args.hpp"
+#include "tests/places.hpp"
 
 namespace usdt::parsers {
 namespace {
@@ -42,7 +43,8 @@ std::vector<Pair> read_pairs(const std::string& path) {
 class GoldenPairs : public testing::TestWithParam<Golden> {};
 
 TEST_P(GoldenPairs, come_out_as_written) {
-  const std::string path = std::string(USDT_SOURCE_DIR "/tests/parsers/corpus/") + GetParam().name + ".txt";
+  const std::string path =
+      (test::source_dir() / "tests/parsers/corpus" / (std::string(GetParam().name) + ".txt")).string();
   const std::vector<Pair> pairs = read_pairs(path);
   ASSERT_FALSE(pairs.empty()) << path;
   for (const Pair& pair : pairs) {

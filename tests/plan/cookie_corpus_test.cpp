@@ -13,6 +13,7 @@
 
 #include "elf/toolchain.hpp"
 #include "resolve/encode.hpp"
+#include "tests/places.hpp"
 #include "usdt/bpf/cookie.h"
 #include "usdt/cookie.hpp"
 #include "usdt/decode.hpp"
@@ -22,11 +23,6 @@ namespace usdt {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path corpus() {
-  const char* given = std::getenv("USDT_CORPUS");
-  return fs::absolute(given != nullptr ? given : USDT_SOURCE_DIR "/../shared/corpus");
-}
 
 Machine machine_named(const std::string& name) {
   if (name == "amd64") return Machine::x86_64;
@@ -86,8 +82,8 @@ Shares texts_that_fit(std::ifstream& reference, std::uint32_t site, unsigned sit
 }
 
 TEST(CookieCorpus, distinct_argument_texts_come_back) {
-  std::ifstream reference(corpus() / "decode-dev.jsonl");
-  if (!reference) GTEST_SKIP() << "no corpus at " << corpus() << " (set USDT_CORPUS)";
+  std::ifstream reference(test::corpus_dir() / "decode-dev.jsonl");
+  if (!reference) GTEST_SKIP() << "no corpus at " << test::corpus_dir() << " (set USDT_CORPUS)";
   expect_shares("distinct texts", texts_that_fit(reference, 0, 0), {88, 74, 88});
   reference.clear();
   reference.seekg(0);
@@ -115,7 +111,7 @@ void count_file(const fs::path& path, Shares& alone, Shares& numbered) {
 }
 
 TEST(CookieCorpus, sites_of_real_files_come_back) {
-  const fs::path archive = corpus() / "bin-dev.tar.xz";
+  const fs::path archive = test::corpus_dir() / "bin-dev.tar.xz";
   if (!fs::exists(archive)) GTEST_SKIP() << "no corpus at " << archive << " (set USDT_CORPUS)";
   const test::TempDir dir;
   const auto unpacked = test::run_in(dir, "tar xf " + archive.string());

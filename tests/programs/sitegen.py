@@ -42,10 +42,13 @@ def registers(i386):
 
 
 def default_values(i386):
-    """A value of its own for each register, the sign bits of every width set in some and clear in others."""
+    """A value of its own for each register, the sign bits of every width set in some and clear in others. The stack
+    pointer of x86-64 is an address that a program can have: some hypervisors end one that has another at its next trap,
+    whoever set the breakpoint."""
     base, step, mask = (0x71E2D3C4, 0x11121314, (1 << 32) - 1) if i386 else (0x71E2D3C4B5A69788, 0x1112131415161718,
                                                                             (1 << 64) - 1)
-    return {name: base + number * step & mask for number, name in enumerate(registers(i386))}
+    values = {name: base + number * step & mask for number, name in enumerate(registers(i386))}
+    return values if i386 else {**values, "rsp": values["rsp"] & (1 << 47) - 1}
 
 
 def log_value(bits, size, signed, is_float=False):

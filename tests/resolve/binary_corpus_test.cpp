@@ -11,6 +11,7 @@
 
 #include "elf/toolchain.hpp"
 #include "resolve/encode.hpp"
+#include "tests/places.hpp"
 #include "usdt/decode.hpp"
 
 namespace usdt {
@@ -59,9 +60,7 @@ std::optional<std::uint64_t> section_address(const test::TempDir& dir, const fs:
 class BinaryCorpus : public testing::Test {
  protected:
   void SetUp() override {
-    const char* given = std::getenv("USDT_CORPUS");
-    const fs::path corpus = given != nullptr ? given : USDT_SOURCE_DIR "/../shared/corpus";
-    const fs::path archive = fs::absolute(corpus / "bin-dev.tar.xz");
+    const fs::path archive = test::corpus_dir() / "bin-dev.tar.xz";
     if (!fs::exists(archive)) GTEST_SKIP() << "no corpus at " << archive << " (set USDT_CORPUS)";
     const auto unpacked = test::run_in(dir_, "tar xf " + archive.string());
     ASSERT_EQ(unpacked.status, 0) << unpacked.output;

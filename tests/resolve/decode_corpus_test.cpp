@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/places.hpp"
 #include "usdt/bits.hpp"
 #include "usdt/decode.hpp"
 
@@ -20,11 +21,7 @@ using rapidjson::Document;
 using rapidjson::StringRef;
 using rapidjson::Value;
 
-std::filesystem::path reference_path() {
-  const char* given = std::getenv("USDT_CORPUS");
-  const std::filesystem::path dir = given != nullptr ? given : USDT_SOURCE_DIR "/../shared/corpus";
-  return dir / "decode-dev.jsonl";
-}
+std::filesystem::path reference_path() { return test::corpus_dir() / "decode-dev.jsonl"; }
 
 Machine machine_named(const std::string& name) {
   if (name == "amd64") return Machine::x86_64;

@@ -43,7 +43,7 @@ bool Ledger::has_losses() const {
   return let_go ||
          total.ring_full + total.calls_full + total.given_up + total.not_written + total.undecided + total.table_full >
              0 ||
-         any_missed(facts_.summary.missed_hits);
+         facts_.summary.shielded > 0 || any_missed(facts_.summary.missed_hits);
 }
 
 void Ledger::print() const {
@@ -57,6 +57,11 @@ void Ledger::print() const {
   if (const std::uint64_t unknown = facts_.summary.undecided; unknown > 0)
     say(fmt::format("  {} not counted: processes too many generations down to tell whether they are the command's",
                     counted(unknown, "hit")));
+  if (const std::uint64_t programs = facts_.summary.shielded; programs > 0)
+    say(fmt::format(
+        "  {} executed with which the kernel took the events of their processes (setuid, or not readable by "
+        "its user): their hits from then on are in no number",
+        counted(programs, "program")));
   if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
   if (total.table_full > 0) say(fmt::format("  more --max-rows than {} lose fewer", flags_.view.question->max_rows));
   hint_at_children();

@@ -54,6 +54,7 @@ struct Summary {
   std::vector<usdt::FileChange> changed;           ///< Link::changes()
   std::vector<usdt::MissedHits> missed_hits = {};  ///< Tracer::missed_hits()
   std::uint64_t undecided = 0;                     ///< Tracer::undecided()
+  std::uint64_t shielded = 0;                      ///< Tracer::shielded()
   std::optional<usdt::Overhead> overhead = {};     ///< Tracer::overhead()
   std::string cut = {};  ///< of a recording that ends before its end: how; hits and losses are not known then
 

@@ -158,6 +158,7 @@ class JsonOutput final : public Output {
     if (summary.overhead) write_overhead(*summary.overhead);
     counts(summary.total());
     missed(summary.missed);
+    if (summary.shielded > 0) json_key(json_, "shielded"), json_.Uint64(summary.shielded);
     json_key(json_, "probes"), json_.StartArray();
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
       if (plan().probes[usdt::Index<usdt::PlannedProbe>(i)].span) continue;  // the accounts are those of its ends

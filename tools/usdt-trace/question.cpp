@@ -104,7 +104,9 @@ usdt::TraceOptions Question::options() const {
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
   if (options.descendants_only) options.command = *run_.command();
+  options.command_runs = run_.released();
   options.cgroups = run_.subjects().cgroups;
+  options.leave_out_self = true;
   options.stop = run_.told_over();
   return options;
 }
@@ -177,10 +179,16 @@ void Question::tell_attached() {
   const std::string carriers =
       flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
   tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
-  if (const auto& why = tracer_->others_pay())
-    tell(fmt::format("processes that are not traced have the breakpoints, too, and pay for each hit: {}", *why));
+  tell_if_others_pay();
   flush();  // the heading, before what the command says
   if (first_) tell(followed_and_attached(*first_, *plan_, tracer_->link().attached()));
+}
+
+/// Once.
+void Question::tell_if_others_pay() {
+  const auto& why = tracer_->others_pay();
+  if (!why || std::exchange(others_pay_told_, true)) return;
+  tell(fmt::format("processes that are not traced have the breakpoints, too, and pay for each hit: {}", *why));
 }
 
 usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {

@@ -88,6 +88,7 @@ class Question {
   void follow(const usdt::FollowEvent& event);
   bool follow(const usdt::FollowEvent& event, PlannedTrace more);
   void has_grown();
+  void tell_if_others_pay();
   void report_changes();
   void report_given_up();
   void keep_if_slow(const usdt::Event& event);
@@ -126,7 +127,8 @@ class Question {
   std::uint64_t shown_ = 0;
   bool written_ = true;  ///< all of it so far
   std::size_t changes_told_ = 0;
-  bool nothing_left_ = false;    ///< every site was let go,
+  bool nothing_left_ = false;  ///< every site was let go,
+  bool others_pay_told_ = false;
   bool may_come_again_ = false;  ///< but some since their file is gone, whose name is watched
   Clock::time_point next_table_;
   Clock::time_point next_naming_;

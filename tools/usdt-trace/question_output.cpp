@@ -177,6 +177,7 @@ Summary Question::summary() const {
           .changed = tracer_->link().changes(),
           .missed_hits = tracer_->missed_hits(),
           .undecided = tracer_->undecided(),
+          .shielded = tracer_->shielded(),
           .overhead = tracer_->overhead()};
 }
 

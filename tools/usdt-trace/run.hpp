@@ -77,6 +77,8 @@ class Run {
   [[nodiscard]] Clock::time_point started() const noexcept { return started_; }
   /// Of a process that is traced from before its first instruction; nothing: no command.
   [[nodiscard]] std::optional<pid_t> command() const { return child_ ? std::optional(child_->pid()) : std::nullopt; }
+  /// Whether the command runs already.
+  [[nodiscard]] bool released() const noexcept { return released_; }
   /// The command's exit code, once it has ended.
   [[nodiscard]] std::optional<int> command_ended() { return child_ ? child_->ended() : std::nullopt; }
   /// Ends it, where it still runs.

@@ -48,6 +48,10 @@ struct LoadOptions {
   std::vector<pid_t> family = {};
   /// Each of `family` does nothing until attach() has returned, and has one thread and no children.
   bool family_held = false;
+  /// Hits of the calling process do not count, unless the plan is for chosen processes. Who traces everybody, and does
+  /// something at each event that has a probe, would otherwise make an event of each event. Programs compiled with
+  /// libbpf's usdt.bpf.h do not ask.
+  bool leave_out_self = false;
   /// Ends the loading, and later the attaching, early, from another thread: ErrorKind::stopped. Nothing is then loaded,
   /// or attached.
   StopToken stop = {};

@@ -62,12 +62,18 @@ struct TraceOptions {
   /// has begun, so that breakpoints can be put into its memory and its descendants' alone, and others pay nothing
   /// (Tracer::others_pay()). 0: the caller may start more.
   pid_t command = 0;
+  /// The command does not wait any more. What it has started is found if the calling process is a child subreaper
+  /// (PR_SET_CHILD_SUBREAPER), to which orphans come back; otherwise others pay.
+  bool command_runs = false;
   /// Count only hits of these processes and of their descendants; the plan's scope then is AllProcesses. A descendant
   /// whose parent had ended before the trace began cannot be told to be one, and does not count.
   std::optional<Processes> family_of = std::nullopt;
   /// Count only hits of processes in these cgroups (v2) and below them: directories, as find_cgroup() gives them, at
   /// most eight. One need not be there yet, and may go and come again: Tracer::find_cgroups(). (Linux 5.7.)
   std::vector<std::filesystem::path> cgroups = {};
+  /// Hits of the calling process do not count, where everybody is traced or a family that it belongs to: writing an
+  /// event down would otherwise be the next event. A process that was chosen by its number counts.
+  bool leave_out_self = false;
   /// Addresses of the kernel's stack to record at each hit; 0: none, at most 127 (sysctl kernel.perf_event_max_stack).
   std::uint32_t kernel_stack_depth = 0;
   /// Frames of the process's stack to record at each hit; 0: none, at most 127 by frame pointers (the same sysctl),
@@ -311,6 +317,10 @@ class Tracer {
   /// process is. That is so 64 generations below a process that started before the trace, and on kernels where forks
   /// cannot be watched.
   [[nodiscard]] std::uint64_t undecided() const noexcept;
+  /// With descendants_only or family_of, where nobody else has the breakpoints: how many programs the family has
+  /// executed with which the kernel took the means to see it, setuid ones of another user and those that their user may
+  /// not read. Hits of these processes from then on, and of what they start, are in no count.
+  [[nodiscard]] std::uint64_t shielded() const noexcept;
   /// What hits have cost so far, with TraceOptions::max_overhead; nothing: there is no limit. From any thread.
   [[nodiscard]] std::optional<Overhead> overhead() const;
   /// Why processes whose hits do not count have the breakpoints, too, each of which costs them some microsecond;

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -75,6 +76,8 @@ Result<void> find_offsets(usdt_stock_constants& constants) {
     if (!offset) return fail(offset.error());
     *constant = *offset;
   }
+  constants.task_mm_offset = (*types)->member_offset("task_struct", "mm").value_or(0);
+  constants.mm_flags_offset = (*types)->member_offset("mm_struct", "flags").value_or(0);
   return {};
 }
 
@@ -97,6 +100,15 @@ Result<void> keep_family_only(BpfObject& object, usdt_stock_constants& constants
   return {};
 }
 
+Result<void> leave_out_tasks(usdt_stock_constants& constants) {
+  if (auto found = find_offsets(constants); !found) return found;
+  auto self = kernel_pids_of({});
+  if (!self) return fail(self.error());
+  constants.ancestors = backends::process_list(*self);
+  constants.all_but_tasks = 1;
+  return {};
+}
+
 Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_stock_constants& constants) {
   auto marks = object.map_fd("usdt_descendants");
   if (!marks) return fail(marks.error());
@@ -109,14 +121,23 @@ Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_stock_
     return fail(os_failure(ErrorKind::io, "share the marks of descendants", -error));
   if (auto loaded = follow->load(); !loaded) return fail(loaded.error().within("the programs that follow forks"));
   ForkMarks out;
-  constexpr std::array<std::pair<const char*, const char*>, 2> programs = {
-      {{"usdt_on_free", "sched_process_free"}, {"usdt_on_fork", "sched_process_fork"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 3> programs = {{{"usdt_on_free", "sched_process_free"},
+                                                                            {"usdt_on_fork", "sched_process_fork"},
+                                                                            {"usdt_on_exec", "sched_process_exec"}}};
   for (const auto& [program, tracepoint] : programs) {
     auto link = attach_raw(*follow, program, tracepoint);
     if (!link) return fail(link.error());
     out.links_.push_back(std::move(*link));
   }
+  out.shielded_.reset(::fcntl(bpf_map__fd(follow->map("usdt_shielded")), F_DUPFD_CLOEXEC, 0));
   return out;
+}
+
+std::uint64_t ForkMarks::shielded() const {
+  const std::uint32_t first = 0;
+  std::uint64_t count = 0;
+  if (!shielded_ || bpf_map_lookup_elem(shielded_.get(), &first, &count) != 0) return 0;
+  return count;
 }
 
 }  // namespace usdt::event

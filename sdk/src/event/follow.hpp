@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "sys/unique_fd.hpp"
@@ -23,15 +24,22 @@ struct Family {
 /// before Linux 5.10.
 [[nodiscard]] Result<void> keep_family_only(BpfObject& object, usdt_stock_constants& constants, const Family& family);
 
+/// Makes the stock program, which is loaded with `constants`, not count the hits of the tasks that help the calling
+/// process (sys/separate_task.hpp). Before the load. Errors: as above.
+[[nodiscard]] Result<void> leave_out_tasks(usdt_stock_constants& constants);
+
 /// While it lives, what descendants fork is marked as such in the stock program's map.
 class ForkMarks {
  public:
   /// After the load; `constants` are the stock program's. The error tells why forks cannot be watched; descendants are
   /// then found for so many generations as the stock program's walk has (bpf/descends.h).
   [[nodiscard]] static Result<ForkMarks> start(const LoadedObject& object, const usdt_stock_constants& constants);
+  /// Tracer::shielded(), whatever the sites are attached by.
+  [[nodiscard]] std::uint64_t shielded() const;
 
  private:
   std::vector<sys::UniqueFd> links_;
+  sys::UniqueFd shielded_;  ///< a map of one counter
 };
 
 }  // namespace usdt::event

@@ -120,6 +120,11 @@ Result<void> set_families(BpfObject& object, usdt_stock_constants& constants, co
   return keep_family_only(object, constants, family);
 }
 
+/// Whether the calling process does not count though nobody is chosen by number. A command is not its caller.
+bool leaves_out_self(const TraceOptions& options, const AttachPlan& plan) {
+  return options.leave_out_self && !options.descendants_only && pids_of(plan.scope).empty();
+}
+
 /// What the programs are told, and what they share with those that were loaded before.
 Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, const TraceOptions& options,
                                      const Shared& common, const EventLayout& layout) {
@@ -140,6 +145,9 @@ Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, 
   if (follows_family(options)) {
     if (auto set = set_families(object, constants, options); !set) return fail(set.error());
   }
+  // Where the kernel does not say what tasks are of whom, a few hits of theirs, at the end of the trace, are seen.
+  if (leaves_out_self(options, plan) && !follows_family(options) && has_kernel_points(plan))
+    static_cast<void>(leave_out_tasks(constants));
   if (plan.table) {
     if (auto sized = size_rows(object, *plan.table); !sized) return fail(sized.error());
     describe_rows(constants, *plan.table);
@@ -175,7 +183,8 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
     if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
   }
   usdt_stock_constants told = constants;
-  if (!common.family.empty()) told.ancestors.count = 0;
+  const bool of_family = !common.family.roots.empty();
+  if (of_family) told.ancestors.count = 0;
   if (auto set = object->set_constant("usdt_stock_constants", told); !set) return fail(set.error());
   std::string program = plan.spans ? "" : program_for(plan, options, sleepable);  // the plan names those of spans
   const LoadOptions load{.backend = options.backend,
@@ -184,8 +193,9 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .sleepable = sleepable,
                          .max_programs = options.max_programs,
                          .programs = plan.spans ? std::vector<std::string>() : std::vector{program},
-                         .family = common.family,
-                         .family_held = options.command != 0,
+                         .family = common.family.roots,
+                         .family_held = common.family.held,
+                         .leave_out_self = of_family ? common.family.without_self : leaves_out_self(options, plan),
                          .stop = options.stop};
   auto loaded = object->load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));

@@ -14,6 +14,7 @@
 #include "event/site_counts.hpp"
 #include "event/trace_options.hpp"
 #include "event/unfinished.hpp"
+#include "program/family.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/event.hpp"
 #include "usdt/plan.hpp"
@@ -42,7 +43,7 @@ struct Shared {
   std::uint32_t first_site = 0;
   std::uint64_t rate_start = 0;  ///< usdt_stock_constants
   /// LoadOptions::family: the programs then need not ask whose hits count.
-  std::vector<pid_t> family = {};
+  backends::Family family = {};
 };
 
 /// What is loaded, and the constants it was loaded with.

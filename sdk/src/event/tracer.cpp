@@ -8,9 +8,9 @@
 #include <new>
 #include <utility>
 
-#include "backend/table.hpp"
 #include "base/no_memory.hpp"
 #include "event/event_copies.hpp"
+#include "event/family.hpp"
 #include "event/follow.hpp"
 #include "event/hit_prices.hpp"
 #include "event/load_part.hpp"
@@ -60,29 +60,6 @@ struct Begun {
   Link link;
 };
 
-/// The processes whose memory alone breakpoints may be put into, with that of their descendants. Empty: that is no
-/// question. Error: why it cannot be.
-Result<std::vector<pid_t>> family_of(const AttachPlan& plan, const TraceOptions& options) {
-  if (plan.files.empty() || !pids_of(plan.scope).empty()) return std::vector<pid_t>();
-  if (!options.cgroups.empty())
-    return fail(ErrorKind::not_supported, "the kernel tells no tracer of a process that is put into a cgroup");
-  if (!event::follows_family(options)) return std::vector<pid_t>();
-  if (options.descendants_only && options.command == 0)
-    return fail(ErrorKind::not_supported, "the tracer may start more processes");
-  if (options.max_overhead > 0)
-    return fail(ErrorKind::not_supported, "with a limited overhead sites are attached again and again");
-  if (options.backend != Backend::automatic)
-    return fail(ErrorKind::not_supported, fmt::format("{} was asked for", to_string(options.backend)));
-  for (const AttachGroup& group : plan.groups)
-    if (group.backend != Backend::automatic && !is_kernel(group.backend))
-      return fail(ErrorKind::not_supported,
-                  fmt::format("{} is for everybody, or one process", to_string(group.backend)));
-  if (plan.places() > backends::kMostFamilySites)
-    return fail(ErrorKind::not_supported, fmt::format("it is more than {} sites", backends::kMostFamilySites));
-  if (options.family_of) return options.family_of->pids();
-  return std::vector{options.command};
-}
-
 Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
                     const event::Shared& common) {
   auto loaded = event::load_part(shared, options, common);
@@ -103,22 +80,26 @@ Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const Trace
   return Begun{std::move(*loaded), std::move(marks), std::move(ends), std::move(prices), std::move(*link)};
 }
 
-/// Whether it may do to attach to everybody what could not be attached to a family.
-bool may_be_the_way(const Error& error) {
-  return error.kind != ErrorKind::stopped && error.kind != ErrorKind::changed && error.kind != ErrorKind::verifier;
+/// Whether what could not be attached to a family may do when it is attached to everybody, as `common` then says; `pay`
+/// says why.
+bool is_left_to_everybody(const Error& error, event::Shared& common, std::optional<std::string>& pay) {
+  if (common.family.roots.empty() || error.kind == ErrorKind::stopped || error.kind == ErrorKind::changed ||
+      error.kind == ErrorKind::verifier)
+    return false;
+  pay = error.message;
+  common.family = {};
+  return true;
 }
 
 /// With a family alone where that can be; else `pay` says why not.
 Result<Begun> begin_somehow(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
                             event::Shared& common, std::optional<std::string>& pay) {
-  auto family = family_of(*shared, options);
+  auto family = event::family_of(*shared, options);
   if (!family) pay = family.error().message;
-  if (family && !family->empty()) {
+  if (family && !family->roots.empty()) {
     common.family = std::move(*family);
     auto begun = begin(shared, options, common);
-    if (begun || !may_be_the_way(begun.error())) return begun;
-    pay = begun.error().message;
-    common.family.clear();
+    if (begun || !is_left_to_everybody(begun.error(), common, pay)) return begun;
   }
   return begin(shared, options, common);
 }
@@ -142,6 +123,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   auto impl =
       std::make_unique<Impl>(std::move(loaded.part), std::move(shared), std::move(link), std::move(*ring), options);
   impl->others_pay = std::move(pay);
+  impl->of_family = !common.family.roots.empty();
   if (marks) impl->marks = std::move(*marks);
   if (ends) impl->ends = std::move(*ends);
   impl->rate_start = common.rate_start;
@@ -174,21 +156,33 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
     return fail(ErrorKind::not_supported, "an overhead is limited of the sites that there were when the trace began");
   TraceOptions options = impl_->options;
   if (!has_kernel_points(*part)) options.kernel_stack_depth = 0;
-  auto loaded = event::load_part(part, options, {&impl_->object(), added.first_site.value, impl_->rate_start});
+  event::Shared common{&impl_->object(), added.first_site.value, impl_->rate_start};
+  std::optional<std::string> pay;
+  if (auto family = event::running_family_of(*part, before, options); family)
+    common.family = std::move(*family);
+  else
+    pay = family.error().message;
+  auto loaded = event::load_part(part, options, common);
+  if (!loaded && is_left_to_everybody(loaded.error(), common, pay)) loaded = event::load_part(part, options, common);
   if (!loaded) return fail(loaded.error());
   if (auto reached = impl_->ring.expect(loaded->part.layout.record_size()); !reached) return fail(reached.error());
   // From here on there may be hits, whatever becomes of the rest: their records have a plan, and their counters a
   // probe.
   impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(*whole));
   impl_->counts.resize(impl_->shared_plan->probes.size());
-  event::Part& loaded_part = impl_->parts.emplace_back(std::move(loaded->part));
-  loaded_part.files_left = std::max(static_cast<std::uint32_t>(part->files.size()), 1U);
-  loaded_part.first_file = added.first_file.value;
+  impl_->append(std::move(loaded->part), *part, added.first_file.value);
   ++impl_->additions;
   const std::size_t before_it = impl_->link.attached();
-  // Its descriptors, of maps and programs, would be those of each library that was ever opened.
-  const std::optional<LoadedObject> object = std::exchange(loaded_part.object, std::nullopt);
-  if (auto done = object->attach_to(impl_->link, loaded_part.program, impl_->shared_plan); !done) {
+  auto done = impl_->attach_last();
+  if (!done && is_left_to_everybody(done.error(), common, pay)) {
+    loaded = event::load_part(part, options, common);
+    if (loaded) {
+      impl_->parts.pop_back();
+      impl_->append(std::move(loaded->part), *part, added.first_file.value);
+    }
+    done = loaded ? impl_->attach_last() : Result<void>(fail(loaded.error()));
+  }
+  if (!done) {
     std::vector<Index<PlannedFile>> files;
     for (Index<PlannedFile> file = added.first_file; impl_->shared_plan->files.contains(file); ++file.value)
       files.push_back(file);
@@ -196,8 +190,7 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
     return fail(done.error());
   }
   added.attached = impl_->link.attached() - before_it;
-  if (!impl_->others_pay && event::follows_family(options) && !part->files.empty())
-    impl_->others_pay = "what comes while a trace runs is attached for everybody";
+  if (!impl_->others_pay) impl_->others_pay = std::move(pay);
   return added;
 } catch (const std::bad_alloc&) {
   return fail(no_memory());
@@ -307,11 +300,13 @@ std::uint64_t Tracer::undecided() const noexcept {
   return count ? *count : 0;
 }
 
+std::uint64_t Tracer::shielded() const noexcept { return impl_->of_family ? impl_->marks.shielded() : 0; }
+
 std::optional<Overhead> Tracer::overhead() const {
   return impl_->guard ? std::optional(impl_->guard->account()) : std::nullopt;
 }
 std::optional<std::string> Tracer::would_others_pay(const AttachPlan& plan, const TraceOptions& options) {
-  const auto family = family_of(plan, options);
+  const auto family = event::family_of(plan, options);
   return family ? std::nullopt : std::optional(family.error().message);
 }
 const std::optional<std::string>& Tracer::others_pay() const noexcept { return impl_->others_pay; }

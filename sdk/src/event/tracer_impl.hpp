@@ -46,6 +46,19 @@ struct Tracer::Impl {
     return *std::prev(std::ranges::upper_bound(parts, site, {}, &event::Part::first_site));
   }
 
+  void append(event::Part addition, const AttachPlan& plan, std::uint32_t first_file) {
+    addition.files_left = std::max(static_cast<std::uint32_t>(plan.files.size()), 1U);
+    addition.first_file = first_file;
+    parts.push_back(std::move(addition));
+  }
+
+  /// Attaches the last part. Its descriptors, of maps and programs, would otherwise be those of each library that was
+  /// ever opened.
+  [[nodiscard]] Result<void> attach_last() {
+    const std::optional<LoadedObject> object = std::exchange(parts.back().object, std::nullopt);
+    return object->attach_to(link, parts.back().program, shared_plan);
+  }
+
   /// A file was let go. What its addition has counted is final, if that was its last one.
   void note_let_go(Index<PlannedFile> file) {
     event::Part& part = *std::prev(std::ranges::upper_bound(parts, file.value, {}, &event::Part::first_file));
@@ -99,6 +112,7 @@ struct Tracer::Impl {
   event::Ring ring;
   TraceOptions options;
   event::ForkMarks marks;
+  bool of_family = false;  ///< nobody but a family has the breakpoints the trace began with
   event::ThreadEnds ends;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
   std::chrono::steady_clock::time_point next_look = {};

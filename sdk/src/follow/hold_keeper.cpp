@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "follow/hold_keeper.hpp"
 
+#include <linux/time_types.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <cstddef>
 #include <new>
 
+#include "sys/direct_call.hpp"
 #include "sys/thread_sanitizer.hpp"
 
 namespace usdt::follow {
@@ -32,7 +34,13 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 << 10;
 constexpr int kLookEveryMs = 100;
-constexpr rlim_t kMostDescriptors = 1 << 20;  // sysctl fs.nr_open, where nobody has changed it
+// With times of 64 bits; where they are of 32, there is a second call for those.
+#ifdef SYS_ppoll_time64
+constexpr long kPoll = SYS_ppoll_time64;
+#else
+constexpr long kPoll = SYS_ppoll;
+#endif
+constexpr rlim64_t kMostDescriptors = 1 << 20;  // sysctl fs.nr_open, where nobody has changed it
 
 // ThreadSanitizer's run time does not live on in a process that was made behind its back.
 constexpr bool kMayClone = !sys::kThreadSanitizer;
@@ -46,13 +54,13 @@ bool allow(int fanotify, int number) noexcept {
   fanotify_response response{};
   response.fd = number;
   response.response = FAN_ALLOW;
-  return ::write(fanotify, &response, sizeof(response)) > 0;
+  return sys::direct_call(SYS_write, fanotify, &response, sizeof(response)) > 0;
 }
 
 }  // namespace
 
 // The process is a copy of one that has other threads, whose locks it may hold for ever: it makes system calls, and
-// nothing else.
+// nothing else. It makes them itself, so that it passes no probe of the C library.
 struct HoldKeeper::Task {
   HoldKeeper::Shared* shared = nullptr;
   int fanotify = -1;
@@ -60,28 +68,30 @@ struct HoldKeeper::Task {
 
   static int main(void* argument) {
     auto& task = *static_cast<Task*>(argument);
-    ::setsid();  // a terminal's signals are not for it
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::prctl(PR_SET_NAME, "usdt-keeper");
+    sys::direct_call(SYS_setsid);  // a terminal's signals are not for it
+    sys::direct_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+    sys::direct_call(SYS_prctl, PR_SET_NAME, "usdt-keeper");
     task.keep_descriptor();
     task.watch();
-    ::_exit(0);
+    sys::direct_call(SYS_exit_group, 0);
+    return 0;
   }
 
   /// All others are the starter's alone.
   void keep_descriptor() noexcept {
     const auto kept = static_cast<unsigned>(fanotify);
-    if (kept > 0) ::syscall(SYS_close_range, 0U, kept - 1, 0U);
-    ::syscall(SYS_close_range, kept + 1, ~0U, 0U);
+    if (kept > 0) sys::direct_call(SYS_close_range, 0U, kept - 1, 0U);
+    sys::direct_call(SYS_close_range, kept + 1, ~0U, 0U);
   }
 
   void watch() noexcept {
     std::uint64_t seen = shared->beats;
     int still_ms = 0;
-    while (::getppid() == starter) {
+    while (sys::direct_call(SYS_getppid) == starter) {
       const bool stands_still = still_ms >= kPatienceMs;
       pollfd events{fanotify, static_cast<short>(stands_still ? POLLIN : 0), 0};
-      ::poll(&events, 1, kLookEveryMs);
+      __kernel_timespec wait{0, kLookEveryMs * 1'000'000};
+      sys::direct_call(kPoll, &events, 1, &wait, nullptr, 0);
       if (const std::uint64_t beats = shared->beats; beats != seen) {
         seen = beats;
         still_ms = 0;
@@ -98,20 +108,20 @@ struct HoldKeeper::Task {
   /// What the starter has read and not answered. By which numbers it has the files, only it knows; the kernel refuses
   /// those that are none of them. When it goes on it finds, and counts, that they were held too long.
   void answer_known() const noexcept {
-    rlimit room{};
-    ::syscall(SYS_prlimit64, starter, RLIMIT_NOFILE, nullptr, &room);
-    for (rlim_t number = 0; number < std::min<rlim_t>(room.rlim_cur, kMostDescriptors); ++number)
+    rlimit64 room{};  // as the system call has it, on machines of 32 bits, too
+    sys::direct_call(SYS_prlimit64, starter, RLIMIT_NOFILE, nullptr, &room);
+    for (rlim64_t number = 0; number < std::min<rlim64_t>(room.rlim_cur, kMostDescriptors); ++number)
       allow(fanotify, static_cast<int>(number));
   }
 
   void answer_new() noexcept {
     alignas(fanotify_event_metadata) std::array<char, 4096> buffer;
-    for (ssize_t length = 0; (length = ::read(fanotify, buffer.data(), buffer.size())) > 0;) {
+    for (long length = 0; (length = sys::direct_call(SYS_read, fanotify, buffer.data(), buffer.size())) > 0;) {
       const auto* event = reinterpret_cast<const fanotify_event_metadata*>(buffer.data());
-      for (auto rest = static_cast<long>(length); FAN_EVENT_OK(event, rest); event = FAN_EVENT_NEXT(event, rest)) {
+      for (auto rest = length; FAN_EVENT_OK(event, rest); event = FAN_EVENT_NEXT(event, rest)) {
         if (event->fd < 0) continue;
         if (allow(fanotify, event->fd)) shared->let_go++;
-        ::close(event->fd);
+        sys::direct_call(SYS_close, event->fd);
       }
     }
   }

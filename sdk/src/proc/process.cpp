@@ -239,4 +239,19 @@ std::vector<pid_t> descendants_of(pid_t pid) {
 }
 
 }  // namespace v1
+
+namespace proc {
+
+bool ends_silently(pid_t pid) {
+  const auto stat = read_stat(pid);
+  // "PID (NAME) STATE PPID ...": the name may hold anything; the signal is the 38th field (proc(5)).
+  std::size_t at = stat ? stat->rfind(") ") : std::string::npos;
+  constexpr int fields_behind = 36;
+  for (int i = 0; stat && at != stat->npos && i < fields_behind; ++i) at = stat->find(' ', at + 1);
+  int signal = 0;
+  return stat && at != stat->npos &&
+         std::from_chars(stat->data() + at + 1, stat->data() + stat->size(), signal).ec == std::errc() && signal == 0;
+}
+
+}  // namespace proc
 }  // namespace usdt

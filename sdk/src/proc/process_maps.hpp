@@ -23,6 +23,9 @@ namespace usdt::proc {
 /// them has a directory of its own below /proc too, which readdir does not show.
 [[nodiscard]] std::filesystem::path directory_of(pid_t pid);
 
+/// Whether nobody is told of its end: it was cloned without a termination signal. False where that is not known.
+[[nodiscard]] bool ends_silently(pid_t pid);
+
 /// Hands the lines of a process's maps to `take`, a few at a time: the text is as long as the process likes. Errors:
 /// not_found, no_permission, io.
 [[nodiscard]] Result<void> read_maps(const std::filesystem::path& path, pid_t pid,

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "sys/clone_task.hpp"
+#include "sys/direct_call.hpp"
 #include "sys/root_cgroup.hpp"
 #include "sys/thread_sanitizer.hpp"
 
@@ -74,28 +75,26 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// Waits for a task that was cloned without a termination signal, so that no wait() of the application sees it. Other
-/// tasks share this thread's errno: of what they write there nothing is ECHILD.
+/// Waits for a task that was cloned without a termination signal, so that no wait() of the application sees it.
 void reap(pid_t task) noexcept {
-  while (::syscall(SYS_wait4, task, nullptr, __WCLONE, nullptr) < 0 && errno != ECHILD) {
-  }
+  long reaped = 0;
+  do reaped = direct_call(SYS_wait4, task, nullptr, __WCLONE, nullptr);
+  while (reaped < 0 && reaped != -ECHILD);
 }
 
 long make(const SeparateCall& call) noexcept {
   const long* w = call.words;
-  const long result = ::syscall(call.number, w[0], w[1], w[2], w[3], w[4], w[5]);
-  return result < 0 ? -errno : result;
+  return direct_call(call.number, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
-/// The task's code. It runs on memory that it shares with a thread that waits for it, so that errno, which is that
-/// thread's, may be written.
+/// The task's code.
 int call_and_exit(void* argument) {
   // Signals to our process group, those of a terminal or of timeout(1), are not for this task.
-  ::syscall(SYS_setsid);
+  direct_call(SYS_setsid);
   auto& call = *static_cast<SeparateCall*>(argument);
   call.result = make(call);
   call.made = true;
-  ::syscall(SYS_exit, 0);
+  direct_call(SYS_exit, 0);
   return 0;
 }
 
@@ -106,12 +105,12 @@ class Bell {
   [[nodiscard]] std::uint32_t times() const noexcept { return value_.load(); }
   void ring() noexcept {
     value_.fetch_add(1);
-    ::syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+    direct_call(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
   /// Until it was rung more than `seen` times, or for a moment.
   void wait(std::uint32_t seen) const noexcept {
     const struct { long seconds, nanoseconds; } moment{0, 20'000'000};
-    ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, &moment, nullptr, 0);
+    direct_call(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, &moment, nullptr, 0);
   }
 
  private:
@@ -135,14 +134,14 @@ struct Keeper {
 };
 
 void close_numbers(unsigned begin, unsigned end) noexcept {
-  if (begin < end) ::syscall(SYS_close_range, begin, end - 1, 0U);  // 5.9
+  if (begin < end) direct_call(SYS_close_range, begin, end - 1, 0U);  // 5.9
 }
 
 /// To `number`, which is free, or that descriptor's own.
 void move_descriptor(unsigned from, unsigned number) noexcept {
   if (from == number) return;
-  ::syscall(SYS_dup3, from, number, 0);
-  ::syscall(SYS_close, from);
+  direct_call(SYS_dup3, from, number, 0);
+  direct_call(SYS_close, from);
 }
 
 /// The task's table of descriptors is a copy of its starter's: all but its share is closed, so that it holds back
@@ -187,7 +186,7 @@ class Starter {
   void look_for_dead() noexcept {
     for (Keeper& each : keepers_) {
       if (each.task <= 0 || each.keeps) continue;
-      if (::syscall(SYS_wait4, each.task, nullptr, WNOHANG | __WCLONE, nullptr) == each.task) each.task = 0;
+      if (direct_call(SYS_wait4, each.task, nullptr, WNOHANG | __WCLONE, nullptr) == each.task) each.task = 0;
     }
   }
   [[nodiscard]] bool any_awaited() const noexcept {
@@ -208,16 +207,16 @@ int keep_then_exit(void* argument) {
   below.close_kept();  // what is not is closed by our exit
   keeper.keeps = true;
   keeper.changed->ring();
-  while (keeper.go->times() == 0 && ::syscall(SYS_getppid) == keeper.starter) keeper.go->wait(0);
+  while (keeper.go->times() == 0 && direct_call(SYS_getppid) == keeper.starter) keeper.go->wait(0);
   below.let_end();
   below.wait_for_end();
   keeper.ended = true;
-  ::syscall(SYS_exit, 0);
+  direct_call(SYS_exit, 0);
   return 0;
 }
 
 void Starter::start() noexcept {
-  const long self = ::syscall(SYS_getpid);
+  const long self = direct_call(SYS_getpid);
   for (Keeper& each : keepers_) {
     each.changed = &changed_;
     each.go = &go_;

@@ -38,11 +38,13 @@ Result<UniqueFd> open_tracefs() {
 #endif
 }
 
+UniqueFd open_commands(int tracefs) {
+  return UniqueFd(::openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC));
+}
+
 /// 0, or an errno. Several threads of a process may define events at once.
-int tell(int tracefs, const std::string& command) {
-  const UniqueFd events(::openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!events) return errno;
-  return ::write(events.get(), command.data(), command.size()) < 0 ? errno : 0;
+int tell(const UniqueFd& commands, const std::string& command) {
+  return !commands || ::write(commands.get(), command.data(), command.size()) < 0 ? errno : 0;
 }
 
 /// When a process began, in ticks since the machine did: with it, its number is nobody else's. Empty: there is none.
@@ -74,7 +76,7 @@ void remove_left_ones(int tracefs) {
   while (const dirent* each = ::readdir(groups.get())) {
     const std::string_view name(each->d_name);
     if (name.starts_with(kGroups) && !is_of_living(name))
-      static_cast<void>(tell(tracefs, fmt::format("-:{}/\n", name)));
+      static_cast<void>(tell(open_commands(tracefs), fmt::format("-:{}/\n", name)));
   }
 }
 
@@ -90,28 +92,36 @@ Result<TraceEvent> TraceEvent::make(bool returns) {
 }
 
 TraceEvent::TraceEvent(TraceEvent&& other) noexcept
-    : returns_(other.returns_), name_(std::move(other.name_)), defined_(std::exchange(other.defined_, false)) {}
+    : returns_(other.returns_),
+      name_(std::move(other.name_)),
+      commands_(std::move(other.commands_)),
+      defined_(std::exchange(other.defined_, false)) {}
 
 TraceEvent& TraceEvent::operator=(TraceEvent&& other) noexcept {
   if (this == &other) return *this;
   remove();
   returns_ = other.returns_;
   name_ = std::move(other.name_);
+  commands_ = std::move(other.commands_);
   defined_ = std::exchange(other.defined_, false);
   return *this;
 }
 
 int TraceEvent::add(const std::string& path, std::uint64_t offset, std::uint64_t semaphore) {
-  const auto tracefs = open_tracefs();
-  if (!tracefs) return tracefs.error().os_error;
+  if (!commands_) {
+    const auto tracefs = open_tracefs();
+    if (!tracefs) return tracefs.error().os_error;
+    commands_ = open_commands(tracefs->get());
+  }
   const std::string reference = semaphore != 0 ? fmt::format("(0x{:x})", semaphore) : std::string();
   const int error =
-      tell(tracefs->get(), fmt::format("{}:{} {}:0x{:x}{}\n", returns_ ? 'r' : 'p', name_, path, offset, reference));
+      tell(commands_, fmt::format("{}:{} {}:0x{:x}{}\n", returns_ ? 'r' : 'p', name_, path, offset, reference));
   if (error == 0) defined_ = true;
   return error;
 }
 
-Result<std::uint64_t> TraceEvent::id() const {
+Result<std::uint64_t> TraceEvent::id() {
+  commands_ = {};
   const auto tracefs = open_tracefs();
   if (!tracefs) return fail(tracefs.error());
   const UniqueFd file(::openat(tracefs->get(), fmt::format("events/{}/id", name_).c_str(), O_RDONLY | O_CLOEXEC));
@@ -125,7 +135,9 @@ Result<std::uint64_t> TraceEvent::id() const {
 
 void TraceEvent::remove() noexcept {
   if (!std::exchange(defined_, false)) return;
-  if (const auto tracefs = open_tracefs()) static_cast<void>(tell(tracefs->get(), fmt::format("-:{}\n", name_)));
+  commands_ = {};
+  if (const auto tracefs = open_tracefs())
+    static_cast<void>(tell(open_commands(tracefs->get()), fmt::format("-:{}\n", name_)));
 }
 
 }  // namespace usdt::sys

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sys/unique_fd.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::sys {
@@ -23,15 +24,16 @@ class TraceEvent {
   /// One more place, before the event's first perf event is opened; 0, or an errno. `semaphore`: offset in the file of
   /// what counts who looks on; 0: none.
   [[nodiscard]] int add(const std::string& path, std::uint64_t offset, std::uint64_t semaphore);
-  /// perf_event_attr::config of its perf events. After the first add().
-  [[nodiscard]] Result<std::uint64_t> id() const;
+  /// perf_event_attr::config of its perf events. After the last add().
+  [[nodiscard]] Result<std::uint64_t> id();
 
  private:
   TraceEvent(bool returns, std::string name) : returns_(returns), name_(std::move(name)) {}
   void remove() noexcept;
 
   bool returns_;
-  std::string name_;  ///< "GROUP/EVENT"
+  std::string name_;   ///< "GROUP/EVENT"
+  UniqueFd commands_;  ///< of tracefs, while places are added
   bool defined_ = false;
 };
 

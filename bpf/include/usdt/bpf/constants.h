@@ -30,21 +30,24 @@ struct usdt_program_constants {
 	__u8 filter_values; /* how many arguments that question reads */
 	/* Per-link: the spec itself, a struct usdt_spec with room for USDT_LINK_ENTRIES entries. */
 	__u64 link_spec[(sizeof(struct usdt_spec) + USDT_LINK_ENTRIES * sizeof(struct usdt_arg_spec)) / 8];
-	struct usdt_processes scope;	      /* only hits of these processes count; none: all count */
+	struct usdt_processes scope;	      /* only hits of these processes count, or, with scope_left_out, only
+					       * those of others; none: all count */
 	__u8 filter_args[USDT_FILTER_VALUES]; /* the arguments that the question reads; at the end of a span numbers
 					       * among the span's arguments, or of enum usdt_begin_fact (filter.h) */
 	__u8 pair_args[USDT_FILTER_VALUES];   /* spans: the arguments of this site that pair their ends */
 	__u8 pair_values;		      /* how many those are */
 	__u8 span_side;			      /* enum usdt_span_side */
-	__u8 first_arg;	    /* where in a record the arguments of its site begin; at the end of a span behind those of
-			     * the beginning */
-	__u8 first_text;    /* the same for string slots */
-	__u8 at_entry;	    /* its sites are first instructions of functions */
-	__u8 tracer_frames; /* so many innermost frames of the kernel's stack are the program's and its callers' */
+	__u8 first_arg;	     /* where in a record the arguments of its site begin; at the end of a span behind those of
+			      * the beginning */
+	__u8 first_text;     /* the same for string slots */
+	__u8 at_entry;	     /* its sites are first instructions of functions */
+	__u8 tracer_frames;  /* so many innermost frames of the kernel's stack are the program's and its callers' */
+	__u8 scope_left_out; /* hits of `scope` do not count, those of all others do */
+	__u8 by_address;     /* enum usdt_by_address */
 	/* At the end of a span: which values of the question are texts that the record has had since its beginning
 	 * (USDT_KEPT_TEXT); 0: none. */
 	__u8 filter_texts[USDT_FILTER_VALUES];
-	__u8 reserved_too[4];
+	__u8 reserved_too[2];
 };
 
 /* What the program has to know of the kernel. Every program that includes usdt.bpf.h has these. */
@@ -120,7 +123,9 @@ struct usdt_stock_constants {
 	__u32 task_start_offset;  /* when the thread began, ns of CLOCK_MONOTONIC */
 	__u32 task_exec_offset;	  /* how many programs it and those it was forked from have executed */
 	__u32 task_leader_offset; /* the first thread of its process */
-	__u32 reserved;
+	__u32 task_mm_offset;	  /* its memory; */
+	__u32 mm_flags_offset;	  /* in mm_struct, its lowest bits: who may look into it (MMF_DUMPABLE_MASK) */
+	__u32 all_but_tasks;	  /* all processes count but the tasks that help the one of `ancestors` */
 };
 #define USDT_RATE_SHIFT 6 /* times are below 2^58 ns, nine years, in 64 bits */
 
@@ -140,7 +145,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 8536);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 424);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 432);
 
 #ifdef __bpf__
 /* Defines the variable WHAT_constants, and WHAT() to read it as a struct WHAT_constants. The variable is an array of

@@ -136,10 +136,12 @@ static __always_inline __u64 usdt_pid_tgid(void)
 	return (__u64)ns.tgid << 32 | ns.pid;
 }
 
-/* Whether hits of this process count. */
+/* Whether hits of this process count. One comparison serves both meanings of the list: a second one would keep values
+ * on the stack, of which the largest programs have none left. */
 static __always_inline bool usdt_in_scope(void)
 {
-	return !usdt_program()->scope.count || usdt_is_among(&usdt_program()->scope, usdt_pid_tgid() >> 32);
+	return !usdt_program()->scope.count ||
+	       usdt_is_among(&usdt_program()->scope, usdt_pid_tgid() >> 32) != usdt_program()->scope_left_out;
 }
 
 /* Always 0, which the verifier knows and clang does not. */

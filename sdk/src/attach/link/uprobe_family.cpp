@@ -4,9 +4,11 @@
 // A perf event of a task puts breakpoints into its address space alone, and `inherit` hands it on in fork(2) and
 // clone(2), before the child runs: the copied memory has the breakpoints already, and what the child maps later gets
 // them. The source of uprobes of its own (perf_uprobe.cpp) cannot be handed on, since the kernel would read the file's
-// path again from the forking process; trace events can. A hit looks through the list of the event's tasks for the
-// address space, some 8 ns each.
+// path again from the forking process; trace events can. A trace event has any number of sites, and one cookie: the
+// program tells them apart by address (CarrierOptions::share_cookies). A hit looks through the list of the event's
+// tasks for the address space, some 8 ns each.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,10 +25,12 @@
 namespace usdt::backends {
 namespace {
 
-/// Of one link: a call has events at its entry and at its returns.
-constexpr std::size_t kMostEvents = 2 * kMostFamilySites;
+/// Of one link. More than are planned: of what the kernel refuses one site of, the others are divided.
+constexpr std::size_t kMostEvents = 4 * kMostFamilyEvents;
 /// With more the list of tasks costs a hit more than to ask whose descendant it is, and detaching takes seconds.
 constexpr std::size_t kMostTasks = 256;
+/// Sites times tasks: what kMostFamilySites says of one task holds for each that runs already.
+constexpr std::size_t kMostPlacements = 32768;
 
 constexpr std::size_t kSpareDescriptors = 64;
 
@@ -48,15 +52,28 @@ std::vector<Shared> by_cookie(const SiteArrays& sites) {
   return all;
 }
 
+std::set<pid_t> with_descendants(pid_t process) {
+  const std::vector<pid_t> all = descendants_of(process);
+  std::set<pid_t> processes(all.begin(), all.end());
+  processes.insert(process);
+  return processes;
+}
+
+/// This process, and what the library starts to help it (sys/separate_task.hpp): children whose end is told to nobody.
+std::set<pid_t> own_processes() {
+  std::set<pid_t> own{::getpid()};
+  for (const pid_t child : descendants_of(::getpid()))
+    if (proc::ends_silently(child)) own.merge(with_descendants(child));
+  return own;
+}
+
 /// The threads that are there now.
 std::set<pid_t> tasks_of(const Family& family) {
   std::set<pid_t> processes(family.roots.begin(), family.roots.end());
   if (!family.held)
-    for (const pid_t root : family.roots)
-      processes.merge([root] {
-        const std::vector<pid_t> all = descendants_of(root);
-        return std::set<pid_t>(all.begin(), all.end());
-      }());
+    for (const pid_t root : family.roots) processes.merge(with_descendants(root));
+  if (family.without_self)
+    for (const pid_t own : own_processes()) processes.erase(own);
   std::set<pid_t> tasks;
   for (const pid_t process : processes)
     for (const pid_t task : proc::numbers_in(fmt::format("/proc/{}/task", process))) tasks.insert(task);
@@ -101,43 +118,74 @@ class FamilyAttachment {
       return fail(ErrorKind::not_supported,
                   fmt::format("more than {} of its sites have to be told apart", kMostEvents));
     const std::set<pid_t> tasks = tasks_of(*target_.family);
-    if (tasks.size() > kMostTasks)
-      return fail(ErrorKind::not_supported, fmt::format("it is {} threads, more than {}", tasks.size(), kMostTasks));
-    if (tasks.empty()) return fail(ErrorKind::not_found, "the processes to trace have ended");
-    const std::size_t needed = events.size() * (tasks.size() + 3) + kSpareDescriptors;
-    if (const std::size_t room = sys::make_room_for_more(needed); room < needed)
-      return fail(ErrorKind::limit, fmt::format("it needs {} descriptors, and {} are left", needed, room));
-    for (const Shared& event : events)
-      if (auto added = add(event, *tasks.begin()); !added) return fail(added.error());
+    if (auto fits = check_size(events, tasks); !fits) return fail(fits.error());
+    if (auto added = add_all(events, *tasks.begin()); !added) return fail(added.error());
     if (auto opened = hand_on(tasks); !opened) return fail(opened.error());
     return std::move(links_);
   }
 
  private:
-  /// Defines an event, and attaches the program to it in the first task's process.
-  Result<void> add(const Shared& event, pid_t first) {
-    auto definition = sys::TraceEvent::make(returns_);
-    if (!definition) return fail(definition.error());
-    for (const std::size_t i : event.sites)
-      if (const int error = definition->add(target_.path, sites_.offsets[i], sites_.ref_ctr_offsets[i]))
-        return refuse(event, error, "define a trace event");
-    auto id = definition->id();
-    if (!id) return fail(id.error());
-    const int fd = open_for_program(*id, first);
-    if (fd < 0) return refuse(event, -fd, "open a trace event");
-    links_.definitions.push_back(std::move(*definition));
-    ids_.push_back(*id);
-    if (const int error = link_perf_event(target_.program_fd, sys::AttachedFd(fd), event.cookie, links_))
-      return refuse(event, error, "attach to a trace event");
-    links_.fds.back().sites = event.sites.size();
+  Result<void> check_size(const std::vector<Shared>& events, const std::set<pid_t>& tasks) const {
+    if (tasks.empty()) return fail(ErrorKind::not_found, "the processes to trace have ended");
+    if (tasks.size() > kMostTasks)
+      return fail(ErrorKind::not_supported, fmt::format("it is {} threads, more than {}", tasks.size(), kMostTasks));
+    if (const std::size_t sites = sites_.offsets.size(); sites * tasks.size() > kMostPlacements)
+      return fail(ErrorKind::not_supported, fmt::format("it is {} sites in {} threads, more than {} in all", sites,
+                                                        tasks.size(), kMostPlacements));
+    const std::size_t needed = events.size() * (tasks.size() + 3) + kSpareDescriptors;
+    if (const std::size_t room = sys::make_room_for_more(needed); room < needed)
+      return fail(ErrorKind::limit, fmt::format("it needs {} descriptors, and {} are left", needed, room));
     return {};
   }
 
-  /// One site is refused alone; which of several it was is found by attaching them another way.
-  Result<void> refuse(const Shared& event, int error, const char* what) {
-    if (event.sites.size() > 1 || concerns_all_sites(error)) return fail(os_failure(ErrorKind::io, what, error));
-    links_.refused.push_back({event.sites.front(), error});
+  /// The kernel takes all sites of an event or none: those of one that it refuses are divided until each refused one
+  /// stands alone.
+  Result<void> add_all(std::vector<Shared> events, pid_t first) {
+    while (!events.empty()) {
+      if (links_.fds.size() == kMostEvents)
+        return fail(ErrorKind::not_supported, fmt::format("it takes more than {} trace events", kMostEvents));
+      Shared event = std::move(events.back());
+      events.pop_back();
+      auto error = add(event, first);
+      if (!error) return fail(error.error());
+      if (*error == 0) continue;
+      if (event.sites.size() == 1) {
+        links_.refused.push_back({event.sites.front(), *error});
+        continue;
+      }
+      const auto middle = event.sites.begin() + static_cast<std::ptrdiff_t>(event.sites.size() / 2);
+      events.push_back({event.cookie, {middle, event.sites.end()}});
+      events.push_back({event.cookie, {event.sites.begin(), middle}});
+    }
     return {};
+  }
+
+  /// Defines an event, and attaches the program to it in the first task's process. 0, or an errno for which some site
+  /// may be to blame. Sites that cannot even be named are refused, and taken out of `event`.
+  Result<int> add(Shared& event, pid_t first) {
+    auto definition = sys::TraceEvent::make(returns_);
+    if (!definition) return fail(definition.error());
+    int concerns_all = 0;
+    std::erase_if(event.sites, [&](std::size_t i) {
+      const int error = definition->add(target_.path, sites_.offsets[i], sites_.ref_ctr_offsets[i]);
+      if (error == 0) return false;
+      if (concerns_all_sites(error)) concerns_all = error;
+      links_.refused.push_back({i, error});
+      return true;
+    });
+    if (concerns_all != 0) return fail(os_failure(ErrorKind::io, "define a trace event", concerns_all));
+    if (event.sites.empty()) return 0;
+    auto id = definition->id();
+    if (!id) return fail(id.error());
+    const int fd = open_for_program(*id, first);
+    if (fd < 0 && concerns_all_sites(-fd)) return fail(os_failure(ErrorKind::io, "open a trace event", -fd));
+    if (fd < 0) return -fd;
+    links_.definitions.push_back(std::move(*definition));
+    ids_.push_back(*id);
+    if (const int error = link_perf_event(target_.program_fd, sys::AttachedFd(fd), event.cookie, links_))
+      return fail(os_failure(ErrorKind::io, "attach to a trace event", error));
+    links_.fds.back().sites = event.sites.size();
+    return 0;
   }
 
   /// Until no task is left that has none: those that were there when the last one was given its events hand them on.

@@ -274,6 +274,7 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
                         .attach_cookies = cookies,
                         .site_numbers = options.site_numbers,
                         .arguments = options.arguments,
+                        .share_cookies = backend == Backend::uprobe_family && backends::knows_addresses(*opened),
                         .max_programs = options.max_programs};
   auto carriers = plan_carriers(plan, wanted);
   if (!carriers) return fail(carriers.error());
@@ -289,7 +290,8 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
   if (!copies) return fail(copies.error());
   return LoadedObject(std::make_unique<LoadedObject::Impl>(
       std::move(shared), std::move(*carriers), std::move(*copies), backend,
-      backends::Family{options.family, options.family_held}, backends::license_of(recipe.bytes()), options.stop));
+      backends::Family{options.family, options.family_held, options.leave_out_self},
+      backends::license_of(recipe.bytes()), options.stop));
 }
 
 // --- loaded ----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ namespace usdt::backends {
 struct Family {
   std::vector<pid_t> roots;
   bool held = false;  ///< they do nothing until they are attached
+  /// This process is not among them, whoever's child it is, nor is what the library starts to help it.
+  bool without_self = false;
 };
 
 }  // namespace usdt::backends

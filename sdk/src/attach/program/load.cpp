@@ -232,7 +232,10 @@ class Loader {
       if (!kernel) return fail(kernel.error());
       kernel_ = *kernel;
     }
-    if (auto set = set_constants(copy, plan_, carriers_, program, kernel_); !set) return set;
+    if (auto set =
+            set_constants(copy, plan_, carriers_, program, kernel_, options_.leave_out_self && options_.family.empty());
+        !set)
+      return set;
     if (auto found = choose_programs(copy, wanted(program), options_.programs); !found) return found;
     if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number),
                                number == Index<PlannedProgram>(0));

@@ -2,6 +2,7 @@
 #include "program/spec_maps.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -76,6 +77,23 @@ std::uint8_t tracer_frames(const AttachPlan& plan, const CarrierPlan& carriers, 
   return 0;
 }
 
+std::uint8_t by_address(const PlannedProgram& program) {
+  if (!program.ip_by_cookie)
+    return (program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_IP_HASH)) != 0 ? USDT_BY_SITE : USDT_BY_COOKIE;
+  const bool returns = program.kind.moment == Moment::exit && program.kind.returns == ReturnBy::probe;
+  return returns ? USDT_BY_CALL : USDT_BY_SITE;
+}
+
+/// Whose hits count. Where processes were chosen, the calling one is among them on purpose.
+void set_scope(usdt_program_constants& out, const AttachPlan& plan, bool leave_out_self) {
+  std::vector<pid_t> pids = pids_of(plan.scope);
+  if (pids.empty() && leave_out_self) {
+    pids.push_back(::getpid());
+    out.scope_left_out = 1;
+  }
+  out.scope = process_list(pids);
+}
+
 /// What the program is that carries its part of the plan.
 usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& carriers,
                                     const PlannedProgram& program) {
@@ -87,7 +105,7 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.max_steps = static_cast<std::uint8_t>(plan.max_steps);
   out.site_bits = carriers.site_bits;
   out.ip_group = program.ip_group;
-  out.scope = process_list(pids_of(plan.scope));
+  out.by_address = by_address(program);
   out.source = static_cast<std::uint8_t>(program.kind.source);
   out.moment = static_cast<std::uint8_t>(program.kind.moment);
   out.calls = static_cast<std::uint8_t>(program.kind.calls);
@@ -131,6 +149,8 @@ Result<void> check_sources(const ObjectCopy& object, const AttachPlan& plan) {
       "the BPF object's programs are for USDT sites, having libbpf's usdt.bpf.h: those for kernel functions and "
       "raw tracepoints, and for returns, must include usdt/bpf/usdt.bpf.h");
 }
+
+bool knows_addresses(const ObjectCopy& object) { return !is_libbpf(object); }
 
 Result<Carrier> carrier_for(const ObjectCopy& object, Carrier wanted, bool attach_cookies) {
   if (is_libbpf(object)) {
@@ -176,9 +196,11 @@ Result<usdt_kernel_constants> kernel_constants(const ObjectCopy& object, const A
 }
 
 Result<void> set_constants(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers,
-                           const PlannedProgram& program, const usdt_kernel_constants& kernel) {
+                           const PlannedProgram& program, const usdt_kernel_constants& kernel, bool leave_out_self) {
   if (is_libbpf(object)) return {};
-  if (auto set = object.set_constant("usdt_program_constants", constants_of(plan, carriers, program)); !set) return set;
+  usdt_program_constants constants = constants_of(plan, carriers, program);
+  set_scope(constants, plan, leave_out_self);
+  if (auto set = object.set_constant("usdt_program_constants", constants); !set) return set;
   return object.set_constant("usdt_kernel_constants", kernel);
 }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// System calls without the C library.
+#pragma once
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace usdt::sys {
+
+/// Makes a system call in place. The result, or a negative errno; errno stays as it is.
+///
+/// It is for tasks beside the calling process that help it to trace. They have numbers of their own, so that a trace of
+/// everybody does not know them for the tracer: what they would do in functions of the C library would be hits.
+template <class... Words>
+[[gnu::always_inline]] inline long direct_call(long number, Words... words) noexcept {
+  static_assert(sizeof...(Words) <= 6);
+  const long w[7] = {(long)(words)...};  // NOLINT: pointers and integers of all kinds
+#if defined(__x86_64__)
+  long result;
+  register long fourth asm("r10") = w[3];
+  register long fifth asm("r8") = w[4];
+  register long sixth asm("r9") = w[5];
+  asm volatile("syscall"
+               : "=a"(result)
+               : "0"(number), "D"(w[0]), "S"(w[1]), "d"(w[2]), "r"(fourth), "r"(fifth), "r"(sixth)
+               : "rcx", "r11", "memory", "cc");
+  return result;
+#elif defined(__aarch64__)
+  register long eighth asm("x8") = number;
+  register long x0 asm("x0") = w[0];
+  register long x1 asm("x1") = w[1];
+  register long x2 asm("x2") = w[2];
+  register long x3 asm("x3") = w[3];
+  register long x4 asm("x4") = w[4];
+  register long x5 asm("x5") = w[5];
+  asm volatile("svc #0" : "+r"(x0) : "r"(eighth), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory", "cc");
+  return x0;
+#elif defined(__i386__)
+  // The sixth word is in the frame pointer, which the compiler may need: all come from memory that eax points to.
+  const long all[7] = {w[0], w[1], w[2], w[3], w[4], w[5], number};
+  const long* from = all;
+  long result;
+  asm volatile(
+      "push %%ebp\n\tpush %%ebx\n\t"
+      "mov (%%eax), %%ebx\n\tmov 4(%%eax), %%ecx\n\tmov 8(%%eax), %%edx\n\tmov 12(%%eax), %%esi\n\t"
+      "mov 16(%%eax), %%edi\n\tmov 20(%%eax), %%ebp\n\tmov 24(%%eax), %%eax\n\tint $0x80\n\t"
+      "pop %%ebx\n\tpop %%ebp"
+      : "=a"(result)
+      : "0"(from), "m"(all)
+      : "ecx", "edx", "esi", "edi", "memory", "cc");
+  return result;
+#else
+  const int before = errno;
+  const long result = ::syscall(number, w[0], w[1], w[2], w[3], w[4], w[5]);
+  const long error = errno;
+  errno = before;
+  return result < 0 ? -error : result;
+#endif
+}
+
+}  // namespace usdt::sys
