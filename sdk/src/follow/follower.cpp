@@ -224,7 +224,7 @@ struct Follower::Impl {
     ++outstanding[exec.id];
     pending[id].push_back(exec.id);
     lock.unlock();
-    if (found) emit({kind, exec.pid, found_by.time, std::move(*found)});
+    if (found) emit({kind, exec.pid, found_by.time, std::move(*found)}, true);
   }
 
   /// Under the mutex: one of the things that an exec waits for is done.
@@ -382,8 +382,8 @@ struct Follower::Impl {
     return same_file(fmt::format("/proc/{}/exe", pid), file.access);
   }
 
-  void emit(FollowEvent event) {
-    if (held) held->hold(event.file.elf, event.file.target);
+  void emit(FollowEvent event, bool is_executed = false) {
+    if (held) held->hold(event.file.elf, event.file.target, is_executed);
     std::unique_lock lock(mutex);
     scanned = looks->scanned();
     if (waiting.size() >= most_events) {

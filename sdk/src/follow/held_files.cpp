@@ -13,6 +13,8 @@
 #include <iterator>
 #include <utility>
 
+#include "follow/exec_hold.hpp"
+
 namespace usdt::follow {
 namespace {
 
@@ -21,6 +23,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kSoon{250}, kSeldom{8000};
 constexpr int kShareOfLooks = 100;
 constexpr milliseconds kAtOnce{20};  ///< what is to be followed waits meanwhile
+/// The longest that an execve(2) waits, and what it may take from then on to map what it executes.
+constexpr milliseconds kExecuted{ExecHold::kLongest / 1'000'000 + 4000};
 
 /// Others' maps can be read, and where /proc hides processes (hidepid) it shows them nevertheless.
 bool sees_all_processes() {
@@ -57,12 +61,14 @@ void HeldFiles::mapped(std::uint64_t inode, pid_t pid) {
   for (auto& [id, held] : files_) held.may_be_unreadable |= id.second == inode;
 }
 
-void HeldFiles::hold(const std::shared_ptr<const ElfFile>& elf, const TargetFile& target) {
+void HeldFiles::hold(const std::shared_ptr<const ElfFile>& elf, const TargetFile& target, bool is_executed) {
   struct stat st {};
   if (blind_ || ::fstat(elf->fd(), &st) != 0) return;
   const auto made = time_made(elf->fd());
   const bool may_be_unreadable = !made || *made <= born_ || by_unreadable_.contains(st.st_ino);
-  files_[{st.st_dev, st.st_ino}] = {elf, target, change_time(st), true, may_be_unreadable};
+  const auto until = is_executed ? Clock::now() + kExecuted : Clock::time_point();
+  if (is_executed) candidates_.erase(st.st_ino);
+  files_[{st.st_dev, st.st_ino}] = {elf, target, change_time(st), until, true, may_be_unreadable};
 }
 
 std::vector<HeldFiles::Gone> HeldFiles::look() {
@@ -85,6 +91,7 @@ std::vector<HeldFiles::Gone> HeldFiles::look() {
 
 /// Finds those without a name; what nobody has kept is returned.
 std::vector<HeldFiles::Gone> HeldFiles::begin() {
+  const auto began = Clock::now();
   std::vector<Gone> unkept;
   candidates_.clear();
   bool any_linked = false;
@@ -98,10 +105,11 @@ std::vector<HeldFiles::Gone> HeldFiles::begin() {
       continue;
     }
     held.linked = st.st_nlink > 0;
-    const bool named =
-        held.linked && (proc::file_at(held.target.path) == id || proc::file_at(held.target.access) == id);
-    if (!named) candidates_.emplace(id.second, id);
-    any_linked |= !named && held.linked;
+    const bool stays =
+        began < held.until ||
+        (held.linked && (proc::file_at(held.target.path) == id || proc::file_at(held.target.access) == id));
+    if (!stays) candidates_.emplace(id.second, id);
+    any_linked |= !stays && held.linked;
     ++each;
   }
   proc::MappedFiles::OnRoot on_root;

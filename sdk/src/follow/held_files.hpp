@@ -34,7 +34,8 @@ class HeldFiles {
   explicit HeldFiles(bool told_of_mappings);
 
   /// From now on it is one of them, as long as somebody keeps `elf`. (What kept it could not be told of its inode.)
-  void hold(const std::shared_ptr<const ElfFile>& elf, const TargetFile& target);
+  /// `is_executed`: by somebody who waits meanwhile (ExecHold), and has not mapped it yet.
+  void hold(const std::shared_ptr<const ElfFile>& elf, const TargetFile& target, bool is_executed = false);
   /// There are processes of which it is known only by that what they map.
   [[nodiscard]] bool wants_mappings() const noexcept { return !unreadable_.empty(); }
   /// That process maps that file now, or has mapped it a moment ago.
@@ -54,6 +55,7 @@ class HeldFiles {
     std::weak_ptr<const ElfFile> elf;
     TargetFile target;
     std::int64_t changed = 0;
+    Clock::time_point until = {};   ///< then who executes it has it mapped
     bool linked = true;             ///< it has names, wherever they are
     bool may_be_unreadable = true;  ///< a process that nobody may look into may have it mapped
   };

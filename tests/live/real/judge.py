@@ -272,6 +272,9 @@ def main():
     gdb.Breakpoint(f"*{entry:#x}", type=gdb.BP_HARDWARE_BREAKPOINT, temporary=True, internal=True)
     gdb.execute("continue", to_string=True)
     pid = gdb.selected_inferior().pid
+    if pid == 0:  # no program gets to its end without its first instruction
+        print("the processor does not stop at its breakpoints")
+        return
     mapped = [line.split(maxsplit=5) for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()]
     bases = [int(words[0].split("-")[0], 16) for words in mapped if len(words) == 6 and os.path.realpath(words[5]) == FILE]
     (DIRECTORY / "pid.part").write_text(str(pid))
