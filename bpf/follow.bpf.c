@@ -43,18 +43,18 @@ struct {
 	__type(value, __u64);
 } usdt_shielded SEC(".maps");
 
-/* sched_process_exec(task, ...): it has the new memory. */
+/* sched_process_exec(task, ...): it is the new program. */
 SEC("raw_tp/sched_process_exec")
 int usdt_on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	const __u64 mask = 3, by_its_user = 1; /* MMF_DUMPABLE_MASK, SUID_DUMP_USER (linux/sched/coredump.h) */
 	__u32 first = 0;
-	__u64 *count, mm;
+	__u64 *count, image;
 
-	if (!usdt_stock()->task_mm_offset || !usdt_stock()->mm_flags_offset)
+	if (!usdt_stock()->task_image_offset || !usdt_stock()->dumpable_offset)
 		return 0;
-	mm = task_word((void *)ctx->args[0], usdt_stock()->task_mm_offset);
-	if (!mm || (task_word((void *)mm, usdt_stock()->mm_flags_offset) & mask) == by_its_user || !descends())
+	image = task_word((void *)ctx->args[0], usdt_stock()->task_image_offset);
+	if (!image || (task_word((void *)image, usdt_stock()->dumpable_offset) & mask) == by_its_user || !descends())
 		return 0;
 	count = bpf_map_lookup_elem(&usdt_shielded, &first);
 	if (count)

@@ -398,9 +398,9 @@ class Live(unittest.TestCase):
             with Interrupts(milliseconds / 1000) as interrupt:
                 try:
                     self.tracer().start().close()
+                    interrupt.end()
                 except Interrupted:
                     interrupts += 1
-                interrupt.end()
             gc.collect()
             self.assertLess(len(os.listdir("/proc/self/fd")), before + 5, f"after {milliseconds} ms")
         self.assertGreater(interrupts, 0)

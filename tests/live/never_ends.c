@@ -79,6 +79,21 @@ static void within(void) {
   for (long i = 0; i < number; i++) DTRACE_PROBE1(never, done, number - 1 - i);
 }
 
+/// Until it sleeps, or a second has passed.
+static void wait_for_sleep(pid_t pid) {
+  char path[32], line[256];
+  snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+  for (int i = 0; i < 10000; i++) {
+    const int fd = open(path, O_RDONLY);
+    const ssize_t length = read(fd, line, sizeof(line) - 1);
+    close(fd);
+    line[length > 0 ? length : 0] = 0;
+    const char* name_end = strrchr(line, ')');
+    if (name_end && name_end[1] == ' ' && name_end[2] == 'S') return;
+    usleep(100);
+  }
+}
+
 /// Processes that are killed in poll(), or become another program.
 static void in_processes(char** words) {
   const int execs = strcmp(words[1], "execs") == 0;
@@ -92,7 +107,7 @@ static void in_processes(char** words) {
       _exit(1);
     }
     if (!execs) {
-      usleep(300);
+      wait_for_sleep(child);
       kill(child, SIGKILL);
     }
     waitpid(child, NULL, 0);

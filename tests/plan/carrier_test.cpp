@@ -457,41 +457,6 @@ TEST(IpHash, refuses_more_collisions_than_programs) {
   EXPECT_THAT(error.message, AllOf(HasSubstr("4 sites whose addresses end in 0x010"), HasSubstr("3 is the limit")));
 }
 
-// --- attach cookies that sites share
-// -----------------------------------------------------------------------------------
-
-TEST(SharedCookies, are_as_few_as_sites_that_end_alike) {
-  const auto plan =
-      PlanOf().site({reg(1)}, 0x1010).site({reg(2)}, 0x2010).site({reg(3)}, 0x2018).file().site({reg(4)}, 0x7010);
-  for (const Carrier carrier : {Carrier::cookie, Carrier::table}) {
-    const auto own = plan_carriers(plan, {.carrier = carrier});
-    const auto shared = plan_carriers(plan, {.carrier = carrier, .share_cookies = true});
-    ASSERT_TRUE(own && shared);
-    ASSERT_THAT(shared->programs, SizeIs(1));
-    EXPECT_TRUE(shared->programs[0].ip_by_cookie);
-    ASSERT_THAT(shared->links, SizeIs(2));
-    EXPECT_THAT(shared->links[0].cookies, ElementsAre(0, 1, 0));
-    EXPECT_THAT(shared->links[1].cookies, ElementsAre(2)) << "no link has another one's";
-    for (const Index<PlannedLink> link : shared->links.indices())
-      for (std::size_t i = 0; i < shared->links[link].sites.size(); ++i)
-        EXPECT_EQ(shared->ips[USDT_IP_KEY(shared->links[link].cookies[i], shared->links[link].offsets[i])],
-                  own->links[link].cookies[i]);
-  }
-}
-
-TEST(SharedCookies, are_the_sites_own_where_there_is_one) {
-  const auto shared = plan_carriers(PlanOf().site({reg(1)}), {.share_cookies = true});
-  ASSERT_TRUE(shared);
-  EXPECT_FALSE(shared->programs[0].ip_by_cookie);
-  EXPECT_THAT(shared->ips, SizeIs(0));
-}
-
-TEST(SharedCookies, leave_functions_of_the_kernel_alone) {
-  const auto shared = plan_carriers(PlanOf().function({reg(1)}).function({reg(2)}), {.share_cookies = true});
-  ASSERT_TRUE(shared);
-  for (const PlannedProgram& program : shared->programs) EXPECT_FALSE(program.ip_by_cookie);
-}
-
 // --- windows, and plans of any size ---------------------------------------------------------------------------------
 
 TEST(Carriers, say_whether_any_program_reads_windows) {

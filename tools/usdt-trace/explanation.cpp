@@ -289,12 +289,6 @@ class Explainer {
   std::vector<ExplainedSites> all_;
 };
 
-std::size_t links_for(const usdt::PlannedLink& link, usdt::Backend backend) {
-  if (usdt::backend_info(backend).one_link) return 1;
-  if (backend != usdt::Backend::uprobe_family) return link.sites.size();
-  return std::set(link.cookies.begin(), link.cookies.end()).size();
-}
-
 /// How many of which backend.
 usdt::Result<std::vector<ExplainedLinks>> links_of(const Flags& flags, const usdt::AttachPlan& plan,
                                                    const usdt::CarrierPlan& carriers, bool family) {
@@ -312,7 +306,7 @@ usdt::Result<std::vector<ExplainedLinks>> links_of(const Flags& flags, const usd
     ExplainedLinks& links = by_backend[backend];
     links.backend = backend;
     links.sites += link.sites.size();
-    links.links += links_for(link, backend);
+    links.links += usdt::backend_info(backend).one_link ? 1 : link.sites.size();
     programs[backend].insert(link.program.value);
     const bool of_one_point = usdt::backend_info(backend).tied == usdt::TiedTo::point;
     links.programs = of_one_point ? links.sites : programs[backend].size();
@@ -395,7 +389,6 @@ usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subj
       made.plan, {.carrier = flags.carrier,
                   .attach_cookies = usdt::probe_feature(usdt::Feature::attach_cookie).answer != usdt::Answer::no,
                   .arguments = arguments,
-                  .share_cookies = family,
                   .max_programs = flags.max_programs});
   if (!carriers) return usdt::fail(carriers.error());
   made.carriers = carriers->describe();

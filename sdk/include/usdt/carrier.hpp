@@ -36,9 +36,6 @@ struct CarrierOptions {
   bool site_numbers = true;
   /// The program reads arguments. One that does not, nor usdt_cookie(), is the same for sites of all specs.
   bool arguments = true;
-  /// Sites of files share attach cookies: there are as few of them as suffice for the program to find the site's own by
-  /// the low 12 bits of the address. For links that cost as much as each other, however many sites they have.
-  bool share_cookies = false;
   /// Programs a plan may be loaded as. What is beyond shares programs: cookies and the table. (BpfObject::load() makes
   /// more where a shared one would be too large for the verifier.)
   std::uint32_t max_programs = 64;
@@ -75,7 +72,6 @@ struct PlannedProgram {
   EncodedSpec link_spec = {};        ///< per_link
   std::uint32_t values_by_site = 0;  ///< per_link: bit n: argument n's value differs between its sites
   std::uint32_t ip_group = 0;        ///< ip_hash
-  bool ip_by_cookie = false;         ///< its links have numbers of groups in CarrierPlan::ips for cookies
   /// Of a call that two programs share: the one at the other end.
   std::optional<Index<PlannedProgram>> partner = {};
 };
@@ -104,7 +100,7 @@ struct CarrierPlan {
   bool windows = false;            ///< some spec has windows
   std::uint32_t site_bits = 0;     ///< usdt_site_bits
   std::uint64_t user_cookie = 0;   ///< of all sites, where it is the same
-  std::vector<std::uint64_t> ips;  ///< by USDT_IP_KEY: cookies of sites without one of their own
+  std::vector<std::uint64_t> ips;  ///< ip_hash: cookies of the table by USDT_IP_KEY
   std::size_t in_cookie = 0;       ///< sites by how their spec travels
   std::size_t in_table = 0;
   std::size_t in_program = 0;

@@ -226,11 +226,8 @@ inline constexpr std::array kBackends = {
                .of_family = true},
 };
 
-/// A family has perf events for each of so many trace events and each task, which fork(2) makes: some microseconds
-/// each. The kernel needs some 45 ms to close the last one of a trace event (6.18).
-inline constexpr std::size_t kMostFamilyEvents = 40;
-/// Each is looked for in the mappings of everybody, some 20 us where there are a hundred processes.
-inline constexpr std::size_t kMostFamilySites = 8192;
+/// A family has an event for each site and task, which fork(2) makes: some microseconds each.
+inline constexpr std::size_t kMostFamilySites = 64;
 
 /// A row's place is its enumerator, less `automatic`.
 constexpr bool in_order() noexcept {

@@ -8,7 +8,6 @@
 #include <string>
 #include <tuple>
 
-#include "carry/by_place.hpp"
 #include "carry/carrying.hpp"
 #include "carry/windows.hpp"
 
@@ -108,7 +107,6 @@ Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& 
   made.carrier = options.carrier == Carrier::automatic ? choose(sites) : options.carrier;
   if (auto done = carry_specs(carrying); !done) return fail(done.error());
   make_links(carrying);
-  if (options.share_cookies) carry::share_cookies(made);
   if (made.carrier != Carrier::ip_hash) made.carrier = most_used(made);
   // They are read from the stack at an offset the verifier does not know (5.12); kernels without cookies may be
   // older.

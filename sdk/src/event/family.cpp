@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "backend/table.hpp"
-#include "carry/by_place.hpp"
 #include "event/load_part.hpp"
 
 namespace usdt::event {
@@ -19,7 +18,7 @@ bool is_subreaper() {
   return ::prctl(PR_GET_CHILD_SUBREAPER, &is) == 0 && is != 0;
 }
 
-/// `before`: trace events that the trace has already.
+/// `before`: sites that the trace has already.
 Result<void> check_sites(const AttachPlan& plan, const TraceOptions& options, std::size_t before) {
   if (options.max_overhead > 0)
     return fail(ErrorKind::not_supported, "with a limited overhead sites are attached again and again");
@@ -29,11 +28,8 @@ Result<void> check_sites(const AttachPlan& plan, const TraceOptions& options, st
     if (group.backend != Backend::automatic && !is_kernel(group.backend))
       return fail(ErrorKind::not_supported,
                   fmt::format("{} is for everybody, or one process", to_string(group.backend)));
-  if (plan.places() > backends::kMostFamilySites)
+  if (before + plan.places() > backends::kMostFamilySites)
     return fail(ErrorKind::not_supported, fmt::format("it is more than {} sites", backends::kMostFamilySites));
-  if (const std::size_t events = before + carry::shared_cookies(plan); events > backends::kMostFamilyEvents)
-    return fail(ErrorKind::not_supported,
-                fmt::format("its sites take {} trace events, more than {}", events, backends::kMostFamilyEvents));
   return {};
 }
 
@@ -72,7 +68,7 @@ Result<backends::Family> family_of(const AttachPlan& plan, const TraceOptions& o
 Result<backends::Family> running_family_of(const AttachPlan& more, const AttachPlan& before,
                                            const TraceOptions& options) {
   if (is_nobody_else_concerned(more)) return backends::Family();
-  if (auto may = check_family(more, options, carry::shared_cookies(before)); !may) return fail(may.error());
+  if (auto may = check_family(more, options, before.places()); !may) return fail(may.error());
   if (!follows_family(options)) return backends::Family();
   if (options.family_of)
     return fail(ErrorKind::not_supported, "what comes while a trace runs is attached for everybody");

@@ -76,8 +76,13 @@ Result<void> find_offsets(usdt_stock_constants& constants) {
     if (!offset) return fail(offset.error());
     *constant = *offset;
   }
-  constants.task_mm_offset = (*types)->member_offset("task_struct", "mm").value_or(0);
-  constants.mm_flags_offset = (*types)->member_offset("mm_struct", "flags").value_or(0);
+  // Up to Linux 7.1 the flags of the memory tell it.
+  const auto offset = [&](const char* structure, const char* member) {
+    return (*types)->member_offset(structure, member).value_or(0);
+  };
+  const bool by_state = offset("task_struct", "exec_state") != 0;
+  constants.task_image_offset = offset("task_struct", by_state ? "exec_state" : "mm");
+  constants.dumpable_offset = by_state ? offset("task_exec_state", "dumpable") : offset("mm_struct", "flags");
   return {};
 }
 

@@ -38,13 +38,11 @@ Result<UniqueFd> open_tracefs() {
 #endif
 }
 
-UniqueFd open_commands(int tracefs) {
-  return UniqueFd(::openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC));
-}
-
 /// 0, or an errno. Several threads of a process may define events at once.
-int tell(const UniqueFd& commands, const std::string& command) {
-  return !commands || ::write(commands.get(), command.data(), command.size()) < 0 ? errno : 0;
+int tell(int tracefs, const std::string& command) {
+  const UniqueFd events(::openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!events) return errno;
+  return ::write(events.get(), command.data(), command.size()) < 0 ? errno : 0;
 }
 
 /// When a process began, in ticks since the machine did: with it, its number is nobody else's. Empty: there is none.
@@ -66,7 +64,8 @@ bool is_of_living(std::string_view group) {
   return line != group.npos && start_of(group.substr(0, line)) == group.substr(line + 1);
 }
 
-/// Of another pid namespace nobody is seen here; what they use the kernel does not remove (EBUSY).
+/// Of another pid or time namespace nobody is known here; what they use the kernel does not remove (EBUSY), since each
+/// event has one place.
 void remove_left_ones(int tracefs) {
   UniqueFd directory(::openat(tracefs, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return;
@@ -76,52 +75,35 @@ void remove_left_ones(int tracefs) {
   while (const dirent* each = ::readdir(groups.get())) {
     const std::string_view name(each->d_name);
     if (name.starts_with(kGroups) && !is_of_living(name))
-      static_cast<void>(tell(open_commands(tracefs), fmt::format("-:{}/\n", name)));
+      static_cast<void>(tell(tracefs, fmt::format("-:{}/\n", name)));
   }
 }
 
 }  // namespace
 
-Result<TraceEvent> TraceEvent::make(bool returns) {
-  static std::atomic<unsigned> made{0};
-  const unsigned number = made++;
+Result<TraceEvent> TraceEvent::define(bool returns, const std::string& path, std::uint64_t offset,
+                                      std::uint64_t semaphore) {
+  static std::atomic<unsigned> defined{0};
+  const unsigned number = defined++;
   auto tracefs = open_tracefs();
   if (!tracefs) return fail(tracefs.error());
   if (number == 0) remove_left_ones(tracefs->get());
-  return TraceEvent(returns, fmt::format("{}{}_{}/e{}", kGroups, ::getpid(), start_of("self"), number));
+  const std::string name = fmt::format("{}{}_{}/e{}", kGroups, ::getpid(), start_of("self"), number);
+  const std::string reference = semaphore != 0 ? fmt::format("(0x{:x})", semaphore) : std::string();
+  const std::string command = fmt::format("{}:{} {}:0x{:x}{}\n", returns ? 'r' : 'p', name, path, offset, reference);
+  if (const int error = tell(tracefs->get(), command))
+    return fail(os_failure(ErrorKind::io, "define a trace event", error));
+  return TraceEvent(name);
 }
-
-TraceEvent::TraceEvent(TraceEvent&& other) noexcept
-    : returns_(other.returns_),
-      name_(std::move(other.name_)),
-      commands_(std::move(other.commands_)),
-      defined_(std::exchange(other.defined_, false)) {}
 
 TraceEvent& TraceEvent::operator=(TraceEvent&& other) noexcept {
   if (this == &other) return *this;
   remove();
-  returns_ = other.returns_;
-  name_ = std::move(other.name_);
-  commands_ = std::move(other.commands_);
-  defined_ = std::exchange(other.defined_, false);
+  name_ = std::exchange(other.name_, {});
   return *this;
 }
 
-int TraceEvent::add(const std::string& path, std::uint64_t offset, std::uint64_t semaphore) {
-  if (!commands_) {
-    const auto tracefs = open_tracefs();
-    if (!tracefs) return tracefs.error().os_error;
-    commands_ = open_commands(tracefs->get());
-  }
-  const std::string reference = semaphore != 0 ? fmt::format("(0x{:x})", semaphore) : std::string();
-  const int error =
-      tell(commands_, fmt::format("{}:{} {}:0x{:x}{}\n", returns_ ? 'r' : 'p', name_, path, offset, reference));
-  if (error == 0) defined_ = true;
-  return error;
-}
-
-Result<std::uint64_t> TraceEvent::id() {
-  commands_ = {};
+Result<std::uint64_t> TraceEvent::id() const {
   const auto tracefs = open_tracefs();
   if (!tracefs) return fail(tracefs.error());
   const UniqueFd file(::openat(tracefs->get(), fmt::format("events/{}/id", name_).c_str(), O_RDONLY | O_CLOEXEC));
@@ -134,10 +116,8 @@ Result<std::uint64_t> TraceEvent::id() {
 }
 
 void TraceEvent::remove() noexcept {
-  if (!std::exchange(defined_, false)) return;
-  commands_ = {};
-  if (const auto tracefs = open_tracefs())
-    static_cast<void>(tell(open_commands(tracefs->get()), fmt::format("-:{}\n", name_)));
+  if (name_.empty()) return;
+  if (const auto tracefs = open_tracefs()) static_cast<void>(tell(tracefs->get(), fmt::format("-:{}\n", name_)));
 }
 
 }  // namespace usdt::sys

@@ -4,37 +4,39 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
-#include "sys/unique_fd.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::sys {
 
-/// A trace event of this process's own, at any number of places of files. Its definition is removed with it; it holds
-/// no breakpoint, perf events that are opened of it do. What a process that was killed has left is removed by the next
-/// one that defines some.
+/// A trace event of this process's own, at one place of a file. Its definition is removed with it; it holds no
+/// breakpoint, perf events that are opened of it do. What a process that was killed has left is removed by the next one
+/// that defines some.
+///
+/// tracefs would take more places for an event, and must not be given them: of such an event the kernel (to 6.18)
+/// removes definitions while its perf events are in use (unregister_trace_uprobe() in kernel/trace/trace_uprobe.c asks
+/// only of the last one), and the next hit reads freed memory. Perf events may be in use for a moment after they were
+/// closed, in a child that is ending, and for as long as they like where /proc does not show who uses them. Of an event
+/// with one place it refuses (EBUSY).
 class TraceEvent {
  public:
-  /// Errors: those of tracefs, which CAP_SYS_ADMIN opens wherever it is mounted or not (Linux 5.2).
-  [[nodiscard]] static Result<TraceEvent> make(bool returns);
-  TraceEvent(TraceEvent&& other) noexcept;
+  /// `semaphore`: offset in the file of what counts who looks on; 0: none. Errors: those of tracefs, which
+  /// CAP_SYS_ADMIN opens wherever it is mounted or not (Linux 5.2).
+  [[nodiscard]] static Result<TraceEvent> define(bool returns, const std::string& path, std::uint64_t offset,
+                                                 std::uint64_t semaphore);
+  TraceEvent(TraceEvent&& other) noexcept : name_(std::exchange(other.name_, {})) {}
   TraceEvent& operator=(TraceEvent&& other) noexcept;
   ~TraceEvent() { remove(); }
 
-  /// One more place, before the event's first perf event is opened; 0, or an errno. `semaphore`: offset in the file of
-  /// what counts who looks on; 0: none.
-  [[nodiscard]] int add(const std::string& path, std::uint64_t offset, std::uint64_t semaphore);
-  /// perf_event_attr::config of its perf events. After the last add().
-  [[nodiscard]] Result<std::uint64_t> id();
+  /// perf_event_attr::config of its perf events.
+  [[nodiscard]] Result<std::uint64_t> id() const;
 
  private:
-  TraceEvent(bool returns, std::string name) : returns_(returns), name_(std::move(name)) {}
+  explicit TraceEvent(std::string name) : name_(std::move(name)) {}
   void remove() noexcept;
 
-  bool returns_;
-  std::string name_;   ///< "GROUP/EVENT"
-  UniqueFd commands_;  ///< of tracefs, while places are added
-  bool defined_ = false;
+  std::string name_;  ///< "GROUP/EVENT"; empty: moved from
 };
 
 }  // namespace usdt::sys

@@ -16,9 +16,8 @@ struct {
 	__uint(value_size, sizeof(struct usdt_spec) + 12 * sizeof(struct usdt_arg_spec));
 } usdt_specs SEC(".maps") __attribute__((weak));
 
-/* Where sites have no attach cookie of their own, because the kernel has none (before Linux 5.15) or because several
- * share an event (usdt_program_constants::by_address): from USDT_IP_KEY to the cookie. Every site of such a program
- * has an entry here. */
+/* On kernels without attach cookies (before Linux 5.15): from USDT_IP_KEY to the cookie. Every site of a program has an
+ * entry here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -38,29 +37,19 @@ static __always_inline __u64 usdt_fixed_cookie(void)
 	return cookie;
 }
 
-/* The address of the site that was hit. The kernel's return probe runs where the function returns to, and knows where
- * the call began (Linux 6.6; events are shared from 6.12 on). */
-static __always_inline __u64 usdt_site_address(const struct usdt_ctx *ctx)
-{
-	if (usdt_program()->by_address == USDT_BY_CALL)
-		return bpf_get_func_ip(ctx->regs);
-	return usdt_ip(ctx->regs) - (ctx->source == USDT_SOURCE_KERNEL ? USDT_TARGET(KPROBE_IP) : 0);
-}
-
 /* The cookie of this hit's site; 0: there is none. bpf_get_attach_cookie() is there for uprobes and kprobes since Linux
  * 5.15, for trampolines since 5.19, for raw tracepoints since 6.10. */
 static __always_inline __u64 usdt_find_cookie(const struct usdt_ctx *ctx)
 {
-	__u64 *cookie, given;
+	__u64 *cookie, ip;
 	__u32 key;
 
 	if (ctx->source != USDT_SOURCE_USER && usdt_carried_by(ctx, USDT_CARRIER_FIXED))
 		return usdt_fixed_cookie();
-	given =
-	    usdt_carried_by(ctx, USDT_CARRIER_IP_HASH) ? usdt_program()->ip_group : bpf_get_attach_cookie(ctx->regs);
-	if (!usdt_program()->by_address)
-		return given;
-	key = USDT_IP_KEY(given, usdt_site_address(ctx));
+	if (!usdt_carried_by(ctx, USDT_CARRIER_IP_HASH))
+		return bpf_get_attach_cookie(ctx->regs);
+	ip = usdt_ip(ctx->regs) - (ctx->source == USDT_SOURCE_KERNEL ? USDT_TARGET(KPROBE_IP) : 0);
+	key = USDT_IP_KEY(usdt_program()->ip_group, ip);
 	cookie = bpf_map_lookup_elem(&usdt_ips, &key);
 	return cookie ? *cookie : 0;
 }

@@ -43,11 +43,10 @@ struct usdt_program_constants {
 	__u8 at_entry;	     /* its sites are first instructions of functions */
 	__u8 tracer_frames;  /* so many innermost frames of the kernel's stack are the program's and its callers' */
 	__u8 scope_left_out; /* hits of `scope` do not count, those of all others do */
-	__u8 by_address;     /* enum usdt_by_address */
 	/* At the end of a span: which values of the question are texts that the record has had since its beginning
 	 * (USDT_KEPT_TEXT); 0: none. */
 	__u8 filter_texts[USDT_FILTER_VALUES];
-	__u8 reserved_too[2];
+	__u8 reserved_too[3];
 };
 
 /* What the program has to know of the kernel. Every program that includes usdt.bpf.h has these. */
@@ -123,8 +122,8 @@ struct usdt_stock_constants {
 	__u32 task_start_offset;  /* when the thread began, ns of CLOCK_MONOTONIC */
 	__u32 task_exec_offset;	  /* how many programs it and those it was forked from have executed */
 	__u32 task_leader_offset; /* the first thread of its process */
-	__u32 task_mm_offset;	  /* its memory; */
-	__u32 mm_flags_offset;	  /* in mm_struct, its lowest bits: who may look into it (MMF_DUMPABLE_MASK) */
+	__u32 task_image_offset;  /* what it has since it executed a program; and in that, */
+	__u32 dumpable_offset;	  /* in the two lowest bits, who may look into it; 0: not known */
 	__u32 all_but_tasks;	  /* all processes count but the tasks that help the one of `ancestors` */
 };
 #define USDT_RATE_SHIFT 6 /* times are below 2^58 ns, nine years, in 64 bits */

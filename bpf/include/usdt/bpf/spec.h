@@ -206,16 +206,9 @@ enum usdt_patch {
 /* The keys of a table's row have at most so many words of 8 bytes. */
 #define USDT_ROW_WORDS 8
 
-/* How a program finds the cookie of the site that was hit. */
-enum usdt_by_address {
-	USDT_BY_COOKIE = 0, /* it is the attach cookie */
-	USDT_BY_SITE = 1,   /* in usdt_ips, by the address of the site */
-	USDT_BY_CALL = 2,   /* the same at the kernel's return probe, by the address where the call began */
-};
-
-/* The key of usdt_ips. Code is mapped by pages, so that the low 12 bits of a site's address are the same in every
- * process. Sites that share these bits are in different groups: `group` is the number of the program where the kernel
- * has no attach cookies, else the attach cookie. */
+/* The key of usdt_ips, where the kernel has no attach cookies. Code is mapped by pages, so that the low 12 bits of a
+ * site's address are the same in every process. Sites that share these bits are given to different programs: `group` is
+ * the number of the program. */
 #define USDT_IP_KEY(group, ip) ((__u32)(group) << 12 | ((__u32)(ip)&0xfffu))
 
 #ifdef __cplusplus

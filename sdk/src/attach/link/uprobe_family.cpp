@@ -4,9 +4,11 @@
 // A perf event of a task puts breakpoints into its address space alone, and `inherit` hands it on in fork(2) and
 // clone(2), before the child runs: the copied memory has the breakpoints already, and what the child maps later gets
 // them. The source of uprobes of its own (perf_uprobe.cpp) cannot be handed on, since the kernel would read the file's
-// path again from the forking process; trace events can. A trace event has any number of sites, and one cookie: the
-// program tells them apart by address (CarrierOptions::share_cookies). A hit looks through the list of the event's
-// tasks for the address space, some 8 ns each.
+// path again from the forking process; trace events can. A hit looks through the list of the event's tasks for the
+// address space, some 8 ns each.
+//
+// Each site has a trace event of its own (sys/trace_event.hpp says why), whose last perf event takes the kernel some
+// 45 ms to close.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,32 +27,9 @@
 namespace usdt::backends {
 namespace {
 
-/// Of one link. More than are planned: of what the kernel refuses one site of, the others are divided.
-constexpr std::size_t kMostEvents = 4 * kMostFamilyEvents;
 /// With more the list of tasks costs a hit more than to ask whose descendant it is, and detaching takes seconds.
 constexpr std::size_t kMostTasks = 256;
-/// Sites times tasks: what kMostFamilySites says of one task holds for each that runs already.
-constexpr std::size_t kMostPlacements = 32768;
-
 constexpr std::size_t kSpareDescriptors = 64;
-
-/// Sites that one event is for, by their places in the arrays.
-struct Shared {
-  std::uint64_t cookie;
-  std::vector<std::size_t> sites;
-};
-
-std::vector<Shared> by_cookie(const SiteArrays& sites) {
-  std::vector<Shared> all;
-  for (std::size_t i = 0; i < sites.offsets.size(); ++i) {
-    const auto same = std::ranges::find(all, sites.cookies[i], &Shared::cookie);
-    if (same != all.end())
-      same->sites.push_back(i);
-    else if (all.size() <= kMostEvents)
-      all.push_back({sites.cookies[i], {i}});
-  }
-  return all;
-}
 
 std::set<pid_t> with_descendants(pid_t process) {
   const std::vector<pid_t> all = descendants_of(process);
@@ -113,79 +92,45 @@ class FamilyAttachment {
       : target_(target), returns_(returns), sites_(sites) {}
 
   Result<FileLinks> run() {
-    const std::vector<Shared> events = by_cookie(sites_);
-    if (events.size() > kMostEvents)
-      return fail(ErrorKind::not_supported,
-                  fmt::format("more than {} of its sites have to be told apart", kMostEvents));
     const std::set<pid_t> tasks = tasks_of(*target_.family);
-    if (auto fits = check_size(events, tasks); !fits) return fail(fits.error());
-    if (auto added = add_all(events, *tasks.begin()); !added) return fail(added.error());
+    if (auto fits = check_size(tasks); !fits) return fail(fits.error());
+    for (std::size_t i = 0; i < sites_.offsets.size(); ++i)
+      if (auto added = add(i, *tasks.begin()); !added) return fail(added.error());
     if (auto opened = hand_on(tasks); !opened) return fail(opened.error());
     return std::move(links_);
   }
 
  private:
-  Result<void> check_size(const std::vector<Shared>& events, const std::set<pid_t>& tasks) const {
+  Result<void> check_size(const std::set<pid_t>& tasks) const {
     if (tasks.empty()) return fail(ErrorKind::not_found, "the processes to trace have ended");
     if (tasks.size() > kMostTasks)
       return fail(ErrorKind::not_supported, fmt::format("it is {} threads, more than {}", tasks.size(), kMostTasks));
-    if (const std::size_t sites = sites_.offsets.size(); sites * tasks.size() > kMostPlacements)
-      return fail(ErrorKind::not_supported, fmt::format("it is {} sites in {} threads, more than {} in all", sites,
-                                                        tasks.size(), kMostPlacements));
-    const std::size_t needed = events.size() * (tasks.size() + 3) + kSpareDescriptors;
+    const std::size_t needed = sites_.offsets.size() * (tasks.size() + 3) + kSpareDescriptors;
     if (const std::size_t room = sys::make_room_for_more(needed); room < needed)
       return fail(ErrorKind::limit, fmt::format("it needs {} descriptors, and {} are left", needed, room));
     return {};
   }
 
-  /// The kernel takes all sites of an event or none: those of one that it refuses are divided until each refused one
-  /// stands alone.
-  Result<void> add_all(std::vector<Shared> events, pid_t first) {
-    while (!events.empty()) {
-      if (links_.fds.size() == kMostEvents)
-        return fail(ErrorKind::not_supported, fmt::format("it takes more than {} trace events", kMostEvents));
-      Shared event = std::move(events.back());
-      events.pop_back();
-      auto error = add(event, first);
-      if (!error) return fail(error.error());
-      if (*error == 0) continue;
-      if (event.sites.size() == 1) {
-        links_.refused.push_back({event.sites.front(), *error});
-        continue;
-      }
-      const auto middle = event.sites.begin() + static_cast<std::ptrdiff_t>(event.sites.size() / 2);
-      events.push_back({event.cookie, {middle, event.sites.end()}});
-      events.push_back({event.cookie, {event.sites.begin(), middle}});
-    }
-    return {};
-  }
-
-  /// Defines an event, and attaches the program to it in the first task's process. 0, or an errno for which some site
-  /// may be to blame. Sites that cannot even be named are refused, and taken out of `event`.
-  Result<int> add(Shared& event, pid_t first) {
-    auto definition = sys::TraceEvent::make(returns_);
-    if (!definition) return fail(definition.error());
-    int concerns_all = 0;
-    std::erase_if(event.sites, [&](std::size_t i) {
-      const int error = definition->add(target_.path, sites_.offsets[i], sites_.ref_ctr_offsets[i]);
-      if (error == 0) return false;
-      if (concerns_all_sites(error)) concerns_all = error;
-      links_.refused.push_back({i, error});
-      return true;
-    });
-    if (concerns_all != 0) return fail(os_failure(ErrorKind::io, "define a trace event", concerns_all));
-    if (event.sites.empty()) return 0;
+  /// Defines an event, and attaches the program to it in the first task's process.
+  Result<void> add(std::size_t site, pid_t first) {
+    auto definition =
+        sys::TraceEvent::define(returns_, target_.path, sites_.offsets[site], sites_.ref_ctr_offsets[site]);
+    if (!definition) return refuse(site, definition.error());
     auto id = definition->id();
     if (!id) return fail(id.error());
     const int fd = open_for_program(*id, first);
-    if (fd < 0 && concerns_all_sites(-fd)) return fail(os_failure(ErrorKind::io, "open a trace event", -fd));
-    if (fd < 0) return -fd;
+    if (fd < 0) return refuse(site, os_failure(ErrorKind::io, "open a trace event", -fd));
     links_.definitions.push_back(std::move(*definition));
     ids_.push_back(*id);
-    if (const int error = link_perf_event(target_.program_fd, sys::AttachedFd(fd), event.cookie, links_))
+    if (const int error = link_perf_event(target_.program_fd, sys::AttachedFd(fd), sites_.cookies[site], links_))
       return fail(os_failure(ErrorKind::io, "attach to a trace event", error));
-    links_.fds.back().sites = event.sites.size();
-    return 0;
+    return {};
+  }
+
+  Result<void> refuse(std::size_t site, Error why) {
+    if (why.os_error == 0 || concerns_all_sites(why.os_error)) return fail(std::move(why));
+    links_.refused.push_back({site, why.os_error});
+    return {};
   }
 
   /// Until no task is left that has none: those that were there when the last one was given its events hand them on.

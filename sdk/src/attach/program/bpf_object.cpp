@@ -274,7 +274,6 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
                         .attach_cookies = cookies,
                         .site_numbers = options.site_numbers,
                         .arguments = options.arguments,
-                        .share_cookies = backend == Backend::uprobe_family && backends::knows_addresses(*opened),
                         .max_programs = options.max_programs};
   auto carriers = plan_carriers(plan, wanted);
   if (!carriers) return fail(carriers.error());

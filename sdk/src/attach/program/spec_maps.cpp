@@ -77,13 +77,6 @@ std::uint8_t tracer_frames(const AttachPlan& plan, const CarrierPlan& carriers, 
   return 0;
 }
 
-std::uint8_t by_address(const PlannedProgram& program) {
-  if (!program.ip_by_cookie)
-    return (program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_IP_HASH)) != 0 ? USDT_BY_SITE : USDT_BY_COOKIE;
-  const bool returns = program.kind.moment == Moment::exit && program.kind.returns == ReturnBy::probe;
-  return returns ? USDT_BY_CALL : USDT_BY_SITE;
-}
-
 /// Whose hits count. Where processes were chosen, the calling one is among them on purpose.
 void set_scope(usdt_program_constants& out, const AttachPlan& plan, bool leave_out_self) {
   std::vector<pid_t> pids = pids_of(plan.scope);
@@ -105,7 +98,6 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.max_steps = static_cast<std::uint8_t>(plan.max_steps);
   out.site_bits = carriers.site_bits;
   out.ip_group = program.ip_group;
-  out.by_address = by_address(program);
   out.source = static_cast<std::uint8_t>(program.kind.source);
   out.moment = static_cast<std::uint8_t>(program.kind.moment);
   out.calls = static_cast<std::uint8_t>(program.kind.calls);
@@ -149,8 +141,6 @@ Result<void> check_sources(const ObjectCopy& object, const AttachPlan& plan) {
       "the BPF object's programs are for USDT sites, having libbpf's usdt.bpf.h: those for kernel functions and "
       "raw tracepoints, and for returns, must include usdt/bpf/usdt.bpf.h");
 }
-
-bool knows_addresses(const ObjectCopy& object) { return !is_libbpf(object); }
 
 Result<Carrier> carrier_for(const ObjectCopy& object, Carrier wanted, bool attach_cookies) {
   if (is_libbpf(object)) {

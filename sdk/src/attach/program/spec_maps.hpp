@@ -11,8 +11,6 @@ namespace usdt::backends {
 
 /// Errors: invalid_argument (the plan has kernel functions, the object's programs are compiled for USDT sites only).
 [[nodiscard]] Result<void> check_sources(const ObjectCopy& object, const AttachPlan& plan);
-/// Whether its programs can tell sites apart by address (CarrierOptions::share_cookies).
-[[nodiscard]] bool knows_addresses(const ObjectCopy& object);
 /// The carrier to plan for, which may be automatic still: programs compiled with libbpf's header have only the table.
 /// Errors: not_supported (the program, or the kernel without attach cookies, has not the one that is wanted).
 [[nodiscard]] Result<Carrier> carrier_for(const ObjectCopy& object, Carrier wanted, bool attach_cookies);
