@@ -21,9 +21,10 @@
 #include "dwarf/moment.hpp"
 #include "dwarf/parameters.hpp"
 #include "dwarf/place_checker.hpp"
-#include "dwarf/rust_result.hpp"
+#include "dwarf/results.hpp"
 #include "dwarf/spilled.hpp"
 #include "dwarf/stated_place.hpp"
+#include "dwarf/typed_place.hpp"
 #include "dwarf/types.hpp"
 #include "elf/demangle.hpp"
 
@@ -55,7 +56,7 @@ class Signer {
     std::vector<Parameter> results;
     if (language_ == Language::go) {
       const auto is_result = [](const Parameter& each) { return is_go_result(each.declared); };
-      for (const GoResult& each : go_results(declaration(), types_)) {
+      for (const GoResult& each : go_results(declaration_of(moment_), types_)) {
         const auto same = [&each](const Parameter& one) { return one.declared.addr == each.die.addr; };
         std::ranges::copy_if(parameters, std::back_inserter(results), same);
       }
@@ -63,7 +64,8 @@ class Signer {
     }
     read(parameters, signature);
     if (moment_.instance.inlined || function_.noreturn) return signature;
-    language_ == Language::go ? add_go_results(results, signature) : add_result(signature);
+    const Results all(moment_, checker_, types_);
+    language_ == Language::go ? all.add_of_go(results, signature) : all.add(language_, of_results_, signature);
     return signature;
   }
 
@@ -139,12 +141,12 @@ class Signer {
     }
     if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
     find_on_stack(parameters);
-    result_known_ = no_convention_.empty() || only_arguments_differ_;
+    of_results_ = {.holds = no_convention_.empty() || only_arguments_differ_, .reason = no_convention_};
     if (!no_convention_.empty()) return;
     if (!found_.convention && !some_are_above_the_frame(parameters) && !some_are_elsewhere_on_stack(parameters)) return;
     no_convention_ = untold_convention;
-    scalar_result_known_ = true;
-    result_known_ = moment_.arch.machine == Machine::i386;
+    // Microsoft's convention has scalars where others have them.
+    of_results_ = {.holds = moment_.arch.machine == Machine::i386, .holds_for_scalars = true, .reason = no_convention_};
   }
 
   /// Clang tells of many parameters only behind the first instruction: where it is in the room that callers fill, it
@@ -318,13 +320,13 @@ class Signer {
                           ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
                           : locate(stated_[number], type, number);
     if (may_lack_referred(declared_type, located)) located = arch::nowhere(type, std::string(left_out));
-    refuse_number(parameter.declared, declared_type, located);
+    refuse_number(types_, parameter.declared, declared_type, located);
     const auto name = text(attribute(parameter.declared, DW_AT_name));
     Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
                             .type = types_.text(declared_type),
                             .enumerators = types_.enumerators(declared_type)};
     std::vector<Piece> pieces = std::move(located.pieces);
-    return {make(std::move(located), std::move(declaration)), std::move(pieces)};
+    return {argument_at(std::move(located), std::move(declaration)), std::move(pieces)};
   }
 
   /// Numbers, texts and lists are shown in the place of references that lead to them, and callers need not have written
@@ -367,25 +369,10 @@ class Signer {
     return address;
   }
 
-  /// What is no number that a place can be read as, wherever it is.
-  void refuse_number(Dwarf_Die variable, const std::optional<Dwarf_Die>& declared_type, Located& located) const {
-    const BaseType number = types_.number_of(declared_type);
-    std::string reason = number.no_number;
-    if (number.swapped || is_swapped(variable)) reason = "a big-endian number that is in no struct";
-    if (!reason.empty()) located = arch::nowhere(located.type, std::move(reason));
-  }
-
   /// Go's callers leave room for what they pass in registers beside what they pass on the stack.
   [[nodiscard]] bool may_be_spilled(const StatedPlace& what, const std::optional<Dwarf_Die>& type) const {
     return language_ == Language::go && moment_.at_entry && !moment_.instance.inlined && !what.from_list &&
            !arch::go_only_on_stack(moment_.arch, types_.shape(type, language_));
-  }
-
-  [[nodiscard]] static Arg make(Located&& located, Declaration&& declaration) {
-    return {.type = located.type,
-            .location = std::move(located.location),
-            .source = {},
-            .declaration = std::make_shared<const Declaration>(std::move(declaration))};
   }
 
   [[nodiscard]] Located locate(StatedPlace what, const Type& type, std::size_t number) {
@@ -552,109 +539,6 @@ class Signer {
     return in_frame && (place == Place::registers || (place == Place::stack && address.loaded));
   }
 
-  void add_result(Signature& signature) {
-    const auto declared_type = type_of(moment_.die);
-    const auto shape = types_.shape(declared_type, language_);
-    if (shape.kind == arch::UserShape::Kind::nothing) return;
-    if (is_rust(moment_.die) && moment_.arch.machine == Machine::x86_64) return add_rust_result(signature);
-    const Type type = types_.type(declared_type);
-    const bool known = result_known_ || (scalar_result_known_ && shape.kind == arch::UserShape::Kind::scalar);
-    Located located = known ? arch::value_at(moment_.arch, arch::user_result(moment_.arch, shape), type)
-                            : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
-    put_result(declared_type, std::move(located), signature);
-  }
-
-  void put_result(const std::optional<Dwarf_Die>& declared_type, Located located, Signature& signature) const {
-    if (declared_type) refuse_number(*declared_type, declared_type, located);
-    signature.result_pieces = std::move(located.pieces);
-    signature.result =
-        make(std::move(located),
-             {.name = {}, .type = types_.text(declared_type), .enumerators = types_.enumerators(declared_type)});
-    signature.result->result = true;
-    signature.result_type = moment_.impl.type_id(declared_type);
-  }
-
-  void add_rust_result(Signature& signature) const {
-    const auto declared_type = type_of(moment_.die);
-    const Type type = types_.type(declared_type);
-    const RustResult found = rust_result(types_, moment_.arch, moment_.die);
-    const std::string reason = found.reason.empty() ? why_not_returned(found) : found.reason;
-    put_result(declared_type,
-               reason.empty() ? arch::value_at(moment_.arch, found.place, type) : arch::nowhere(type, reason),
-               signature);
-  }
-
-  /// Of a function that no other file or object knows, LLVM leaves out results, or one of two, that no caller uses
-  /// (DeadArgumentElimination), or that are always the same (IPSCCP), and nothing tells. What its code is proven to
-  /// hand to its caller is there.
-  [[nodiscard]] std::string why_not_returned(const RustResult& result) const {
-    const auto told = number(attribute(moment_.die, DW_AT_calling_convention));
-    if (told && *told != DW_CC_normal) return "its compiler changed how it is called";
-    if (result.has_flag) return "with a flag of one bit in a register whose other bits may be anything";
-    const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
-    const bool as_written =
-        moment_.impl.is_surely_unoptimised(moment_.inside) || moment_.impl.code_names().is_linked(entry);
-    const bool wants_low = result.in_low && (!as_written || result.only_of_c);
-    const bool wants_high = result.in_high && (!as_written || result.only_of_c || result.only_rust_has);
-    if (!wants_low && !wants_high) return {};
-    const arch::ResultRegisters proven = CodeReads(moment_).proven_results();
-    // Without optimisation nothing deletes what nobody reads.
-    const bool counts = !result.only_of_c || is_optimised(moment_.inside);
-    if (counts && (!wants_low || proven.low) && (!wants_high || proven.high)) return {};
-    return result.only_of_c ? "in memory of its caller, and nothing tells where when it has ended"
-                            : "its code does not show whether it hands its result to its caller";
-  }
-
-  /// What has the parameters' names and types.
-  [[nodiscard]] Dwarf_Die declaration() const {
-    const auto origin = reference(own_attribute(moment_.die, DW_AT_abstract_origin));
-    return origin ? *origin : moment_.die;
-  }
-
-  /// One is the value itself, several are a struct with them as members.
-  void add_go_results(const std::vector<Parameter>& results, Signature& signature) {
-    if (results.empty()) return;
-    std::vector<arch::UserShape> shapes;
-    for (const Parameter& each : results) shapes.push_back(types_.shape(type_of(each.declared), language_));
-    const std::vector<arch::UserPlace> places = arch::go_results(moment_.arch, shapes);
-    const auto declared_type = type_of(results.front().declared);
-    Located whole = go_result(results.front(), places.front());
-    std::string text = types_.text(declared_type);
-    signature.result_type = moment_.impl.type_id(declared_type);
-    if (results.size() > 1) {
-      const std::vector<GoResult> members = go_results(declaration(), types_);
-      if (members.size() != results.size()) return;
-      whole = arch::nowhere({.size = 0, .kind = TypeKind::structure}, fmt::format("{} results", results.size()));
-      for (std::size_t i = 0; i < results.size(); ++i) add_member(go_result(results[i], places[i]), members[i], whole);
-      text = go_results_text(members, types_);
-      signature.result_type = moment_.impl.type_id(declaration());
-    }
-    const auto names = results.size() == 1 ? types_.enumerators(declared_type) : std::vector<Enumerator>();
-    signature.result_pieces = std::move(whole.pieces);
-    signature.result = make(std::move(whole), {.name = {}, .type = std::move(text), .enumerators = names});
-    signature.result->result = true;
-  }
-
-  [[nodiscard]] Located go_result(const Parameter& result, const arch::UserPlace& place) {
-    const Type type = types_.type(type_of(result.declared));
-    if (place.where != arch::UserPlace::Where::stack) return arch::value_at(moment_.arch, place, type);
-    StatedPlace what = stated_place(result, moment_);
-    if (what.pieces.empty() || what.from_list || !checker_.hold(what, type.kind == TypeKind::structure).empty())
-      return arch::nowhere(type, "on the stack, and not told where");
-    return locator_.from_pieces(what.pieces, type);
-  }
-
-  static void add_member(Located&& member, const GoResult& result, Located& whole) {
-    const auto offset = static_cast<std::uint32_t>(result.offset);
-    whole.type.size = offset + member.type.size;
-    if (member.type.size == 0) return;
-    if (member.pieces.empty()) whole.pieces.push_back({offset, member.type.size, std::move(member.location)});
-    for (Piece& piece : member.pieces) {
-      piece.offset += offset;
-      whole.pieces.push_back(std::move(piece));
-    }
-  }
-
   Moment moment_;
   ReadingEnds ends_{moment_.impl.stop, moment_.impl.shared_reads};
   PlaceChecker checker_;
@@ -668,8 +552,7 @@ class Signer {
   arch::UserConvention convention_ = arch::UserConvention::standard;
   std::string no_convention_ = "it is inlined";
   bool only_arguments_differ_ = false;
-  bool result_known_ = false;
-  bool scalar_result_known_ = false;  ///< Microsoft's convention has those where others have them
+  ResultConvention of_results_;
   std::vector<arch::UserPlace> places_;
   std::vector<std::optional<std::uint64_t>> on_stack_;  ///< by parameter: bytes from the call frame address on
   Contradictions found_;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where functions leave what they return. Private to dwarf/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dwarf/impl.hpp"
+#include "dwarf/locator.hpp"
+#include "dwarf/moment.hpp"
+#include "dwarf/parameters.hpp"
+#include "dwarf/place_checker.hpp"
+#include "dwarf/rust_result.hpp"
+#include "dwarf/types.hpp"
+
+namespace usdt::dwarf {
+
+/// What is known of the calling convention.
+struct ResultConvention {
+  bool holds = false;              ///< results are where it has them
+  bool holds_for_scalars = false;  ///< those, at least
+  std::string reason = {};         ///< why it may not hold
+};
+
+/// Finds the result of a function. What it is made of must outlive it.
+class Results {
+ public:
+  Results(const Moment& moment, const PlaceChecker& checker, const Types& types)
+      : moment_(moment), checker_(checker), types_(types), locator_(moment.arch) {}
+
+  /// Of a function of any language but Go.
+  void add(Language language, const ResultConvention& convention, Signature& signature) const;
+  /// Of a function of Go, whose results are parameters. One is the value itself, several are a struct with them as
+  /// members.
+  void add_of_go(const std::vector<Parameter>& results, Signature& signature) const;
+
+ private:
+  void put(const std::optional<Dwarf_Die>& declared_type, Located located, Signature& signature) const;
+  void add_of_rust(Signature& signature) const;
+  [[nodiscard]] std::string why_not_returned(const RustResult& result) const;
+  [[nodiscard]] Located of_go(const Parameter& result, const arch::UserPlace& place) const;
+
+  const Moment& moment_;
+  const PlaceChecker& checker_;
+  const Types& types_;
+  Locator locator_;
+};
+
+/// What has the parameters' names and types.
+[[nodiscard]] Dwarf_Die declaration_of(const Moment& moment);
+
+}  // namespace usdt::dwarf
