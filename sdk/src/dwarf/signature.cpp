@@ -11,11 +11,10 @@
 #include <array>
 #include <iterator>
 
-#include "dwarf/arrival.hpp"
 #include "dwarf/code_reads.hpp"
 #include "dwarf/compiler.hpp"
+#include "dwarf/convention.hpp"
 #include "dwarf/die.hpp"
-#include "dwarf/frame.hpp"
 #include "dwarf/impl.hpp"
 #include "dwarf/locator.hpp"
 #include "dwarf/moment.hpp"
@@ -26,14 +25,12 @@
 #include "dwarf/stated_place.hpp"
 #include "dwarf/typed_place.hpp"
 #include "dwarf/types.hpp"
-#include "elf/demangle.hpp"
 
 namespace usdt::dwarf {
 namespace {
 
 constexpr std::string_view left_out = "left out by some callers if this function does not use it";
 constexpr std::string_view not_filled = "in memory that may be filled only behind this instruction";
-constexpr std::string_view untold_convention = "it has a calling convention that debug information does not tell";
 
 /// Finds the signature of one instance of a function.
 class Signer {
@@ -45,8 +42,9 @@ class Signer {
         spilled_(moment_),
         types_(impl.names, impl.arch),
         locator_(impl.arch),
-        function_(function),
-        language_(language_of(die)) {}
+        language_(language_of(die)),
+        is_noreturn_(function.noreturn),
+        convention_(moment_, checker_, types_, language_, function.external, stated_, shapes_) {}
   Signer(const Signer&) = delete;
   Signer& operator=(const Signer&) = delete;
 
@@ -63,9 +61,10 @@ class Signer {
       std::erase_if(parameters, is_result);
     }
     read(parameters, signature);
-    if (moment_.instance.inlined || function_.noreturn) return signature;
+    if (moment_.instance.inlined || is_noreturn_) return signature;
     const Results all(moment_, checker_, types_);
-    language_ == Language::go ? all.add_of_go(results, signature) : all.add(language_, of_results_, signature);
+    language_ == Language::go ? all.add_of_go(results, signature)
+                              : all.add(language_, convention_.of_results(), signature);
     return signature;
   }
 
@@ -91,7 +90,7 @@ class Signer {
       stated_.push_back(stated_place(each, moment_));
       shapes_.push_back(types_.shape(type_of(each.declared), language_));
     }
-    if (!moment_.instance.inlined) decide_convention(parameters);
+    if (!moment_.instance.inlined) convention_.decide(parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       auto [arg, pieces] = argument(parameters[i], i);
       if (const auto length = length_among(parameters, i)) make_text(arg, i, *length);
@@ -128,187 +127,6 @@ class Signer {
     if (!std::holds_alternative<Unreadable>(located.location)) arg.length = static_cast<std::uint8_t>(length);
     arg.type = address;
     arg.location = std::move(located.location);
-  }
-
-  // --- the calling convention ---
-
-  void decide_convention(const std::vector<Parameter>& parameters) {
-    no_convention_ = why_no_convention(parameters);
-    if (no_convention_.empty()) {
-      arch::UserPlaces places(moment_.arch, types_.shape(type_of(moment_.die), language_), convention_);
-      for (const arch::UserShape& each : shapes_) places_.push_back(places.next(each));
-      if (moment_.arch.machine == Machine::i386) no_convention_ = why_not_i386(parameters);
-    }
-    if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
-    find_on_stack(parameters);
-    of_results_ = {.holds = no_convention_.empty() || only_arguments_differ_, .reason = no_convention_};
-    if (!no_convention_.empty()) return;
-    if (!found_.convention && !some_are_above_the_frame(parameters) && !some_are_elsewhere_on_stack(parameters)) return;
-    no_convention_ = untold_convention;
-    // Microsoft's convention has scalars where others have them.
-    of_results_ = {.holds = moment_.arch.machine == Machine::i386, .holds_for_scalars = true, .reason = no_convention_};
-  }
-
-  /// Clang tells of many parameters only behind the first instruction: where it is in the room that callers fill, it
-  /// was passed there, and by callers that passed it, since what a function does not use has no place there (LLVM's
-  /// DeadArgumentElimination; objects have one in any case). A parameter that was given another one's value has that
-  /// one's place: none is believed then. By the convention that shows, and else by the order of the places.
-  void find_on_stack(const std::vector<Parameter>& parameters) {
-    on_stack_.assign(parameters.size(), std::nullopt);
-    const bool is_c = language_ == Language::c || language_ == Language::cpp;
-    if (!is_c || !moment_.at_entry || !is_clang(moment_.die) || !is_optimised(moment_.die)) return;
-    const std::uint64_t word = moment_.arch.word_size;
-    std::uint64_t next = 0;
-    std::array<bool, 2> registers_end{};  // of whole numbers, of others: one was on the stack, as all behind it are
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const FirstPlace first = first_place(parameters[i], stated_[i]);
-      const Type type = types_.type(type_of(parameters[i].declared));
-      const bool is_struct = type.kind == TypeKind::structure;
-      bool agrees = first.bytes || is_struct || !first.in_register || !registers_end[type.is_float()];
-      if (first.bytes) {
-        agrees = *first.bytes >= next && *first.bytes % word == 0 && type.size != 0;
-        if (!places_.empty())
-          agrees = agrees && places_[i].where == arch::UserPlace::Where::stack &&
-                   places_[i].stack == moment_.arch.entry_frame + *first.bytes;
-        const bool by_address = shapes_[i].kind == arch::UserShape::Kind::by_reference;
-        next = *first.bytes + (by_address ? word : (type.size + word - 1) / word * word);
-        registers_end[type.is_float()] |= !is_struct;
-      }
-      if (!agrees) return on_stack_.assign(parameters.size(), std::nullopt);
-      on_stack_[i] = first.bytes;
-    }
-  }
-
-  /// Where a parameter is first, of all that is told of it.
-  struct FirstPlace {
-    std::optional<std::uint64_t> bytes;  ///< on the stack, as callers_bytes()
-    bool in_register = false;
-  };
-  [[nodiscard]] FirstPlace first_place(const Parameter& parameter, const StatedPlace& told) const {
-    const std::vector<ListedPlace> listed = listed_places(parameter, moment_);
-    if (listed.empty() && !told.pieces.empty()) return {checker_.callers_bytes(told.pieces, std::nullopt)};
-    if (listed.empty()) return {};
-    const auto holds = [](const WherePiece& piece) { return std::holds_alternative<InRegister>(piece.where); };
-    return {told.from_list && !told.pieces.empty()
-                ? std::nullopt
-                : checker_.callers_bytes(listed.front().pieces, listed.front().begin),
-            std::ranges::any_of(listed.front().pieces, holds)};
-  }
-
-  [[nodiscard]] Located on_stack(std::size_t number, const Type& type) const {
-    const arch::UserPlace place{.where = arch::UserPlace::Where::stack,
-                                .stack = moment_.arch.entry_frame + static_cast<std::uint32_t>(*on_stack_[number]),
-                                .parts = {}};
-    return arch::value_at(moment_.arch, place, type);
-  }
-
-  /// Those that contradict the convention by being where only callers write.
-  [[nodiscard]] bool some_are_above_the_frame(const std::vector<Parameter>& parameters) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (stated_[i].from_list || !contradicts_convention(stated_[i], i)) continue;
-      StatedPlace what = stated_[i];
-      if (checker_.hold(what, types_.type(type_of(parameters[i].declared)).kind == TypeKind::structure).empty())
-        return true;
-    }
-    return false;
-  }
-
-  /// Those that are told to be in the room that callers fill, at another place than by the convention: it does not hold
-  /// for any of them then.
-  [[nodiscard]] bool some_are_elsewhere_on_stack(const std::vector<Parameter>& parameters) const {
-    if (!moment_.at_entry) return false;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const auto first = first_place(parameters[i], stated_[i]).bytes;
-      const bool is_there = places_[i].where == arch::UserPlace::Where::stack;
-      if (first && is_there && places_[i].stack != moment_.arch.entry_frame + *first) return true;
-    }
-    return false;
-  }
-
-  [[nodiscard]] std::string why_no_convention(const std::vector<Parameter>& parameters) {
-    if (language_ == Language::go) return "debug information of Go does not tell all parameters, nor so where they are";
-    if (language_ == Language::other) return "its language has a calling convention of its own";
-    const auto told_convention = number(attribute(moment_.die, DW_AT_calling_convention));
-    if (told_convention && !take_convention(*told_convention)) return "it has a calling convention of its own";
-    const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
-    const CodeName name = moment_.impl.code_names().at(entry);
-    only_arguments_differ_ = name == CodeName::other_args;
-    if (name == CodeName::other_args || name == CodeName::other_result)
-      return "this copy of the function has other parameters";
-    if (name == CodeName::unknown) return "no symbol tells whether this copy of the function has its parameters";
-    if (is_clang(moment_.die) && !is_optimised(moment_.die) && lacks_some(parameters))
-      return "debug information lacks some of its parameters";
-    const bool complete = std::ranges::none_of(stated_, [](const StatedPlace& each) { return each.pieces.empty(); });
-    const bool external = function_.external && moment_.impl.code_names().is_external(entry);
-    if (!external && is_clang(moment_.die) && (is_optimised(moment_.die) || !complete))
-      return "its compiler may have changed how it is called";
-    if (!external && !complete) return "its compiler may have changed how it is called";
-    if (language_ == Language::c && !flag(attribute(moment_.die, DW_AT_prototyped)) && has_floats(parameters))
-      return "it has no prototype, by which callers would pass floats";
-    return {};
-  }
-
-  /// Clang without optimisation does not tell of an object passed by reference that the function does not use; its
-  /// type is in the symbol.
-  [[nodiscard]] bool lacks_some(const std::vector<Parameter>& parameters) const {
-    const std::string_view symbol = text(attribute(moment_.die, DW_AT_linkage_name));
-    if (symbol.empty()) return false;  // C
-    const elf::Demangled name = moment_.impl.demangler.demangle(symbol);
-    const auto count = elf::count_parameters(name.name.substr(name.without_parameters.size()));
-    const auto told = std::ranges::count_if(
-        parameters, [](const Parameter& each) { return !flag(attribute(each.declared, DW_AT_artificial)); });
-    return !count || static_cast<std::size_t>(told) < *count;
-  }
-
-  /// Clang's names for what attributes say; GCC does not say it.
-  bool take_convention(std::uint64_t convention) {
-    constexpr std::uint64_t stdcall = 0xb1;   // DW_CC_BORLAND_stdcall
-    constexpr std::uint64_t fastcall = 0xb3;  // DW_CC_BORLAND_msfastcall
-    constexpr std::uint64_t thiscall = 0xb5;  // DW_CC_BORLAND_thiscall
-    if (convention == DW_CC_normal) return true;
-    if (moment_.arch.machine != Machine::i386) return false;
-    if (convention == fastcall) convention_ = arch::UserConvention::fastcall;
-    if (convention == thiscall) convention_ = arch::UserConvention::thiscall;
-    return convention == stdcall || convention_ != arch::UserConvention::standard;
-  }
-
-  /// Attributes like regparm leave no trace in debug information but where variables live that are not in registers:
-  /// a word that came on the stack stays where it is, one that came in a register has a slot of its own. Structs and
-  /// other numbers may be copied either way, and tell nothing.
-  [[nodiscard]] std::string why_not_i386(const std::vector<Parameter>& parameters) {
-    if (convention_ != arch::UserConvention::standard) return {};
-    bool confirmed = false;
-    bool copied = false;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (stated_[i].from_list || stated_[i].pieces.size() != 1) continue;
-      const auto* address = std::get_if<AtAddress>(&stated_[i].pieces.front().where);
-      if (address == nullptr || address->address.loaded || address->address.sum.anchor == Anchor::none) continue;
-      if (is_on_stack_at(address->address.sum, places_[i])) {
-        confirmed = true;
-        continue;
-      }
-      const Type type = types_.type(type_of(parameters[i].declared));
-      if (type.size == 4 && type.kind != TypeKind::structure) return std::string(untold_convention);
-      copied = true;
-    }
-    return copied && !confirmed ? "debug information does not tell whether its arguments are on the stack" : "";
-  }
-
-  [[nodiscard]] bool is_on_stack_at(Sum sum, const arch::UserPlace& place) {
-    if (place.where != arch::UserPlace::Where::stack) return false;
-    const std::uint64_t expected = place.stack - moment_.arch.entry_frame;
-    if (sum.anchor == Anchor::frame) checker_.to_cfa(sum);
-    if (sum.anchor == Anchor::cfa) return !sum.base && !sum.index && sum.displacement == expected;
-    // Counted from the stack pointer as it is behind the prologue. Where the line table's end of the prologue is too
-    // late, the frame seems larger than it is, and nothing is confirmed that is not so.
-    const auto body = function_lines(moment_.inside).prologue_end;
-    const auto cfa = body ? moment_.impl.frames().cfa_at(*body) : std::nullopt;
-    return cfa && sum.base && !sum.index && cfa->base == sum.base && sum.displacement - cfa->displacement == expected;
-  }
-
-  [[nodiscard]] bool has_floats(const std::vector<Parameter>& parameters) const {
-    return std::ranges::any_of(
-        parameters, [this](const Parameter& each) { return types_.type(type_of(each.declared)).is_float(); });
   }
 
   // --- from places to locations ---
@@ -376,20 +194,20 @@ class Signer {
   }
 
   [[nodiscard]] Located locate(StatedPlace what, const Type& type, std::size_t number) {
-    const bool was_on_stack = number < on_stack_.size() && on_stack_[number];
+    const auto bytes_on_stack = convention_.bytes_on_stack(number);
     // Clang tells where the address of such an object is, as if the object were there.
-    if (shapes_[number].kind == arch::UserShape::Kind::by_reference && (was_on_stack || is_on_stack(what)))
+    if (shapes_[number].kind == arch::UserShape::Kind::by_reference && (bytes_on_stack || is_on_stack(what)))
       return arch::nowhere(type, "behind a pointer in memory");
-    if (what.pieces.empty() && was_on_stack && type.kind == TypeKind::structure)
-      return as_read(on_stack(number, type), in_room(*on_stack_[number], type));
-    if (what.pieces.empty() && was_on_stack) return on_stack(number, type);
+    if (what.pieces.empty() && bytes_on_stack && type.kind == TypeKind::structure)
+      return as_read(convention_.on_stack(number, type), in_room(*bytes_on_stack, type));
+    if (what.pieces.empty() && bytes_on_stack) return convention_.on_stack(number, type);
     if (what.pieces.empty())
       return arch::nowhere(type,
                            moment_.instance.inlined ? "optimised out in this inlined copy" : "optimised out here");
-    if (!found_.assigned.empty() && found_.assigned[number]) return arch::nowhere(type, std::string(assigned));
+    if (convention_.is_assigned(number)) return arch::nowhere(type, std::string(assigned));
     const StatedPlace before = what;
     const std::string reason = checker_.hold(what, type.kind == TypeKind::structure);
-    if (reason.empty() && !what.from_list && contradicts_convention(before, number))
+    if (reason.empty() && !what.from_list && convention_.contradicts(before, number))
       return arch::nowhere(type, "on the stack by a calling convention that debug information does not tell");
     if (reason.empty() && type.kind == TypeKind::structure) {
       if (const auto first = in_callers_room(before))
@@ -401,13 +219,15 @@ class Signer {
       return as_filled(locator_.from_pieces(what.pieces, type), shapes_[number].bit_fields);
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
-    if (!no_convention_.empty() && language_ != Language::go)
+    if (!convention_.why_not().empty() && language_ != Language::go)
       if (const auto stored = spilled_.at_entry(before, type.size, type.kind == TypeKind::structure))
         return locator_.from_pieces(*stored, type);
-    if (!no_convention_.empty() && was_on_stack && type.kind != TypeKind::structure) return on_stack(number, type);
-    if (!no_convention_.empty()) return arch::nowhere(type, fmt::format("{}; {}", reason, no_convention_));
+    if (!convention_.why_not().empty() && bytes_on_stack && type.kind != TypeKind::structure)
+      return convention_.on_stack(number, type);
+    if (!convention_.why_not().empty())
+      return arch::nowhere(type, fmt::format("{}; {}", reason, convention_.why_not()));
     using Place = arch::UserPlace::Where;
-    const arch::UserPlace& place = places_[number];
+    const arch::UserPlace& place = convention_.place(number);
     Located located = arch::value_at(moment_.arch, place, type);
     if (type.kind == TypeKind::structure && leaves_out_members() && place.where == Place::stack)
       return as_read(std::move(located), in_room(place.stack - moment_.arch.entry_frame, type));
@@ -524,38 +344,17 @@ class Signer {
     return !(is_replaceable(moment_.die) && moment_.impl.code_names().is_replaceable(entry));
   }
 
-  /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
-  /// convention leaves for arguments above the return address. What is on the stack is not behind a pointer there.
-  [[nodiscard]] bool contradicts_convention(const StatedPlace& what, std::size_t number) const {
-    using Place = arch::UserPlace::Where;
-    if (!moment_.at_entry || moment_.instance.inlined || places_.empty() || moment_.arch.machine == Machine::i386)
-      return false;
-    if (what.pieces.size() != 1 || !std::holds_alternative<AtAddress>(what.pieces.front().where)) return false;
-    const Value& address = std::get<AtAddress>(what.pieces.front().where).address;
-    const Place place = places_[number].where;
-    const Sum& sum = address.sum;
-    const bool in_frame =
-        sum.anchor != Anchor::none || (sum.base && locator_.id_of(*sum.base) == moment_.arch.stack_pointer);
-    return in_frame && (place == Place::registers || (place == Place::stack && address.loaded));
-  }
-
   Moment moment_;
   ReadingEnds ends_{moment_.impl.stop, moment_.impl.shared_reads};
   PlaceChecker checker_;
   SpilledPlaces spilled_;
   Types types_;
   Locator locator_;
-  const FunctionInfo& function_;
   Language language_;
+  bool is_noreturn_;
   std::vector<StatedPlace> stated_;
   std::vector<arch::UserShape> shapes_;  ///< by parameter
-  arch::UserConvention convention_ = arch::UserConvention::standard;
-  std::string no_convention_ = "it is inlined";
-  bool only_arguments_differ_ = false;
-  ResultConvention of_results_;
-  std::vector<arch::UserPlace> places_;
-  std::vector<std::optional<std::uint64_t>> on_stack_;  ///< by parameter: bytes from the call frame address on
-  Contradictions found_;
+  Convention convention_;
 };
 
 /// What `read(signer)` has of an instance; the lock is held.

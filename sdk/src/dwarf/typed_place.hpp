@@ -8,7 +8,7 @@
 
 #include "dwarf/locator.hpp"
 #include "dwarf/types.hpp"
-#include "usdt/decode.hpp"
+#include "usdt/arg.hpp"
 
 namespace usdt::dwarf {
 

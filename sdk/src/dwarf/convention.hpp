@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// By which calling convention a function is called, as far as debug information and code tell. Private to dwarf/.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arch/user_calls.hpp"
+#include "dwarf/arrival.hpp"
+#include "dwarf/locator.hpp"
+#include "dwarf/moment.hpp"
+#include "dwarf/parameters.hpp"
+#include "dwarf/place_checker.hpp"
+#include "dwarf/results.hpp"
+#include "dwarf/stated_place.hpp"
+#include "dwarf/types.hpp"
+
+namespace usdt::dwarf {
+
+class Convention {
+ public:
+  /// What it is made of must outlive it. `external`: debug information says so of the function. `stated` and `shapes`
+  /// are by parameter, and may grow until decide().
+  Convention(const Moment& moment, const PlaceChecker& checker, const Types& types, Language language, bool external,
+             const std::vector<StatedPlace>& stated, const std::vector<arch::UserShape>& shapes)
+      : moment_(moment),
+        checker_(checker),
+        types_(types),
+        language_(language),
+        external_(external),
+        stated_(stated),
+        shapes_(shapes) {}
+  Convention(const Convention&) = delete;
+  Convention& operator=(const Convention&) = delete;
+
+  /// Once, of a function that is no inlined copy.
+  void decide(const std::vector<Parameter>& parameters);
+
+  /// Why parameters may be elsewhere than by the convention; empty: they are in place().
+  [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
+  [[nodiscard]] const arch::UserPlace& place(std::size_t number) const { return places_[number]; }
+  /// Where callers left a parameter, whatever the convention is: bytes from the call frame address on.
+  [[nodiscard]] std::optional<std::uint64_t> bytes_on_stack(std::size_t number) const {
+    return number < on_stack_.size() ? on_stack_[number] : std::nullopt;
+  }
+  /// A parameter that has bytes_on_stack().
+  [[nodiscard]] Located on_stack(std::size_t number, const Type& type) const;
+  /// What is told of it may be a value that the function gave it.
+  [[nodiscard]] bool is_assigned(std::size_t number) const {
+    return !found_.assigned.empty() && found_.assigned[number];
+  }
+  /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
+  /// convention leaves for arguments above the return address. What is on the stack is not behind a pointer there.
+  [[nodiscard]] bool contradicts(const StatedPlace& what, std::size_t number) const;
+  [[nodiscard]] const ResultConvention& of_results() const noexcept { return of_results_; }
+
+ private:
+  /// Where a parameter is first, of all that is told of it.
+  struct FirstPlace {
+    std::optional<std::uint64_t> bytes;  ///< on the stack, as PlaceChecker::callers_bytes()
+    bool in_register = false;
+  };
+
+  [[nodiscard]] std::string why_unknown(const std::vector<Parameter>& parameters);
+  [[nodiscard]] std::string why_not_i386(const std::vector<Parameter>& parameters);
+  [[nodiscard]] bool take(std::uint64_t convention);
+  [[nodiscard]] bool lacks_some(const std::vector<Parameter>& parameters) const;
+  [[nodiscard]] bool has_floats(const std::vector<Parameter>& parameters) const;
+  void find_on_stack(const std::vector<Parameter>& parameters);
+  [[nodiscard]] FirstPlace first_place(const Parameter& parameter, const StatedPlace& told) const;
+  [[nodiscard]] bool is_on_stack_at(Sum sum, const arch::UserPlace& place) const;
+  [[nodiscard]] bool some_are_above_the_frame(const std::vector<Parameter>& parameters) const;
+  [[nodiscard]] bool some_are_elsewhere_on_stack(const std::vector<Parameter>& parameters) const;
+
+  const Moment& moment_;
+  const PlaceChecker& checker_;
+  const Types& types_;
+  Language language_;
+  bool external_;
+  const std::vector<StatedPlace>& stated_;
+  const std::vector<arch::UserShape>& shapes_;
+  arch::UserConvention kind_ = arch::UserConvention::standard;
+  std::string why_not_ = "it is inlined";
+  bool only_arguments_differ_ = false;
+  ResultConvention of_results_;
+  std::vector<arch::UserPlace> places_;  ///< by parameter; empty: not known
+  std::vector<std::optional<std::uint64_t>> on_stack_;
+  Contradictions found_;
+};
+
+}  // namespace usdt::dwarf
