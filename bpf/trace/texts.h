@@ -111,6 +111,33 @@ static __always_inline void capture_texts(void *record, const struct usdt_ctx *c
 	}
 }
 
+/* The address that a pointer is, as a number: questions have no pointers. To verifiers what is negated is none. */
+static __always_inline __u64 number_of(const void *pointer)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("%0 = -%0" : "+r"(number));
+	return -number;
+}
+
+/* Where the record has a text that value `i` of the question is, since the span or call began; false: it has none, or
+ * not all that is wanted of it. */
+static __always_inline bool find_kept_text(const struct usdt_event *event, __u32 i, const __u32 can, __u64 *address)
+{
+	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
+	const struct usdt_event_arg *arg = &args[usdt_program()->filter_args[i]];
+	const __u32 slot = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT) - 1;
+	const __u32 texts =
+	    sizeof(*event) + args_of_record(can) * sizeof(*args) + usdt_stock()->stack_depth * sizeof(__u64);
+	const bool whole = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT_WHOLE) ||
+			   usdt_stock()->string_size < USDT_ROW_WORDS * sizeof(__u64) + 2;
+
+	*address = number_of(event) + texts + slot * usdt_stock()->string_size;
+	if (arg->error || arg->text <= 0)
+		return false;
+	return !whole || arg->text < (__s32)usdt_stock()->string_size;
+}
+
 /* Waits for the pages a text may be on: its first one, and the next where the text may get there. */
 static __always_inline void page_in_text(__u64 text)
 {
