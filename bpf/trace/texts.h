@@ -92,6 +92,13 @@ static __always_inline int capture(const struct usdt_ctx *ctx, void *record, con
 	return capture_bytes(ctx, to, args[by].bits, args[i].bits);
 }
 
+/* Whether it is the end of a call, whose beginning found that an argument points to no text: what is there now, the
+ * call was not passed. */
+static __always_inline bool is_too_late(const struct usdt_ctx *ctx, const struct usdt_arg_spec *spec)
+{
+	return usdt_calls() && ctx->returns && spec->capture == USDT_CAPTURE_LIKELY && !(spec->flags & USDT_ARG_RESULT);
+}
+
 /* Texts behind all values, since some of those are their lengths. Packed specs have none. */
 static __always_inline void capture_texts(void *record, const struct usdt_ctx *ctx, const __u32 can)
 {
@@ -105,7 +112,7 @@ static __always_inline void capture_texts(void *record, const struct usdt_ctx *c
 	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		if (!spec.capture)
 			continue;
-		if (!args[i].error && !args[i].text)
+		if (!args[i].error && !args[i].text && !is_too_late(ctx, &spec))
 			args[i].text = capture(ctx, record, can, i, spec.capture, slot);
 		slot = usdt_opaque(ctx, slot + 1);
 	}

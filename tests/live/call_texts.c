@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 struct request {
@@ -53,6 +54,13 @@ __attribute__((noinline)) long fill(char* to, long n) {
   return size;
 }
 
+/// There is no memory yet where it points to.
+__attribute__((noinline)) long appear(unsigned long where, long n) {
+  if (mprotect((void*)where, 4096, PROT_READ | PROT_WRITE) != 0) exit(1);
+  snprintf((char*)where, 64, "it appeared %ld", n);
+  return n;
+}
+
 /// The kernel fills a buffer that had a text: vfs_read().
 static void read_over(char* buffer, long n) {
   char file[] = "/tmp/call_texts.XXXXXX";
@@ -96,6 +104,11 @@ int main(int argc, char** argv) {
     snprintf(text, sizeof(text), "nothing of worth");
     const long filled = fill(text, n);
     printf("fill %.*s\n", (int)filled, text);
+
+    void* page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    appear((unsigned long)page, n);
+    printf("appear %lu %s\n", (unsigned long)page, (char*)page);
+    munmap(page, 4096);
 
     snprintf(text, sizeof(text), "asked %ld", n);
     read_over(text, n);

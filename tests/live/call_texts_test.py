@@ -184,6 +184,18 @@ def a_text_whose_length_is_the_result_is_that_of_the_return(run):
 
 
 @scenario
+def what_comes_to_be_where_an_argument_points_to_is_no_text_that_was_passed(run):
+    program = build(run)
+    for way in WAYS:
+        trace = traced(run, program, "ucall:{}:appear", "--strings", "auto", *way)
+        said = [int(line.split()[0]) for line in trace.said["appear"]]
+        check_equal(trace.args(), [[address, n] for n, address in enumerate(said)], f"the words {way}")
+        check("appeared" not in json.dumps(trace.events), f"the words alone {way}: {trace.events[0]}")
+        trace = traced(run, program, "ucall:{}:appear", "--where", 'str(where) =~ "it*"', *way)
+        check_equal((len(trace.events), trace.summary["undecided"]), (0, CALLS), f"a question about it {way}")
+
+
+@scenario
 def a_longer_text_than_is_kept_decides_what_its_beginning_does(run):
     program = build(run)
     short = ["--string-size", "16", "--print", "arg1"]
@@ -193,6 +205,17 @@ def a_longer_text_than_is_kept_decides_what_its_beginning_does(run):
     check_equal((len(trace.events), trace.summary["rejected"], trace.summary["undecided"]), (0, CALLS, 0), "its beginning")
     trace = traced(run, program, OVERWRITE, "--where", 'str(arg0) =~ "question 7*"', "--string-size", "80", "--print", "arg1")
     check_equal(trace.args(), [[7]], "a prefix")
+
+
+@scenario
+def what_a_record_has_no_place_for_is_refused_with_the_reason(run):
+    """A record has each text once, up to its NUL or so many bytes of it."""
+    program = build(run)
+    for probe, shown, where in ((COUNTED, "str(bytes)", 'str(bytes, size) == "x"'), (FILL, "str(to, retval)", 'str(to) == "x"')):
+        done = subprocess.run([run.tool, probe.format(program), "--print", shown, "--where", where, "--", program, "1"],
+                              capture_output=True, text=True, timeout=60)
+        check_equal(done.returncode, 2, f"{shown} {where}: {done.stderr}")
+        check("it is asked about with another length than it is shown with" in done.stderr, done.stderr)
 
 
 @scenario

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Texts that a record keeps from where a span began to where it ends, and is asked about there.
+// Texts that a record keeps from where a span or call began to where it ends, and is asked about there.
 #include <fmt/format.h>
 
 #include <algorithm>
