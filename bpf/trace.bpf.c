@@ -40,6 +40,7 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	const bool calls = (can & MAKES_CALLS) && usdt_calls();
 	__u32 site = usdt_site(ctx);
 	struct usdt_site_stats *stats;
+	struct usdt_row row; /* of programs that fill a table */
 
 	if (!is_traced())
 		return 0;
@@ -47,8 +48,6 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
 		return 0;
 	if (calls && ctx->returns) {
-		struct usdt_row row; /* of programs that fill a table */
-
 		close_call(ctx, &row, can, site, stats);
 		return 0;
 	}
@@ -57,16 +56,12 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	if (calls) {
 		open_call(ctx, can, site, stats);
 	} else if (can & FILLS_TABLE && can & ENDS_SPANS) {
-		struct usdt_row row;
-
 		trace_span(ctx, &row, can, site, stats);
 	} else if (can & (BEGINS_SPANS | ENDS_SPANS)) {
 		trace_span(ctx, NULL, can, site, stats);
 	} else if (!is_sampled()) {
 		count_unsampled(stats);
 	} else {
-		struct usdt_row row;
-
 		record_hit(ctx, &row, can, site, stats, 0);
 	}
 	return 0;

@@ -21,12 +21,14 @@ enum abilities {
 	MAKES_NO_RECORD = 256, /* what is kept of a call becomes a row, or is counted */
 	COUNTS_ONLY = 512,     /* hits that a filter lets pass */
 	ASKS_NOTHING = 1024,   /* there is no filter, whose question about a hit is half of a small program */
+	KEEPS_TEXTS = 2048,    /* what is kept of a call has texts, as they were at its beginning */
 };
 
-/* Of what a program can do, what it needs for a record: rows have neither texts, stacks nor owners of records. */
+/* Of what a program can do, what it needs for a record: rows have neither stacks nor owners of records, and of texts
+ * those that the question at the end is about. */
 static __always_inline __u32 for_records(const __u32 can)
 {
-	return can & (FILLS_TABLE | COUNTS_ONLY) ? (can & TAKES_STEPS) | MAKES_NO_RECORD : can;
+	return can & (FILLS_TABLE | COUNTS_ONLY) ? (can & TAKES_STEPS) | MAKES_NO_RECORD | KEEPS_TEXTS : can;
 }
 
 /* Where a record has the arguments of the site that is hit: of an end of spans behind those of their beginning. */

@@ -144,11 +144,10 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 		count_unsampled(stats);
 		return;
 	}
-	for (__u32 look = 0; look < 2; look++) {
-		fill(event, ctx, for_records(can), site, usdt_pid_tgid());
-		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
-			break;
+	fill(event, ctx, for_records(can), site, usdt_pid_tgid());
+	if (may_wait(can) && is_paged_out(event, can)) {
 		page_in(ctx, can);
+		fill_args(event, ctx, for_records(can), false);
 	}
 	if (can & TAKES_STACKS)
 		keep_stacks(ctx, event);

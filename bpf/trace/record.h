@@ -28,7 +28,8 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 		args[i].bits = bits;
 		args[i].text = failed;
 	}
-	if (can & COPIES_MEMORY)
+	/* At the end of a call without a record of its own there is none that anybody asks for. */
+	if (can & COPIES_MEMORY || (can & KEEPS_TEXTS && !second_end))
 		capture_texts(record, ctx, can);
 }
 

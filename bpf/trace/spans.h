@@ -211,33 +211,6 @@ static __always_inline __u64 fact_of_beginning(const struct usdt_event *event, c
 				      : behind_record(event)->owner.uid_gid >> 32;
 }
 
-/* The address that a pointer is, as a number: questions have no pointers. To verifiers what is negated is none. */
-static __always_inline __u64 number_of(const void *pointer)
-{
-	__u64 number = (__u64)pointer;
-
-	asm volatile("%0 = -%0" : "+r"(number));
-	return -number;
-}
-
-/* Where the record has a text that value `i` of the question is, since the span began; false: it has none, or not all
- * that is wanted of it. */
-static __always_inline bool find_kept_text(const struct usdt_event *event, __u32 i, __u64 *address)
-{
-	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
-	const struct usdt_event_arg *arg = &args[usdt_program()->filter_args[i]];
-	const __u32 slot = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT) - 1;
-	const __u32 texts =
-	    sizeof(*event) + args_of_record(ENDS_SPANS) * sizeof(*args) + usdt_stock()->stack_depth * sizeof(__u64);
-	const bool whole = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT_WHOLE) ||
-			   usdt_stock()->string_size < USDT_ROW_WORDS * sizeof(__u64) + 2;
-
-	*address = number_of(event) + texts + slot * usdt_stock()->string_size;
-	if (arg->error || arg->text <= 0)
-		return false;
-	return !whole || arg->text < (__s32)usdt_stock()->string_size;
-}
-
 /* The question about a span: of what it needs, the beginning's is in the record. */
 static __always_inline struct usdt_question *
 question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, const struct ended_span *span)
@@ -257,7 +230,7 @@ question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, 
 			break;
 		asm volatile("" : "+r"(n));
 		if (usdt_program()->filter_texts[i]) {
-			failed = !find_kept_text(event, i, &value);
+			failed = !find_kept_text(event, i, ENDS_SPANS, &value);
 		} else if (n >= USDT_BEGIN_FACTS) {
 			value = fact_of_beginning(event, n);
 		} else if (n < first) {

@@ -92,6 +92,14 @@ static __always_inline int capture(const struct usdt_ctx *ctx, void *record, con
 	return capture_bytes(ctx, to, args[by].bits, args[i].bits);
 }
 
+/* Whether it is the end of a call, whose beginning found that an argument points to no text: what is there now, the
+ * call was not passed. */
+static __always_inline bool is_too_late(const struct usdt_ctx *ctx, const struct usdt_arg_spec *spec, const __u32 can)
+{
+	return (can & COPIES_MEMORY) && usdt_calls() && ctx->returns && spec->capture == USDT_CAPTURE_LIKELY &&
+	       !(spec->flags & USDT_ARG_RESULT);
+}
+
 /* Texts behind all values, since some of those are their lengths. Packed specs have none. */
 static __always_inline void capture_texts(void *record, const struct usdt_ctx *ctx, const __u32 can)
 {
@@ -105,10 +113,37 @@ static __always_inline void capture_texts(void *record, const struct usdt_ctx *c
 	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		if (!spec.capture)
 			continue;
-		if (!args[i].error && !args[i].text)
+		if (!args[i].error && !args[i].text && !is_too_late(ctx, &spec, can))
 			args[i].text = capture(ctx, record, can, i, spec.capture, slot);
 		slot = usdt_opaque(ctx, slot + 1);
 	}
+}
+
+/* The address that a pointer is, as a number: questions have no pointers. To verifiers what is negated is none. */
+static __always_inline __u64 number_of(const void *pointer)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("%0 = -%0" : "+r"(number));
+	return -number;
+}
+
+/* Where the record has a text that value `i` of the question is, since the span or call began; false: it has none, or
+ * not all that is wanted of it. */
+static __always_inline bool find_kept_text(const struct usdt_event *event, __u32 i, const __u32 can, __u64 *address)
+{
+	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
+	const struct usdt_event_arg *arg = &args[usdt_program()->filter_args[i]];
+	const __u32 slot = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT) - 1;
+	const __u32 texts =
+	    sizeof(*event) + args_of_record(can) * sizeof(*args) + usdt_stock()->stack_depth * sizeof(__u64);
+	const bool whole = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT_WHOLE) ||
+			   usdt_stock()->string_size < USDT_ROW_WORDS * sizeof(__u64) + 2;
+
+	*address = number_of(event) + texts + slot * usdt_stock()->string_size;
+	if (arg->error || arg->text <= 0)
+		return false;
+	return !whole || arg->text < (__s32)usdt_stock()->string_size;
 }
 
 /* Waits for the pages a text may be on: its first one, and the next where the text may get there. */

@@ -10,6 +10,7 @@
 #include "open.h"
 #include "rows.h"
 #include "stacks.h"
+#include "texts.h"
 
 /* Counts a hit that the answer to the question about it leaves out. */
 static __always_inline bool leaves_out(__u64 answer, struct usdt_site_stats *stats)
@@ -91,14 +92,20 @@ static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, struct us
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
 		__u32 n = usdt_program()->filter_args[i];
+		__u64 value;
+		bool failed;
 
 		if (i >= usdt_program()->filter_values)
 			break;
 		asm volatile("" : "+r"(n));
 		if (n >= usdt_program()->max_args)
 			return false;
-		usdt_put_value(question, i, args[n].bits);
-		if (args[n].error)
+		value = args[n].bits;
+		failed = args[n].error;
+		if (can & (COPIES_MEMORY | FILLS_TABLE | COUNTS_ONLY) && usdt_program()->filter_texts[i])
+			failed = !find_kept_text(event, i, can, &value);
+		usdt_put_value(question, i, value);
+		if (failed)
 			unread |= 1u << i;
 	}
 	question->unread = usdt_unknown(unread);

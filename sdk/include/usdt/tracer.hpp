@@ -212,7 +212,9 @@ class Tracer {
   using Callback = std::function<void(const Event&)>;
 
   /// Loads the stock program for `plan` and attaches it. Errors: those of LoadedObject::attach(); not_supported
-  /// (descendants_only or family_of without kernel BTF).
+  /// (descendants_only or family_of without kernel BTF; a question about a text that a call is passed, of which none
+  /// can be kept until its end), invalid_argument (the same of one that is shown with another length), limit (of kept
+  /// texts and other values more than TypedExpression::kMostValues).
   [[nodiscard]] static Result<Tracer> start(AttachPlan plan, const TraceOptions& options = {});
   /// The same with a plan that the application goes on reading. invalid_argument: null.
   [[nodiscard]] static Result<Tracer> start(std::shared_ptr<const AttachPlan> plan, const TraceOptions& options = {});

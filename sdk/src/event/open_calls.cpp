@@ -83,11 +83,12 @@ usdt_pair_life life_of_beginnings(const AttachPlan& plan) {
   return in_kernel ? USDT_PAIR_THREAD : USDT_PAIR_IMAGE;
 }
 
+bool keeps_record(const AttachGroup& group) {
+  return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
+}
+
 bool keeps_beginnings(const AttachPlan& plan, const TraceOptions& options) {
-  return plan.spans ||
-         (!counts_beginnings(plan, options) && std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
-           return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
-         }));
+  return plan.spans || (!counts_beginnings(plan, options) && std::ranges::any_of(plan.groups, keeps_record));
 }
 
 Result<void> size_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,

@@ -18,6 +18,8 @@
 
 namespace usdt::event {
 
+/// Whether a call has a record from its beginning on. Sessions of trampolines leave the time alone.
+[[nodiscard]] bool keeps_record(const AttachGroup& group);
 /// Whether the plan's calls or spans have records that wait for their ends.
 [[nodiscard]] bool keeps_beginnings(const AttachPlan& plan, const TraceOptions& options);
 /// How long the threads, processes and programs last that alone can end what they began.

@@ -120,6 +120,8 @@ Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& optio
   constexpr std::uint32_t most_tracer_frames = 8;
   const bool own_frames = std::ranges::any_of(plan.sites, [](const auto& site) { return site.tracer_frames > 0; });
   layout.stack_depth = layout.stack_shown + (layout.stack_shown > 0 && own_frames ? most_tracer_frames : 0);
+  // Of calls, texts that are asked about at their ends.
+  if (options.count_only && layout.string_slots > 0) layout.string_size = options.string_size + 2;
   if (options.count_only) return layout;
   lay_out_user_stack(layout, plan, options);
   // The kernel keeps 8 bytes before each record (BPF_RINGBUF_HDR_SZ). Counted in 64 bits, what is asked for cannot

@@ -13,6 +13,7 @@
 #include "event/family.hpp"
 #include "event/follow.hpp"
 #include "event/hit_prices.hpp"
+#include "event/kept_texts.hpp"
 #include "event/load_part.hpp"
 #include "event/row_map.hpp"
 #include "event/tracer_impl.hpp"
@@ -108,6 +109,9 @@ Result<Begun> begin_somehow(const std::shared_ptr<const AttachPlan>& shared, con
 
 Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) try {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
+  auto asked = event::with_kept_texts(std::move(shared), options);
+  if (!asked) return fail(asked.error());
+  shared = std::move(*asked);
   event::Shared common{.rate_start = event::rate_start_now()};
   std::optional<std::string> pay;
   auto begun = begin_somehow(shared, options, common, pay);
@@ -149,7 +153,9 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
     return fail(ErrorKind::limit, fmt::format("{} times sites were added to this trace: no more", kMostEver));
   const AttachPlan& before = *impl_->shared_plan;
   AddedSites added{before.files.next(), before.probes.next(), before.sites.next()};
-  auto part = std::make_shared<const AttachPlan>(std::move(more));
+  auto asked = event::with_kept_texts(std::make_shared<const AttachPlan>(std::move(more)), impl_->options);
+  if (!asked) return fail(asked.error());
+  const std::shared_ptr<const AttachPlan> part = std::move(*asked);
   auto whole = append_plan(before, *part);
   if (!whole) return fail(whole.error());
   if (impl_->guard)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Texts that a record keeps from where a span began to where it ends, and is asked about there.
+// Texts that a record keeps from where a span or call began to where it ends, and is asked about there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "usdt/bpf/filter.h"
 #include "usdt/expression.hpp"
 
 namespace usdt {
@@ -18,17 +19,27 @@ namespace {
 using Node = TypedExpression::Node;
 using Op = Operator;
 
+/// What is at least kept of a text that is longer (find_kept_text() of bpf/trace/texts.h).
+constexpr std::size_t kLeastKept = USDT_ROW_WORDS * sizeof(std::uint64_t);
+
 /// How the nodes of a question use one of its values.
 struct Uses {
   bool number = false;
   bool text = false;    ///< as a text of which all counts
-  bool begins = false;  ///< as a key, of which the beginning is shown
+  bool begins = false;  ///< as one of which the beginning is all that matters
 };
 
-void find_uses(const Node& node, std::uint64_t value, bool is_key, Uses& uses) {
+/// Whether no more than the beginning of its operands is looked at: of a key, and beside a short literal.
+bool looks_at_beginning(const Node& node) {
+  if (node.op == Op::part) return true;
+  return node.op == Op::matches && static_cast<TextMatch>(node.bits) != TextMatch::glob &&
+         node.text.size() + 2 <= kLeastKept;
+}
+
+void find_uses(const Node& node, std::uint64_t value, bool begins, Uses& uses) {
   if (node.op == Op::value && node.bits == value) uses.number = true;
-  if (node.op == Op::text_of && node.bits == value) (is_key ? uses.begins : uses.text) = true;
-  for (const Node& each : node.of) find_uses(each, value, node.op == Op::part, uses);
+  if (node.op == Op::text_of && node.bits == value) (begins ? uses.begins : uses.text) = true;
+  for (const Node& each : node.of) find_uses(each, value, looks_at_beginning(node), uses);
 }
 
 /// Gives the texts of one value another number.

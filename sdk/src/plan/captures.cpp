@@ -51,11 +51,13 @@ constexpr std::array kHotspot{
     KnownProbe{"vmops__end", {{{0, 1}}}},
 };
 
-bool is_asked_for(const std::vector<Arg>& args, std::size_t n, const TextOptions& texts, bool described) {
+bool is_asked_for_by_type(const std::vector<Arg>& args, std::size_t n, const TextOptions& texts, bool described) {
   const auto is_it = [&](const ArgName& name) { return find_arg(args, name) == n; };
-  if (args[n].type.kind == TypeKind::text &&
-      (texts.typed || (described && std::ranges::any_of(texts.described, is_it))))
-    return true;
+  return args[n].type.kind == TypeKind::text &&
+         (texts.typed || (described && std::ranges::any_of(texts.described, is_it)));
+}
+
+bool is_asked_for_by_name(const std::vector<Arg>& args, std::size_t n, const TextOptions& texts) {
   if (args[n].result && !args[n].derived) return std::ranges::find(texts.names, "retval") != texts.names.end();
   return std::ranges::find(texts.numbers, n) != texts.numbers.end() ||
          std::ranges::find(texts.names, args[n].name()) != texts.names.end();
@@ -69,11 +71,15 @@ std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be
     const auto length = find_arg(args, each.length);
     if (find_arg(args, each.text) == n && length && *length < USDT_LENGTH_ARGS) return USDT_CAPTURE_BY(*length);
   }
-  const bool asked = is_asked_for(args, n, texts, wanted.described);
+  const bool named = is_asked_for_by_name(args, n, texts);
+  const auto kept = std::ranges::find(wanted.asked, n, &expr::AskedText::text);
+  const bool asked = named || kept != wanted.asked.end() || is_asked_for_by_type(args, n, texts, wanted.described);
   if (!asked && !texts.likely) return USDT_CAPTURE_NONE;
   for (const TextAndLength& each : wanted.lengths) {
     if (each.text == n && each.length < args.size()) return USDT_CAPTURE_BY(each.length);
   }
+  if (!named && kept != wanted.asked.end() && kept->length && *kept->length < USDT_LENGTH_ARGS)
+    return USDT_CAPTURE_BY(*kept->length);
   if (asked) return USDT_CAPTURE_STRING;
   return may_be_text ? USDT_CAPTURE_LIKELY : USDT_CAPTURE_NONE;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "expr/asked_texts.hpp"
 #include "resolve/describe.hpp"
 #include "usdt/plan.hpp"
 
@@ -29,6 +30,7 @@ struct Wanted {
   const TextOptions& texts;
   std::span<const TextAndLength> lengths = {};  ///< texts that come with their length
   bool described = false;                       ///< by its provider
+  std::span<const expr::AskedText> asked = {};  ///< texts of calls that a question at their ends is about
 };
 
 /// Marks what is `wanted` as text and can be a pointer (usdt_arg_spec::capture), and at each argument the length it is

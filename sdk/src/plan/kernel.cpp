@@ -103,6 +103,19 @@ usdt_source source_of(Backend backend, const KernelAbilities& kernel) {
   return can(kernel, row.slot_helper) ? row.source : USDT_SOURCE_OLD_SLOTS;
 }
 
+/// Whether it reads memory of which the end of a call does not know what there was at its beginning. Trampolines keep
+/// words of arguments, and not what these point to.
+bool reads_behind_pointers(const EncodedSpec& spec) {
+  const auto is_result = [](const usdt_arg_spec& arg) { return (arg.flags & USDT_ARG_RESULT) != 0; };
+  return std::ranges::any_of(spec.args, [&](const usdt_arg_spec& arg) {
+    const std::size_t length =
+        arg.capture >= USDT_CAPTURE_LENGTH ? arg.capture - USDT_CAPTURE_LENGTH : spec.args.size();
+    const bool waits = length < spec.args.size() && is_result(spec.args[length]);
+    const bool text = arg.capture != USDT_CAPTURE_NONE && !waits;
+    return !is_result(arg) && (text || (arg.kind & USDT_ARG_HAS_STEPS) != 0);
+  });
+}
+
 class KernelPlanner {
  public:
   KernelPlanner(const KernelSelection& selection, const KernelAbilities& kernel, const PlanOptions& options,
@@ -153,6 +166,9 @@ class KernelPlanner {
       if (!method) return fail(method.error());
       refusal = why_not(entry, *method);
     }
+    if (refusal.empty() && method->session && convention_of(method->backend) == Convention::slots &&
+        reads_behind_pointers(signature_of(entry, *method).encoded))
+      method->session = false;
     const Index<PlannedProbe> probe = add_probe(entry.kind, function.module, function.name);
     if (!refusal.empty()) {
       const auto pc = function.address == 0 ? std::nullopt : std::optional(VirtAddr(function.address));
@@ -291,8 +307,10 @@ class KernelPlanner {
     made.args = plan_.args.add(std::move(values.args));
     TextOptions texts = texts_of(entry);
     texts.likely = false;  // types say what is text
+    std::vector<expr::AskedText> asked;
+    if (entry.kind.moment == Moment::both) asked = values_.texts_of_beginning(made.filter, plan_.args[made.args]);
     made.encoded = encode_args(plan_.args[made.args], kernel_.machine, encoding_of(found.slots, entry.kind, method),
-                               {texts}, plan_);
+                               {.texts = texts, .asked = asked}, plan_);
     made.encoded.user_cookie = options_.user_cookie;
     if (!options_.user_cookie_of) made.spec = specs_.intern(made.encoded);
     return made;

@@ -109,8 +109,10 @@ std::uint32_t Planner::encode_template(Index<std::vector<Arg>> at, ValueAdder::F
   made.filter = std::move(filter);
   made.result_comes_later = moment == Moment::both;
   decoded_ += args.size();
+  const auto asked =
+      moment == Moment::both ? values_.texts_of_beginning(made.filter, args) : std::vector<expr::AskedText>();
   made.encoded = encode_args(args, machine, {.result_comes_later = made.result_comes_later},
-                             {*texts.wanted, texts.known, texts.description != nullptr}, plan_);
+                             {*texts.wanted, texts.known, texts.description != nullptr, asked}, plan_);
   made.encoded.user_cookie = options_.user_cookie;
   made.ip_relative = std::ranges::any_of(made.encoded.args, resolve::depends_on_breakpoint);
   if (!made.ip_relative && !options_.user_cookie_of) made.spec = specs_.intern(std::exchange(made.encoded, {}));

@@ -173,6 +173,10 @@ Index<TypedExpression> ValueAdder::intern(TypedExpression filter) {
   return filters_.add(std::move(filter));
 }
 
+std::vector<expr::AskedText> ValueAdder::texts_of_beginning(const Filter& filter, const std::vector<Arg>& args) const {
+  return filter.number ? expr::texts_of_beginning(filters_[*filter.number], args) : std::vector<expr::AskedText>();
+}
+
 Result<void> ValueAdder::check() const {
   for (const auto& [path, outcome] : outcomes_) {
     if (outcome.found || !outcome.fault) continue;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "expr/asked_texts.hpp"
 #include "resolve/describe.hpp"
 #include "resolve/follow.hpp"
 #include "usdt/plan.hpp"
@@ -36,6 +37,9 @@ class ValueAdder {
   /// `lengths`: texts among the arguments themselves that come with one.
   Filter add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options,
              const TextOptions& texts, std::span<const resolve::TextAndLength> lengths = {});
+  /// Texts that a filter is about and calls have at their beginning.
+  [[nodiscard]] std::vector<expr::AskedText> texts_of_beginning(const Filter& filter,
+                                                                const std::vector<Arg>& args) const;
   /// Paths that led nowhere at any point where their argument is: the first fault of one. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const;
   /// Moves to the plan what is asked, typed for each kind of point, and the table that all of them make rows of.

@@ -43,8 +43,8 @@ struct usdt_program_constants {
 	__u8 at_entry;	     /* its sites are first instructions of functions */
 	__u8 tracer_frames;  /* so many innermost frames of the kernel's stack are the program's and its callers' */
 	__u8 scope_left_out; /* hits of `scope` do not count, those of all others do */
-	/* At the end of a span: which values of the question are texts that the record has had since its beginning
-	 * (USDT_KEPT_TEXT); 0: none. */
+	/* At the end of a span or call: which values of the question are texts that the record has had since its
+	 * beginning (USDT_KEPT_TEXT); 0: none. */
 	__u8 filter_texts[USDT_FILTER_VALUES];
 	__u8 reserved_too[3];
 };
