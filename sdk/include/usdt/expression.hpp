@@ -204,8 +204,9 @@ class TypedExpression {
     bool whole = true;       ///< its beginning alone is no answer
     friend bool operator==(const KeptText&, const KeptText&) = default;
   };
-  /// The same question where a span or call ends, about texts as they were where it began. `slots` has for each of the `args`
-  /// of check() where a record keeps its text; nothing: it keeps none. Errors: limit (more than kMostValues values).
+  /// The same question where a span or call ends, about texts as they were where it began. `slots` has for each of the
+  /// `args` of check() where a record keeps its text; nothing: it keeps none. Errors: limit (more than kMostValues
+  /// values).
   [[nodiscard]] Result<TypedExpression> with_kept_texts(const std::vector<std::optional<std::uint8_t>>& slots) const;
   /// What with_kept_texts() made of its values.
   [[nodiscard]] const std::vector<KeptText>& kept_texts() const noexcept { return kept_texts_; }
