@@ -19,9 +19,9 @@ template <class... Words>
   const long w[7] = {(long)(words)...};  // NOLINT: pointers and integers of all kinds
 #if defined(__x86_64__)
   long result;
-  register long fourth asm("r10") = w[3];
-  register long fifth asm("r8") = w[4];
-  register long sixth asm("r9") = w[5];
+  register long fourth asm("r10") = w[3];  // cppcheck-suppress constStatement
+  register long fifth asm("r8") = w[4];    // cppcheck-suppress constStatement
+  register long sixth asm("r9") = w[5];    // cppcheck-suppress constStatement
   asm volatile("syscall"
                : "=a"(result)
                : "0"(number), "D"(w[0]), "S"(w[1]), "d"(w[2]), "r"(fourth), "r"(fifth), "r"(sixth)
