@@ -22,7 +22,7 @@ def build(run, name, cross=None):
     compiler_key, level, link, *bits = name.split("-")
     compiler, cpp = COMPILERS[compiler_key]
     machine = cross or (M32 if bits else [])
-    if cross:
+    if cross or not run.starts_programs:
         pass
     elif bits:
         require_m32()

@@ -240,8 +240,10 @@ class Tracing:
 class Run:
     """A scratch directory, the tool, and every process started; close() ends them."""
 
-    def __init__(self, tool):
+    def __init__(self, tool, starts_programs=True):
+        """`starts_programs`: those that it builds; else a guest does, which starts programs of i386, too."""
         self.tool = tool
+        self.starts_programs = starts_programs
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="usdt-test-"))
         self._processes = []
 
@@ -258,7 +260,7 @@ class Run:
     def build(self, name, sources, flags=(), compiler="gcc", libs=()):
         """Compiles files of tests/programs (or paths) into the scratch directory; returns the result's path."""
         require_program(compiler)
-        if "-m32" in flags:
+        if "-m32" in flags and self.starts_programs:
             require_m32()
         out = self.dir / name
         paths = [str(HERE / source) for source in sources]

@@ -256,7 +256,7 @@ class Built:
 
     def __init__(self, name, arch):
         self.name = name
-        self._run = harness.Run(None)
+        self._run = harness.Run(None, starts_programs=False)
         root = pathlib.Path("/") if arch == "amd64" else debian.sysroot(arch)
         cross = None
         if arch == "arm64":  # sys/sdt.h is an architecture's header on Debian although it is the same for all
