@@ -88,19 +88,29 @@ def check_questions(run, program, options):
         check_equal((trace.summary["rejected"], trace.summary["undecided"]), (CALLS - len(wanted), 0), f"{where} {options}")
 
 
-@scenario
-def questions_about_texts_are_answered_by_what_was_passed(run):
+def check_each_way(run, check_one):
+    """Of seeing returns."""
     program = build(run)
     for way in ways_here(run, program):
-        check_questions(run, program, way)
+        check_one(run, program, way)
+
+
+def check_each_carrier(run, check_one):
+    """With both kinds of returns."""
+    program = build(run)
+    for carrier in CARRIERS:
+        check_one(run, program, carrier)
+        check_one(run, program, [*carrier, "--no-ret-probes"])
+
+
+@scenario
+def questions_about_texts_are_answered_by_what_was_passed(run):
+    check_each_way(run, check_questions)
 
 
 @scenario
 def questions_are_answered_so_whatever_carries_the_specs(run):
-    program = build(run)
-    for carrier in CARRIERS:
-        check_questions(run, program, carrier)
-        check_questions(run, program, [*carrier, "--no-ret-probes"])
+    check_each_carrier(run, check_questions)
 
 
 def check_rows(run, program, options):
@@ -112,17 +122,12 @@ def check_rows(run, program, options):
 
 @scenario
 def keys_of_rows_are_the_texts_that_were_passed(run):
-    program = build(run)
-    for way in ways_here(run, program):
-        check_rows(run, program, way)
+    check_each_way(run, check_rows)
 
 
 @scenario
 def keys_are_so_whatever_carries_the_specs(run):
-    program = build(run)
-    for carrier in CARRIERS:
-        check_rows(run, program, carrier)
-        check_rows(run, program, [*carrier, "--no-ret-probes"])
+    check_each_carrier(run, check_rows)
 
 
 VIEWS = [["--latency"], ["--hist", "duration"], ["--max", "arg1"], ["--sum", "arg1"], ["--hist", "arg1"]]

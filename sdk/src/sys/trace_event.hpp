@@ -21,8 +21,9 @@ namespace usdt::sys {
 /// with one place it refuses (EBUSY).
 class TraceEvent {
  public:
-  /// `semaphore`: offset in the file of what counts who looks on; 0: none. Errors: those of tracefs, which
-  /// CAP_SYS_ADMIN opens wherever it is mounted or not (Linux 5.2).
+  /// `path` is a word of a command to the kernel, and no name that others chose: /proc/self/fd/N. `semaphore`: offset
+  /// in the file of what counts who looks on; 0: none. Errors: those of tracefs, which CAP_SYS_ADMIN opens wherever it
+  /// is mounted or not (Linux 5.2).
   [[nodiscard]] static Result<TraceEvent> define(bool returns, const std::string& path, std::uint64_t offset,
                                                  std::uint64_t semaphore);
   TraceEvent(TraceEvent&& other) noexcept : name_(std::exchange(other.name_, {})) {}
