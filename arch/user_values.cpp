@@ -25,7 +25,7 @@ std::optional<Location> side_by_side(const std::vector<Piece>& pieces) {
   if (pieces.size() != 2 || pieces[0].size != 4 || pieces[1].size != 4) return std::nullopt;
   const auto* low = std::get_if<usdt::Register>(&pieces[0].location);
   const auto* high = std::get_if<usdt::Register>(&pieces[1].location);
-  if (low == nullptr || high == nullptr) return std::nullopt;
+  if (low == nullptr || high == nullptr || pieces[0].dropped != 0 || pieces[1].dropped != 0) return std::nullopt;
   return usdt::Register{.id = low->id, .high = high->id};
 }
 

@@ -84,6 +84,7 @@ struct Piece {
   std::uint32_t offset = 0;  ///< in the value
   std::uint32_t size = 0;    ///< bytes
   Location location;         ///< of these bytes, read as an integer of `size` bytes
+  std::uint8_t dropped = 0;  ///< of a register: bytes below these, of something else
 };
 
 }  // namespace v1

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "dwarf/compiler.hpp"
 #include "dwarf/locator.hpp"
@@ -30,14 +31,26 @@ class Arrival {
     });
   }
 
+  /// Whether some bytes of it are others of their register than those that are passed there.
+  [[nodiscard]] bool is_shifted(const StatedPlace& told, const UserPlace& place) const {
+    std::uint64_t offset = 0;
+    for (const WherePiece& piece : told.pieces) {
+      const auto reg = register_of(piece.where);
+      const auto part = reg ? std::ranges::find(place.parts, *reg, &arch::UserPart::reg) : place.parts.end();
+      if (part != place.parts.end() && part->offset + dropped(piece.where) != offset) return true;
+      offset += piece.size;
+    }
+    return false;
+  }
+
   /// Made of registers or of what they lead to, as nothing is that was passed.
   [[nodiscard]] bool is_computed(const StatedPlace& told) const {
-    return std::ranges::any_of(told.pieces, [&](const WherePiece& piece) {
-      const auto* made = std::get_if<IsValue>(&piece.where);
-      if (made == nullptr || !made->value.sum.base || made->value.sum.anchor != Anchor::none) return false;
-      const Sum& sum = made->value.sum;
-      return locator_.id_of(*sum.base) != moment_.arch.stack_pointer && (made->value.loaded || !sum.is_register());
-    });
+    std::uint64_t offset = 0;
+    for (const WherePiece& piece : told.pieces) {
+      if (is_computed(piece.where, offset % moment_.arch.word_size)) return true;
+      offset += piece.size;
+    }
+    return false;
   }
 
   [[nodiscard]] bool has_register(const StatedPlace& told) const {
@@ -52,10 +65,15 @@ class Arrival {
     bool neighbour = false;  // nothing that may be in registers not told is between this one and the last
     for (const StatedPlace& each : told) {
       bool whole = each.from_list && !each.pieces.empty();
+      std::uint64_t offset = 0;
+      std::optional<std::ptrdiff_t> own;
       for (const WherePiece& piece : each.pieces) {
+        const std::uint64_t in_word = std::exchange(offset, offset + piece.size) % moment_.arch.word_size;
         const auto number = each.from_list ? number_of(piece.where) : std::nullopt;
         whole = whole && number;
         if (!number) continue;
+        if (own == number && in_word != 0 && dropped(piece.where) == in_word) continue;  // another part of that word
+        own = number;
         if (last && *number <= *last) return false;
         // (AAPCS64 leaves registers out before numbers of 16 bytes.)
         if (last && neighbour && *number != *last + 1 && moment_.arch.machine == Machine::x86_64) return false;
@@ -68,6 +86,21 @@ class Arrival {
   }
 
  private:
+  /// `in_word`: where its first byte is in a word of the whole, if it has words in registers.
+  [[nodiscard]] bool is_computed(const Where& where, std::uint64_t in_word) const {
+    const auto* made = std::get_if<IsValue>(&where);
+    if (made == nullptr || !made->value.sum.base || made->value.sum.anchor != Anchor::none) return false;
+    const Sum& sum = made->value.sum;
+    const bool is_passed =
+        !made->value.loaded && sum.is_register() && (made->value.dropped == 0 || made->value.dropped == in_word);
+    return locator_.id_of(*sum.base) != moment_.arch.stack_pointer && !is_passed;
+  }
+
+  [[nodiscard]] static std::uint64_t dropped(const Where& where) {
+    const auto* made = std::get_if<IsValue>(&where);
+    return made == nullptr ? 0 : made->value.dropped;
+  }
+
   [[nodiscard]] std::optional<RegisterId> register_of(const Where& where) const {
     if (const auto* in = std::get_if<InRegister>(&where)) return locator_.id_of(in->number);
     const auto* made = std::get_if<IsValue>(&where);
@@ -104,7 +137,9 @@ Contradictions contradictions(const Moment& moment, const std::vector<StatedPlac
     // (Clang says by an attribute how a function is called, if not as others are.)
     found.convention |= elsewhere && !is_clang(moment.die);
     if (each_is_told) continue;
-    found.assigned[i] = elsewhere || arrival.is_computed(told[i]) || (!in_order && arrival.has_register(told[i]));
+    const bool shifted = !places.empty() && arrival.is_shifted(told[i], places[i]);
+    found.assigned[i] =
+        elsewhere || shifted || arrival.is_computed(told[i]) || (!in_order && arrival.has_register(told[i]));
   }
   return found;
 }

@@ -114,7 +114,9 @@ class Machine {
   }
 
   /// A value that arithmetic can go on with.
-  [[nodiscard]] static bool is_sum(const Value& value) { return !value.loaded && value.width == 0; }
+  [[nodiscard]] static bool is_sum(const Value& value) {
+    return !value.loaded && value.width == 0 && value.dropped == 0;
+  }
 
   void step(const Dwarf_Op& op) {
     const unsigned atom = op.atom;
@@ -169,6 +171,9 @@ class Machine {
         return subtract();
       case DW_OP_shl:
         return shift();
+      case DW_OP_shr:
+      case DW_OP_shra:
+        return drop_bytes(op.atom);
       case DW_OP_mul:
         return multiply();
       case DW_OP_and:
@@ -341,6 +346,24 @@ class Machine {
     scale(std::move(left), right.sum.displacement);
   }
 
+  /// Clang tells by a shift where in a register the members of a struct are.
+  void drop_bytes(unsigned atom) {
+    const Value right = pop();
+    Value left = pop();
+    const std::uint64_t bits = right.sum.displacement;
+    const std::uint64_t word = 8ULL * context_.arch.word_size;
+    if (!is_sum(right) || !right.sum.is_constant() || bits % 8 != 0 || bits >= word || !left.sum.is_register() ||
+        left.loaded || left.bit || left.is_signed || left.dropped != 0 ||
+        (left.width != 0 && 8ULL * left.width <= bits))
+      return refuse_operation(atom);
+    if (bits == 0) return push(std::move(left));
+    left.dropped = static_cast<std::uint8_t>(bits / 8);
+    const std::uint64_t all = left.width == 0 ? context_.arch.word_size : left.width;
+    left.is_signed = atom == DW_OP_shra;
+    left.width = static_cast<std::uint8_t>(all - left.dropped);
+    push(std::move(left));
+  }
+
   void multiply() {
     Value right = pop();
     Value left = pop();
@@ -409,9 +432,9 @@ class Machine {
     const bool integer = is_signed || encoding == DW_ATE_unsigned || encoding == DW_ATE_unsigned_char ||
                          encoding == DW_ATE_boolean || encoding == DW_ATE_address || encoding == DW_ATE_UTF;
     if (!integer) return refuse("computed with floating-point numbers");
-    if (!std::has_single_bit(size) || size > 8) return refuse("computed in numbers of more than 8 bytes");
-    Value value = pop();
     constexpr std::uint64_t widest = 8;
+    if (size == 0 || size > widest) return refuse("computed in numbers of more than 8 bytes");
+    Value value = pop();
     if (size == widest && value.width == 0) return push(std::move(value));
     if (value.width != 0 && size >= value.width && (size == widest || value.is_signed == is_signed))
       return push(std::move(value));

@@ -42,13 +42,14 @@ struct Sum {
   }
 };
 
-/// A sum, or what is in memory there, of which `width` bytes count (0: all).
+/// A sum, or what is in memory there, of which `width` bytes count (0: all), behind the lowest `dropped` ones.
 struct Value {
   Sum sum;
   bool loaded = false;
   std::uint8_t width = 0;
   bool is_signed = false;  ///< extended by its sign from `width`
   bool bit = false;        ///< of `width` 1, only the lowest bit counts
+  std::uint8_t dropped = 0;
 };
 
 /// Where DWARF says something is.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace usdt::dwarf {
@@ -14,6 +15,11 @@ std::uint64_t cut(std::uint64_t bits, std::uint32_t size, bool is_signed) {
   const unsigned spare = 64 - 8 * size;
   if (is_signed) return static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << spare) >> spare);
   return bits << spare >> spare;
+}
+
+std::uint8_t bytes_dropped(const Where& where) {
+  const auto* made = std::get_if<IsValue>(&where);
+  return made == nullptr ? std::uint8_t{0} : made->value.dropped;
 }
 
 std::uint64_t from_bytes(std::span<const std::uint8_t> bytes) {
@@ -66,7 +72,7 @@ Location Locator::location_of(const Where& where, Type& type) const {
   // Of bool both compilers use, and make, the whole byte.
   if (value.bit && type.kind != TypeKind::boolean) return Unreadable{.reason = "computed: a single bit"};
   if (value.width != 0 && value.width < type.size) {
-    if (type.is_float()) return Unreadable{.reason = "computed"};
+    if (type.is_float() || !std::has_single_bit(value.width)) return Unreadable{.reason = "computed"};
     if (value.is_signed && !type.is_signed) return extended_by_sign(value, type.size);
     type.size = value.width;
     type.is_signed = value.is_signed;
@@ -80,7 +86,9 @@ Location Locator::location_of(const Where& where, Type& type) const {
 Located Locator::from_pieces(const std::vector<WherePiece>& pieces, Type type) const {
   Located located{type, Unreadable{}, {}};
   const std::string unreadable = arch::why_unreadable(type);
-  if (pieces.size() == 1 && (pieces[0].size == 0 || pieces[0].size >= type.size)) {
+  const bool whole = pieces.size() == 1 && (pieces[0].size == 0 || pieces[0].size >= type.size);
+  if (whole && bytes_dropped(pieces[0].where) != 0) return arch::nowhere(type, "computed: shifted bits");
+  if (whole) {
     located.location = location_of(pieces[0].where, located.type);
     if (unreadable.empty() || !arch::is_place(located.location)) return located;
     located.type = type;
@@ -96,8 +104,8 @@ Located Locator::from_pieces(const std::vector<WherePiece>& pieces, Type type) c
     Type part{.size = static_cast<std::uint32_t>(size)};
     Location location = location_of(piece.where, part);
     if (part.size != size) location = Unreadable{.reason = "computed"};
-    located.pieces.push_back(
-        {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size), std::move(location)});
+    located.pieces.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size), std::move(location),
+                              bytes_dropped(piece.where)});
     offset += size;
   }
   return arch::joined(std::move(located), unreadable);

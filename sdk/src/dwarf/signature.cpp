@@ -222,8 +222,10 @@ class Signer {
     if (!convention_.why_not().empty() && language_ != Language::go)
       if (const auto stored = spilled_.at_entry(before, type.size, type.kind == TypeKind::structure))
         return locator_.from_pieces(*stored, type);
-    if (!convention_.why_not().empty() && bytes_on_stack && type.kind != TypeKind::structure)
-      return convention_.on_stack(number, type);
+    if (!convention_.why_not().empty() && bytes_on_stack) {
+      Located there = convention_.on_stack(number, type);
+      return type.kind == TypeKind::structure ? as_read(std::move(there), in_room(*bytes_on_stack, type)) : there;
+    }
     if (!convention_.why_not().empty())
       return arch::nowhere(type, fmt::format("{}; {}", reason, convention_.why_not()));
     using Place = arch::UserPlace::Where;

@@ -62,9 +62,11 @@ Number in_piece(const Piece& piece, std::uint64_t offset, std::uint32_t size, Bi
     at.displacement += offset;
     return in_memory(at, size, range, text);
   }
-  if (offset == 0 && size == piece.size && range.bits == 0 && !range.swapped) return {piece.location};
+  if (offset == 0 && piece.dropped == 0 && size == piece.size && range.bits == 0 && !range.swapped)
+    return {piece.location};
   if (std::holds_alternative<Unreadable>(piece.location)) return {piece.location};
   const auto* reg = std::get_if<Register>(&piece.location);
+  offset += piece.dropped;
   if (reg != nullptr && reg->high != RegisterId::none) return nowhere("a part of two registers");
   if (offset + size > arch.word_size) return nowhere("a part of a value of more than one word");
   Number number;
