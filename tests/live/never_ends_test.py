@@ -251,6 +251,27 @@ def what_is_in_flight_is_shown_while_it_is(run):
 
 
 @scenario
+def what_is_given_up_is_said_while_it_happens(run):
+    program, process = told_program(run)
+    probes = [name.format(program).replace("never", "told") for name in SPAN]
+    tracing = run.trace_start(probes, "--pair-by", "arg0", "--latency", "-p", process.pid)
+    wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
+    notice = "spans have begun and not ended than there is room for"
+    process.stdin.write(b"b1 e1\n")
+    check(notice not in tracing.stderr(), tracing.stderr())
+    process.stdin.write("".join(f"b{number}\n" for number in range(MANY)).encode())
+    wait_until(lambda: notice in tracing.stderr() or not tracing.alive(), "a notice")
+    check(tracing.alive(), "it is said while the trace goes on")
+    process.stdin.close()
+    process.wait()
+    tracing.signal(2)
+    result = tracing.finish()
+    result.check_code(0)
+    check_equal(result.stderr.count(notice), 1, "notices")
+    begun_is_accounted_for(result.summary["probes"][0])
+
+
+@scenario
 def memory_that_was_not_freed_is_in_flight_with_who_took_it(run):
     program, process = told_program(run)
     tracing = run.trace_start(["uretprobe:libc.so.6:malloc", "~~", "uprobe:libc.so.6:free"], "--pair-by", "retval ~~ arg0", "--in-flight",
