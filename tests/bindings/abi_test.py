@@ -7,6 +7,7 @@ Usage: abi_test.py LIBRARY
 """
 
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -36,6 +37,31 @@ def written_down():
     return set(re.findall(r"^\s+(usdtc_\w+);", (ROOT / "bindings/c/usdt-c.map").read_text(), re.MULTILINE))
 
 
+def told_to_be_needed():
+    """What docs/c-api.md says that it uses, as names of libraries."""
+    text = " ".join((ROOT / "docs/c-api.md").read_text().split())
+    sentence = re.search(r"What `libusdt` uses comes from the distribution.*?: (.*?) \(`ldd", text)[1]
+    names = set(re.findall(r"\blib[a-z]+", sentence))
+    called = {"fmt": ["libfmt"], "Zydis": ["libZydis"] if platform.machine() == "x86_64" else [], "C++ runtime": ["libstdc++", "libgcc_s"]}
+    return names | {name for word, of_it in called.items() if word in sentence for name in of_it}
+
+
+def libraries(pattern, text):
+    """Without what every C program has, and the sanitizers' own."""
+    names = set(re.findall(pattern, text, re.MULTILINE))
+    return {name for name in names if not re.fullmatch(r"lib(c|m|dl|pthread|rt|[a-z]+san)|ld-linux.*|linux-vdso", name)}
+
+
+def wrong_needs(library):
+    needed = libraries(r"NEEDED.*\[(.*?)\.so", output_of("readelf", "-dW", library))
+    if any(name.startswith("libusdt") for name in needed):
+        return []  # one of several, as the page says
+    loaded = libraries(r"^\s*(\S+?)\.so", output_of("ldd", library))
+    told = told_to_be_needed()
+    return [f"{which}: {sorted(names)}" for which, names in (("needed, and docs/c-api.md does not say so", needed - told),
+                                                             ("not loaded, as docs/c-api.md says", told - loaded)) if names]
+
+
 def compiles(*argv, code):
     done = subprocess.run([*argv, "-fsyntax-only", *INCLUDES, "-"], input=code, text=True, capture_output=True)
     if done.returncode == 0 and not done.stderr:
@@ -56,6 +82,7 @@ def main():
         mistakes.append(f"versions: {set(symbols.values())}")
     if "soname: [libusdt-c.so.0]" not in output_of("readelf", "-dW", library):
         mistakes.append("the soname is another one")
+    mistakes += wrong_needs(library)
     strict = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow")
     alone = "#include <usdt/usdtc.h>\n"
     beside = alone + "#include <usdt/bpf/event.h>\n#include <usdt/bpf/constants.h>\n#include <usdt/probe.h>\n"

@@ -256,6 +256,77 @@ int main(void) { for (long i = 0; i < 4; i++) { struct req r = {i + 7, "me"}; ha
 """
 
 
+# Arrays whose lengths are arguments; `plain` is what a pointer to numbers shows of the same memory.
+VARIABLE = """
+__attribute__((noinline)) long rows(int n, int (*grid)[n], int (*pairs)[n][2], int *plain) {
+  __asm__ volatile("" : : "r"(grid), "r"(pairs), "r"(plain) : "memory");
+  return grid[0][n - 1];
+}
+__attribute__((noinline)) long flat(int n, int all[n]) { __asm__ volatile("" : : "r"(all) : "memory"); return all[n - 1]; }
+int main(void) {
+  int all[6] = {1, 2, 3, 4, 5, 6};
+  long sum = 0;
+  for (int i = 0; i < 3; i++) {
+    all[1] = 40 + i;
+    sum += rows(3, (int (*)[3])all, (int (*)[3][2])all, all) + flat(6, all);
+  }
+  return sum == 0;
+}
+"""
+
+
+@scenario
+def elements_of_arrays_of_c_whose_length_is_an_argument_are_read(run):
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O1"):
+            program = built(run, f"variable-{compiler}{level}", "c", VARIABLE, compiler, "-g", "-w", level)
+            if program is None:
+                continue
+            where = f"{compiler} {level}"
+            asked = "plain[1], (*grid)[1], (*pairs)[0][1], plain[5], (*pairs)[2][1], n"
+            traced = run.trace(f"uprobe:{program}:rows", "--print", asked, command=quiet(program))
+            traced.check_code(0)
+            check_equal([event["args"] for event in traced.events], [[40 + i] * 3 + [6, 6, 3] for i in range(3)], where)
+            flat = run.trace(f"uprobe:{program}:flat", "--print", "all[1], *all", command=quiet(program))
+            check_equal([event["args"] for event in flat.events], [[40 + i, 1] for i in range(3)], where)
+            whole = run.trace(f"uprobe:{program}:rows", "--print", "*grid, *pairs", command=quiet(program))
+            for value in whole.events[0]["args"]:
+                check("number of elements that is not known" in value.get("error", ""), f"{where}: {whole.events[0]['args']}")
+            refused = run.trace(f"uprobe:{program}:rows", "--print", "grid[1]", command=quiet(program))
+            check(refused.code == 2 and "the size of what grid points to is not known" in refused.stderr, f"{where}: {refused.stderr}")
+
+
+FORTRAN_LINES = """
+integer(8) function handle(id, step)
+  integer(8), intent(in) :: id, step
+  handle = id * 2 + step
+end function
+program main
+  integer(8), external :: handle
+  integer(8) :: i, total
+  total = 0
+  do i = 0, 3
+    total = total + handle(i, 100 * i)
+  end do
+  if (total < 0) print *, total
+end program
+"""
+
+
+@scenario
+def functions_of_fortran_with_line_tables_alone_have_no_known_signature(run):
+    for flags in (["-g1", "-O0"], ["-g1", "-O1", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-sra"]):
+        program = built(run, f"fortran{''.join(flags)}", "f90", FORTRAN_LINES, "gfortran", *flags)
+        if program is None:
+            raise Skip("no gfortran")
+        text = listed(run, program, "handle_")
+        check("(untyped)" in text and "void" not in text, f"{flags}: {text}")
+        # Its arguments are addresses of numbers.
+        traced = run.trace(f"ucall:{program}:handle_", "--args", "ptr, ptr", "--print", "*(long *)arg0, *(long *)arg1, retval", command=quiet(program))
+        traced.check_code(0)
+        check_equal([event["args"] for event in traced.events], [[i, 100 * i, 102 * i] for i in range(4)], flags)
+
+
 @scenario
 def arguments_are_read_behind_the_room_that_xray_patches(run):
     """Location lists begin behind that room, and so does the probe: what is patched at run time is no place for a breakpoint."""

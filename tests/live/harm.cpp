@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <coroutine>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -37,7 +38,7 @@ void give_way() {
 volatile int in_handler;
 
 __attribute__((noinline)) void behave(int id, const std::string& text) {
-  if (how == "throws" && id % 10 == 9) throw std::runtime_error("left: " + text);
+  if ((how == "throws" || how == "coroutines") && id % 10 == 9) throw std::runtime_error("left: " + text);
   if (how == "longjmp" && id % 10 == 9) longjmp(out, 1);
   if (how == "altstack" && !in_handler) raise(SIGUSR1);
   give_way();
@@ -139,6 +140,46 @@ void run_fibers() {
   }
 }
 
+struct task {
+  struct promise_type {
+    task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { sum += 7; }
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+
+}  // namespace
+
+namespace app {
+
+/// Gives way between its calls; the exception of one of them leaves it.
+__attribute__((noinline)) task go_on(int id, request& r) {
+  for (int step = 0; step < kSteps; ++step) {
+    sum += call(id + step) + static_cast<long>(strlen(r.path));
+    co_await std::suspend_always{};
+  }
+}
+
+}  // namespace app
+
+namespace {
+
+/// They go on in turns, on threads of their own; one is destroyed where it waits.
+void run_coroutines() {
+  app::request r{0, "/path"};
+  task all[] = {app::go_on(100, r), app::go_on(207, r), app::go_on(300, r)};
+  for (int step = 0; step < 3; ++step)
+    for (task& each : all)
+      if (!each.handle.done()) std::thread([&] { each.handle.resume(); }).join();
+  for (task& each : all) {
+    if (&each == all && !each.handle.done()) each.handle.resume();
+    each.handle.destroy();
+  }
+}
+
 void handler(int) {
   in_handler = 1;
   sum += call(500);
@@ -178,6 +219,8 @@ int main(int, char** argv) {
   how = argv[1];
   if (how == "altstack") {
     run_with_altstack();
+  } else if (how == "coroutines") {
+    run_coroutines();
   } else if (how == "returns" || how == "throws" || how == "longjmp") {
     volatile int i = 0;
     while ((i = i + 1) <= kCalls)

@@ -7,7 +7,7 @@ import subprocess
 
 import puppet  # noqa: F401 (finds the harness)
 from go_programs import build as build_go
-from harness import LONG, check, check_equal, main, require_root, scenario
+from harness import LONG, check, check_equal, main, require_program, require_root, scenario
 from puppet import HERE
 
 RUNS = 100 if LONG else 1
@@ -22,7 +22,7 @@ NAMES = {
 }
 GO_NAMES = {"exact": "main.work", "glob": "main.w*k", "mangled": "main.work", "method": '"main.(*server).handle"',
             "template": '"main.pick[go.shape.string_0]"'}
-LEFT = ["returns", "throws", "longjmp", "fibers", "reversed", "copied", "moved", "altstack"]
+LEFT = ["returns", "throws", "longjmp", "fibers", "reversed", "copied", "moved", "altstack", "coroutines"]
 
 
 def untraced(command):
@@ -92,6 +92,42 @@ def no_name_harms_a_program_without_debug_information(run):
     for way in ("throws", "fibers", "copied"):
         for kind, name in NAMES.items():
             check_harmless(run, f"{kind} {way}", f"ucall:{stripped}:{name}", [stripped, way])
+
+
+@scenario
+def no_name_harms_a_program_whose_coroutines_are_traced_themselves(run):
+    """What makes them, and what goes on with them, by whatever name."""
+    for compiler in ("g++", "clang++"):
+        program = build(run, compiler)
+        for name in ("app::go_on(int, app::request&)", "*go_on*", "_ZN3app5go_onEiRNS_7requestE"):
+            for prefix in PREFIXES:
+                where = f"{compiler} {prefix}:{name}"
+                result = check_harmless(run, where, f"{prefix}:{program}:{name}", [program, "coroutines"])
+                if "*" not in name:
+                    check_equal(result.summary["hits"], 3, f"{where}: coroutines\n{result.stderr}")
+
+
+RUST_NAMES = {"exact": "harm::work", "glob": "*h*m::work*", "method": "harm::Server::handle", "template": "harm::pick"}
+
+
+@scenario
+def no_name_and_no_panic_harms_a_program_of_rust(run):
+    require_root()
+    require_program("rustc")
+    for level in ("0", "2"):
+        program = run.dir / "harm"
+        built = subprocess.run(["rustc", "-g", "-A", "warnings", "-C", f"opt-level={level}", "-o", program, HERE / "harm.rs"],
+                               capture_output=True, text=True)
+        check_equal(built.returncode, 0, built.stderr)
+        for way in ("returns", "panics", "throws"):
+            for kind, name in RUST_NAMES.items():
+                for prefix in PREFIXES:
+                    where = f"Rust, level {level}: {kind} {way} {prefix}"
+                    result = check_harmless(run, where, f"{prefix}:{program}:{name}", [program, way])
+                    check(result.events, f"{where}: no event\n{result.stderr}")
+                    number = 1 if kind == "method" else 0
+                    if prefix == "ucall":  # whose arguments are not known where it is optimised
+                        check_values(where, [event for event in result.events if isinstance(event["args"][number], int)], number)
 
 
 @scenario

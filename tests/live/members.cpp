@@ -15,6 +15,8 @@
 #define NOINLINE __attribute__((noinline))
 #define SAY(format, expression) printf("%s\t%s\t" format "\n", __func__, #expression, expression)
 #define SAY_LONG(expression) printf("%s\t%s\t%lld\n", __func__, #expression, (long long)(expression))
+/// Of an expression that is not C's.
+#define SAY_AS(text, expression) printf("%s\t%s\t%lld\n", __func__, text, (long long)(expression))
 #define SAY_TEXT(expression) printf("%s\t%s\t\"%s\"\n", __func__, #expression, expression)
 
 enum state { IDLE = 0, BUSY = 3, GONE = -1 };
@@ -103,6 +105,21 @@ NOINLINE void by_pointer(struct request* req, const struct packed* p, int* count
   SAY_LONG(p->odder);
   SAY_LONG(*count);
   SAY_LONG(count[2]);
+  // Before where a pointer points.
+  SAY_LONG(count[-1]);
+  SAY_LONG(req->chosen[-1].port);
+  printf("by_pointer\tstr(words[-1])\t\"%s\"\n", words[-1]);
+  // As debuggers take it.
+  SAY_AS("req.id", req->id);
+  SAY_AS("req.next.next.peer.port", req->next->next->peer.port);
+  SAY_AS("req.headers[1].weight", req->headers[1].weight);
+  SAY_AS("req.chosen.port", req->chosen->port);
+  SAY_AS("req.next->chosen[-1].port", req->next->chosen[-1].port);
+  SAY_AS("(*req.next).id", req->next->id);
+  SAY_AS("*req.next.grid[1]", *req->next->grid[1]);
+  printf("by_pointer\tstr(req.headers[1].value)\t\"%s\"\n", req->headers[1].value);
+  printf("by_pointer\treq.next.wider\t%lld\n", (long long)req->next->wider);
+  SAY_AS("p.odd", p->odd);
   SAY_LONG(((struct peer*)req->chosen)->port);
   SAY_LONG(sizeof(struct request));
   SAY_LONG(sizeof(req->headers));
@@ -244,7 +261,7 @@ void call_as_microsoft(int number) {
 #endif
 
 int main(void) {
-  static struct peer peers[2] = {{8080, BUSY, 0.25}, {443, GONE, -1e300}};
+  static struct peer peers[3] = {{8080, BUSY, 0.25}, {443, GONE, -1e300}, {53, IDLE, 7.5}};
   static struct request requests[3];
   for (int i = 0; i < 3; ++i) {
     struct request* r = &requests[i];
@@ -265,16 +282,16 @@ int main(void) {
     r->keep = i != 1;
     r->ratio = 0.1f * (float)(i + 1);
     r->next = &requests[(i + 1) % 3];
-    r->chosen = peers;
+    r->chosen = peers + 1;
     r->grid[1][2] = 60 + i;
     r->raw[3] = (unsigned char)(250 + i);
   }
   struct packed packed = {'p', -123456, -98765432101LL};
-  int counts[3] = {-1, 5, 777};
-  const char* words[2] = {"first", "second"};
+  int counts[4] = {-31, -1, 5, 777};
+  const char* words[3] = {"first", "second", "third"};
   struct large large = {{1, 2, 3, -44}, {5, -66}};
   for (int i = 0; i < 3; ++i) {
-    by_pointer(&requests[i], &packed, counts, words);
+    by_pointer(&requests[i], &packed, counts + 1, words + 1);
     by_value((struct pair){i, -i - 1}, (struct mixed){i - 7, 1.0 / (i + 3)}, large, requests[i].headers[i]);
     result(&requests[i]);
     returned_on_top(i + 5, -i);

@@ -75,6 +75,21 @@ def programs_of_32_bits_and_dwarf_4_are_followed_too(run):
 
 
 @scenario
+def questions_take_a_dot_behind_a_pointer_and_what_is_before_it(run):
+    program = build(run, "gcc", "-O1")
+    said = said_by(output_of(program))["by_pointer"]
+    asked = ["req.next.next.peer.port", "count[-1]", "req.next->chosen[-1].port", "str(words[-1])"]
+    wanted = collections.Counter(tuple(call[each].strip('"') for each in asked) for call in said)
+    last = int(said[-1]["req.id"])
+    result = run.trace(f"uprobe:{program}:by_pointer", "--by", ", ".join(asked), command=quiet(program))
+    table = next(record for record in result.records if record["type"] == "table")
+    check_equal({tuple(map(str, row["key"])): row["count"] for row in table["rows"]}, dict(wanted), "as keys")
+    for question in (f"req.id == {last}", f"req.id == {last} && count[-1] == {said[0]['count[-1]']}"):
+        filtered = run.trace(f"uprobe:{program}:by_pointer", "--where", question, command=quiet(program))
+        check_equal(len(filtered.events), 1, question)
+
+
+@scenario
 def every_carrier_reads_the_same(run):
     program = build(run, "gcc", "-O1")
     for carrier in ("per-link", "table", "ip-hash"):

@@ -6,7 +6,7 @@ import json
 import subprocess
 
 from puppet import HERE
-from harness import Skip, check, check_equal, main, require_root, scenario
+from harness import Skip, check, check_equal, main, require_root, scenario, wait_line, wait_until
 
 SPAN = ["usdt:{0}:never:start", "~~", "usdt:{0}:never:done"]
 CALL = ["ucall:{0}:work"]
@@ -187,6 +187,106 @@ def what_ended_is_not_in_flight(run):
     for mode in ("skip 400", "threads 20"):
         shown, summary, notices = in_flight(run, program, mode, *SPAN)
         check_equal((shown[-1], summary["probes"][0]["in_flight"]), ([], 0), f"{mode}: {notices}")
+
+
+# Begins and ends what it is told to, and says where the memory is that it keeps.
+TOLD = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sdt.h>
+__attribute__((noinline)) void *keeps(long size) { return malloc(size); }
+__attribute__((noinline)) void *gives_back(long size) { return malloc(size); }
+int main(void) {
+  char what;
+  long number;
+  void *kept[64], *other;
+  puts("ready");
+  fflush(stdout);
+  while (scanf(" %c %ld", &what, &number) == 2) {
+    if (what == 'b') DTRACE_PROBE1(told, start, number);
+    if (what == 'e') DTRACE_PROBE1(told, done, number);
+    if (what != 'm') continue;
+    for (long i = 0; i < 2 * number; i++) {
+      if (i % 2) free((other = gives_back(100 * i + 1)));
+      else kept[i / 2] = keeps(100 * i + 1);
+    }
+    for (long i = 0; i < number; i++) printf("%ld\n", (long)kept[i]);
+    fflush(stdout);
+  }
+  return 0;
+}
+"""
+
+
+def told_program(run):
+    require_root()
+    (run.dir / "told.c").write_text(TOLD)
+    program = run.build("told", [run.dir / "told.c"], ["-O0", "-g"])
+    process = run.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    wait_line(process)
+    return program, process
+
+
+def shown_last(tracing):
+    lines = [line for line in tracing.stdout().splitlines() if '"in_flight"' in line and line.endswith("}")]
+    return [each["args"] for each in json.loads(lines[-1])["events"]] if lines else None
+
+
+@scenario
+def what_is_in_flight_is_shown_while_it_is(run):
+    program, process = told_program(run)
+    probes = [name.format(program).replace("never", "told") for name in SPAN]
+    tracing = run.trace_start(probes, "--pair-by", "arg0", "--in-flight=3", "--interval", "0.2s", "-p", process.pid)
+    wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
+    steps = (("", []), ("b1 b2 b3 b4 b5", [1, 2, 3]), ("e1 e3", [2, 4, 5]), ("b6 e2 e2", [4, 5, 6]), ("e5 e6", [4]), ("e4", []))
+    for words, numbers in steps:
+        process.stdin.write(words.encode() + b"\n")
+        wait_until(lambda: shown_last(tracing) == [[number] for number in numbers] or not tracing.alive(), f"{numbers} after {words}")
+    process.stdin.close()
+    tracing.signal(2)
+    result = tracing.finish()
+    result.check_code(0)
+    [begins, ends] = result.summary["probes"]
+    check_equal((begins["hits"], begins["paired"], begins["in_flight"], ends["unmatched"]), (6, 6, 0, 1), result.describe())
+
+
+@scenario
+def what_is_given_up_is_said_while_it_happens(run):
+    program, process = told_program(run)
+    probes = [name.format(program).replace("never", "told") for name in SPAN]
+    tracing = run.trace_start(probes, "--pair-by", "arg0", "--latency", "-p", process.pid)
+    wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
+    notice = "spans have begun and not ended than there is room for"
+    process.stdin.write(b"b1 e1\n")
+    check(notice not in tracing.stderr(), tracing.stderr())
+    process.stdin.write("".join(f"b{number}\n" for number in range(MANY)).encode())
+    wait_until(lambda: notice in tracing.stderr() or not tracing.alive(), "a notice")
+    check(tracing.alive(), "it is said while the trace goes on")
+    process.stdin.close()
+    process.wait()
+    tracing.signal(2)
+    result = tracing.finish()
+    result.check_code(0)
+    check_equal(result.stderr.count(notice), 1, "notices")
+    begun_is_accounted_for(result.summary["probes"][0])
+
+
+@scenario
+def memory_that_was_not_freed_is_in_flight_with_who_took_it(run):
+    program, process = told_program(run)
+    tracing = run.trace_start(["uretprobe:libc.so.6:malloc", "~~", "uprobe:libc.so.6:free"], "--pair-by", "retval ~~ arg0", "--in-flight",
+                              "--ustack", "-p", process.pid)
+    wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
+    process.stdin.write(b"m 20\n")
+    kept = [int(wait_line(process)) for _ in range(20)]
+    tracing.signal(2)
+    result = tracing.finish()
+    result.check_code(0)
+    open_ones = next(record for record in reversed(result.records) if record["type"] == "in_flight")["events"]
+    taken = {each["return"]: [frame.get("function", "") for frame in each["ustack"]] for each in open_ones}
+    own = {place: frames for place, frames in taken.items() if any(name in ("keeps", "gives_back") for name in frames)}
+    check_equal(sorted(own), sorted(kept), f"what the program kept, of {taken}")
+    check(all("keeps" in frames for frames in own.values()), f"who took it: {own}")
 
 
 @scenario

@@ -249,5 +249,96 @@ def numbers_of_unknown_formats_say_what_they_are(run):
     check_equal(refused.code, 2, refused.stderr)
 
 
+# In tables: by the numbers that the program makes from `i`, which this test makes as well.
+ASKED = """
+struct half { int group; _Float16 f; };
+struct BIG big { unsigned short port; int less; double real; unsigned long wide : 40; unsigned rest : 24; };
+__attribute__((noinline)) void asked(struct half *h, struct big *b) { __asm__ volatile("" : : "r"(h), "r"(b) : "memory"); }
+int main(void) {
+  struct half h; struct big b;
+  for (int i = 0; i < 40; i++) {
+    h.group = i % 3; h.f = (_Float16)(i - 10) / 4;
+    b.port = 8080 + i % 4; b.less = -i; b.real = i * 0.5; b.wide = 1ull * i << 30; b.rest = i;
+    asked(&h, &b);
+  }
+}
+""".replace("BIG", BIG)
+NUMBERS = {"h->group": lambda i: i % 3, "h->f": lambda i: (i - 10) / 4, "b->port": lambda i: 8080 + i % 4, "b->less": lambda i: -i,
+           "b->real": lambda i: i / 2, "b->wide": lambda i: i << 30, "b->rest": lambda i: i}
+
+
+def rows_of(result):
+    result.check_code(0)
+    return next(record["rows"] for record in reversed(result.records) if record["type"] == "table")
+
+
+def tables_are_those_of(number, group, traced, where):
+    """Each way to ask a table about `number`, of all and by `group`; `traced(options)` is the trace that answers."""
+    of = [NUMBERS[number](i) for i in range(40)]
+    groups = [NUMBERS[group](i) for i in range(40)]
+    check_equal({row["key"][0]: row["count"] for row in rows_of(traced("--by", number))}, {value: of.count(value) for value in of},
+                f"--by {number}, {where}")
+    sums = {each: sum(value for value, its in zip(of, groups) if its == each) for each in groups}
+    check_equal({row["key"][0]: row["sum"] for row in rows_of(traced("--by", group, "--sum", number))}, sums, f"--sum {number}, {where}")
+    [row] = rows_of(traced("--hist", number))
+    check_equal(sum(bucket["count"] for bucket in row["buckets"]), 40, f"--hist {number}, {where}")
+    for bucket in row["buckets"]:
+        if "first" in bucket:
+            there = [value for value in of if bucket["first"] <= value <= bucket["last"]]
+        else:  # of reals, what is nearer to 0 is among them, and what is at the other end is not
+            low, high = bucket["low"], bucket["high"]
+            there = [value for value in of if (low <= value < high if low >= 0 else low < value <= high) or value == low == high]
+        check_equal(bucket["count"], len(there), f"--hist {number}, {where}: {bucket}")
+
+
+@scenario
+def tables_have_the_numbers_that_the_program_has(run):
+    require_root()
+    source = run.dir / "asked.c"
+    source.write_text(ASKED)
+    if subprocess.run(["gcc", "-fsyntax-only", source], capture_output=True).returncode != 0:
+        raise Skip("gcc has no _Float16")
+    built, file = run.build("asked", [source], ["-g", "-O1"]), run.dir / "asked.rec"
+    probe = f"uprobe:{built}:asked"
+    run.trace(probe, "--record", file, "--print", ", ".join(NUMBERS), command=quiet(built)).check_code(0)
+    replayed = run.trace([], "--replay", file, "--print", ", ".join(NUMBERS))
+    check_equal([event["args"] for event in replayed.events], [[of(i) for of in NUMBERS.values()] for i in range(40)], "replayed")
+    for number, group in (("h->f", "h->group"), ("h->f", "b->port"), ("b->less", "b->port"), ("b->real", "b->port"), ("b->wide", "b->port"),
+                          ("b->rest", "h->group")):
+        tables_are_those_of(number, group, lambda *options: run.trace(probe, *options, command=quiet(built)), "live")
+        tables_are_those_of(number, group, lambda *options: run.trace([], "--replay", file, *options), "replayed")
+
+
+BITS = """
+struct bits { _BitInt(7) small; unsigned _BitInt(33) word; _BitInt(90) large; int last; };
+__attribute__((noinline)) void f(struct bits *b, _BitInt(7) n) { __asm__ volatile("" : : "r"(b), "r"((int)n) : "memory"); }
+int main(void) { struct bits b = {-3, 5000000000, -7, 9}; f(&b, -5); return 0; }
+"""
+
+
+@scenario
+def integers_that_do_not_fill_their_bytes_are_none(run):
+    """What is in the other bits means nothing."""
+    require_root()
+    source = run.dir / "bits.c"
+    source.write_text(BITS)
+    tried = 0
+    for compiler in ("clang", "gcc"):
+        if subprocess.run([compiler, "-w", "-std=c2x", "-fsyntax-only", source], capture_output=True).returncode != 0:
+            continue
+        tried += 1
+        built = run.build(f"bits-{compiler}", [source], ["-g", "-O1", "-w", "-std=c2x"], compiler)
+        traced = run.trace(f"uprobe:{built}:f", "--print", "*b, n, b->small, b->last", command=quiet(built))
+        traced.check_code(0)
+        [[whole, *values]] = [event["args"] for event in traced.events]
+        for value in (whole["small"], whole["word"], whole["large"], *values[:2]):
+            check(isinstance(value, dict) and "not fill" in value["error"], f"{compiler}: {value} of {traced.events}")
+        check_equal((whole["last"], values[2]), (9, 9), "what is behind them")
+        refused = run.trace(f"uprobe:{built}:f", "--where", "b->small == -3", command=quiet(built))
+        check(refused.code == 2 and "not fill" in refused.stderr, refused.describe())
+    if not tried:
+        raise Skip("no compiler here has _BitInt")
+
+
 if __name__ == "__main__":
     main()

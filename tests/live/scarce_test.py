@@ -59,6 +59,11 @@ def run_it(command, **how):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **how)
 
 
+def write_no_threads(run):
+    (run.dir / "no_threads.c").write_text(NO_THREADS)
+    return run.dir / "no_threads.c"
+
+
 @scenario
 def too_few_descriptors_are_the_reason_given(run):
     require_root()
@@ -74,9 +79,7 @@ def too_few_descriptors_are_the_reason_given(run):
 def too_few_threads_are_the_reason_given(run):
     require_root()
     program = puppet.build(run)
-    (run.dir / "no_threads.c").write_text(NO_THREADS)
-    library = run.dir / "no_threads.so"
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", library, run.dir / "no_threads.c", "-ldl"], check=True)
+    library = run.build("no_threads.so", [write_no_threads(run)], ["-O1", "-shared", "-fPIC"], libs=["-ldl"])
     worked = []
     for first in range(12):
         command = ["env", f"LD_PRELOAD={library}", f"FIRST={first}", *command_of(run, program)[:-2], "env", "-u", "LD_PRELOAD", program, "fire:3"]
@@ -97,6 +100,58 @@ def too_little_memory_is_the_reason_given(run):
             continue
         worked.append(judge("memory", megabytes, done))
     check(worked[-1] and not worked[0], f"some is enough and some is not: {worked}")
+
+
+# --- usdt-list, which looks for what it can with several threads ----------------------------------------------------------
+
+
+def lists_of(run, program):
+    """Ways to list: probes and functions of a file, of a directory, and what a process has mapped."""
+    tool = run.tool.parent / "usdt-list"
+    process = run.start(program, "wait", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return {"probes": [tool, program], "functions": [tool, f"uprobe:{program}:*"], "of a library": [tool, "ucall:libc.so.6:str*"],
+            "a directory": [tool, run.dir], "a process": [tool, "-p", process.pid], "a kernel": [tool, "kprobe:vfs_r*"]}
+
+
+def check_listing(run, what, most_of, limit_of):
+    """With each number, each way of listing: what it says is what it says with more, or why it does not."""
+    require_root()
+    program = puppet.build(run)
+    for way, command in lists_of(run, program).items():
+        command = [str(word) for word in command]
+        whole = run_it(command)
+        if whole.returncode != 0:
+            continue  # this machine has none
+        for most in most_of:
+            done = run_it(**limit_of(most, command))
+            if "error while loading shared libraries" in done.stderr:
+                continue
+            where = f"{what} {most}, {way}:\n{done.stdout[-2000:]}{done.stderr}"
+            check(done.returncode >= 0, f"a signal ended the tool, {where}")
+            check("terminate called" not in done.stderr, where)
+            if any(word in done.stderr for word in WORDS[what]):
+                check(done.returncode != 0, f"exit code of what is not whole, {where}")
+            else:
+                check_equal((done.returncode, done.stdout), (whole.returncode, whole.stdout), f"all, or why not, {where}")
+
+
+@scenario
+def lists_with_too_few_descriptors_are_whole_or_say_so(run):
+    check_listing(run, "descriptors", range(4, 40, 2),
+                  lambda most, command: {"command": command, "preexec_fn": limited(resource.RLIMIT_NOFILE, most)})
+
+
+@scenario
+def lists_with_too_few_threads_are_whole_or_say_so(run):
+    library = run.build("no_threads.so", [write_no_threads(run)], ["-O1", "-shared", "-fPIC"], libs=["-ldl"])
+    check_listing(run, "threads", range(4),
+                  lambda first, command: {"command": ["env", f"LD_PRELOAD={library}", f"FIRST={first}", *command]})
+
+
+@scenario
+def lists_with_too_little_memory_are_whole_or_say_so(run):
+    check_listing(run, "memory", [*range(20, 90, 5), 150],
+                  lambda megabytes, command: {"command": command, "preexec_fn": limited(resource.RLIMIT_AS, megabytes * MIB)})
 
 
 if __name__ == "__main__":

@@ -122,5 +122,32 @@ def sites_of_signed_and_unsigned_numbers_share_a_table(run):
     check_equal((total["count"], total["sum"]), (5, -1 + 5 + 5 + 7 + 9), "the sum")
 
 
+@scenario
+def what_a_question_could_not_be_asked_of_is_said_even_to_who_wants_no_notices(run):
+    require_root()
+    source = run.dir / "partly.c"
+    source.write_text("""
+        #include <sys/sdt.h>
+        int main(void) {
+          static volatile char name[] = "x";
+          for (volatile int i = 0; i < 3; i++) {
+            DTRACE_PROBE2(partly, hit, i, 7);
+            DTRACE_PROBE1(partly, hit, i);
+          }
+          return name[0] == 0;
+        }""")
+    program = run.build("partly", [source], ["-O1"])
+    probe = f"usdt:{program}:partly:hit"
+    for question in (["--sum", "arg1"], ["--by", "arg1"], ["--where", "arg1 == 7"]):
+        for quiet in ([], ["-q"]):
+            result = run.trace(probe, *question, *quiet, command=[program])
+            result.check_code(0)
+            lines = [line for line in result.stderr.splitlines() if "not attached" in line]
+            check(len(lines) == 1 and "arg1" in lines[0], f"{question} {quiet}: {result.stderr}")
+            check_equal(result.summary["hits"], 3, f"hits of the site that has the argument, {question}")
+    nothing = run.trace(probe, "-q", command=[program])
+    check("not attached" not in nothing.stderr, "each site can be shown")
+
+
 if __name__ == "__main__":
     main()

@@ -185,6 +185,30 @@ TEST_P(Spans, become_rows_of_texts_as_they_were_where_they_began) {
   EXPECT_THAT(counts, ElementsAre(std::pair("one", 2U), std::pair("two", 1U)));
 }
 
+TEST_P(Spans, that_have_not_ended_are_in_flight) {
+  auto tracer = start();
+  ASSERT_TRUE(tracer) << tracer.error().message;
+  const auto numbers = [&] {
+    std::vector<std::int64_t> open;
+    for (const OwnedEvent& each : tracer->in_flight()) {
+      const auto number = find_arg(each->plan().args[each->site().args], std::uint8_t{1});
+      open.push_back(std::get<std::int64_t>(each->value(number.value())));
+      EXPECT_GT(each->duration(), 0U);
+      EXPECT_EQ(each->pid(), ::getpid());
+    }
+    return open;
+  };
+  EXPECT_THAT(numbers(), ElementsAre());
+  for (const int number : {1, 2, 3}) begin(number);
+  EXPECT_THAT(numbers(), ElementsAre(1, 2, 3)) << "the oldest first";
+  end(30);
+  EXPECT_THAT(numbers(), ElementsAre(1, 2));
+  begin(4);
+  EXPECT_THAT(numbers(), ElementsAre(1, 2, 4));
+  for (int i = 0; i < 3; ++i) end(0);
+  EXPECT_THAT(numbers(), ElementsAre());
+}
+
 TEST_P(Spans, that_have_no_room_are_given_up_and_counted) {
   auto tracer = start({}, {}, 2);
   ASSERT_TRUE(tracer) << tracer.error().message;

@@ -552,7 +552,7 @@ def rounds_of_a_loop_that_a_function_begins_with_are_no_calls(run):
     check_equal(hits("uretprobe:bare")[0], 1, "returns, by the RET instruction")
     count, said = hits("uprobe:bare")
     check_equal(count, 6, "a call and five rounds")
-    check("bare: a loop begins with its first instruction: a hit is a call or a round" in said, said)
+    check("a loop begins with the first instruction of bare: a hit is a call or a round" in said, said)
     check("where a call and a round look alike" in hits("ucall:bare", code=1)[1], "the reason of the refusal")
 
 

@@ -203,6 +203,10 @@ std::optional<WideNumber> wide_number(const usdt::Event& event, std::size_t n, b
 
 std::string more_text(std::uint64_t number) { return fmt::format("{} more", number); }
 
+bool is_to_come(const usdt::AttachPlan& plan, const View& view, const usdt::Arg& arg) {
+  return view.in_flight && arg.result && !plan.spans;
+}
+
 std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event, std::size_t n,
                                        bool likely) {
   const auto& args = plan.specs[event.site().spec].args;

@@ -215,6 +215,9 @@ struct WideNumber {
 [[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
                                                      std::size_t n, bool likely);
 
+/// Whether it is the result of a call that has not returned yet (--in-flight). A span may begin where one returns.
+[[nodiscard]] bool is_to_come(const usdt::AttachPlan& plan, const View& view, const usdt::Arg& arg);
+
 /// An unsigned word that can only be an address: Linux maps x86-64 and arm64 programs, heaps, libraries and stacks at
 /// 0x55... to 0x7f..., and the kernel from 0xffff'8000'0000'0000 on, where no ordinary count is.
 /// What kernel types call a pointer is one, whatever its value.

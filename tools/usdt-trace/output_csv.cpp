@@ -163,6 +163,7 @@ void CsvOutput::show_arguments(const usdt::Event& event) {
 /// A text without quotes, as all of a cell is.
 void CsvOutput::argument(const usdt::Event& event, std::size_t n) {
   const usdt::Arg& arg = event.arg_info(n);
+  if (is_to_come(plan(), view_, arg)) return;
   const bool is_text = arg.type.kind == usdt::TypeKind::text || (arg.length && !arg.is_list());
   if (!is_text) return show_whole(event, n, false);
   const auto text = event.text(n);

@@ -449,7 +449,8 @@ class JsonOutput final : public Output {
   /// The end of a call of a kernel function.
   void returned(const usdt::Event& event) {
     for (std::size_t n = 0; printed_.of(event.site()).empty() && n < event.arg_count(); ++n) {
-      if (!event.arg_info(n).result || event.arg_info(n).derived || view_.in_flight) continue;
+      const usdt::Arg& arg = event.arg_info(n);
+      if (!arg.result || arg.derived || is_to_come(plan(), view_, arg)) continue;
       json_key(json_, "return");
       unasked(event, n);
     }

@@ -90,7 +90,7 @@ void TextOutput::show_line(const usdt::Event& event) {
   const PrintList& list = printed_.of(event.site());
   if (list.empty()) {
     for (std::size_t n = 0; n < event.arg_count(); ++n)
-      if (!event.arg_info(n).derived && !(view_.in_flight && event.arg_info(n).result))
+      if (!event.arg_info(n).derived && !is_to_come(plan(), view_, event.arg_info(n)))
         show_piece([&] { show_named(event, n); });
   }
   for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });

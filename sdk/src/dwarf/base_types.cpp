@@ -95,12 +95,15 @@ void make_complex(BaseType& base, std::string_view name, const arch::Arch& arch)
 }
 
 /// C23's _BitInt(N) fills its bytes with bits of no meaning (x86-64) or of its sign; DWARF tells of N by the name
-/// alone, or as of Ada's types by DW_AT_bit_size.
+/// alone, or as of Ada's types by DW_AT_bit_size, or not at all (Clang 14 to 16 call each "_BitInt").
 void make_integer(BaseType& base, Dwarf_Die die) {
-  const std::uint64_t bits = own_number(die, DW_AT_bit_size).value_or(8ULL * base.type.size);
-  const bool bit_int = own_name(die).find("_BitInt(") != std::string_view::npos;
-  const bool whole = own_name(die).find(fmt::format("_BitInt({})", 8ULL * base.type.size)) != std::string_view::npos;
-  if ((bit_int && !whole) || bits != 8ULL * base.type.size)
+  const std::uint64_t all = 8ULL * base.type.size;
+  const auto bits = own_number(die, DW_AT_bit_size);
+  const bool bit_int = own_name(die).find("_BitInt") != std::string_view::npos;
+  const bool whole = own_name(die).find(fmt::format("_BitInt({})", all)) != std::string_view::npos || bits == all;
+  if (bit_int && !whole && !bits && own_name(die).find('(') == std::string_view::npos)
+    base.no_number = fmt::format("an integer that may not fill its {} bytes", base.type.size);
+  else if ((bit_int && !whole) || bits.value_or(all) != all)
     base.no_number = fmt::format("an integer that does not fill its {} bytes", base.type.size);
   if (base.type.size == 16) base.parts = halves(8, base.type.is_signed, base.swapped);
 }
@@ -159,7 +162,10 @@ BaseType base_type(Dwarf_Die die, std::uint32_t size, const arch::Arch& arch) {
   }
   const auto order = endianity(die).value_or(DW_END_default);
   if (size > 1 && order > DW_END_little) base.no_number = "a number in a byte order that is not known";
-  if (!base.no_number.empty()) base.type.kind = TypeKind::structure;
+  if (!base.no_number.empty()) {
+    base.type.kind = TypeKind::structure;
+    base.parts.clear();
+  }
   return base;
 }
 

@@ -231,12 +231,17 @@ std::string why_no_array(Dwarf_Die array) {
   };
   bool apart = has_stride(array);
   bool at_run_time = false;
+  // Of C's int a[n] only the number of elements is not known, as of int a[]; where other dimensions are, so is where
+  // elements are.
+  bool may_end_anywhere = array_rules(array).first == 0;
   std::uint64_t steps = most_of_type;
   for_each_child(array, steps, [&](Dwarf_Die child) {
     if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
     apart = apart || has_stride(child);
-    for (const unsigned name : {DW_AT_count, DW_AT_upper_bound, DW_AT_lower_bound})
-      at_run_time = at_run_time || (own_attribute(child, name) && !bound(child, name));
+    const auto is_at_run_time = [&](unsigned name) { return own_attribute(child, name) && !bound(child, name); };
+    at_run_time = at_run_time || is_at_run_time(DW_AT_lower_bound) ||
+                  (!may_end_anywhere && (is_at_run_time(DW_AT_count) || is_at_run_time(DW_AT_upper_bound)));
+    may_end_anywhere = false;
     return true;
   });
   if (at_run_time) return "an array whose bounds are known only at run time";

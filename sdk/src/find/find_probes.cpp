@@ -5,6 +5,7 @@
 
 #include "base/no_memory.hpp"
 #include "find/find_functions.hpp"
+#include "sys/descriptor_room.hpp"
 #include "usdt/probe_file.hpp"
 
 namespace usdt {
@@ -37,6 +38,8 @@ Result<void> add_sites(const std::vector<ProbePattern>& patterns, ProbeFile& fil
 
 Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                               const OpenOptions& options) try {
+  if (auto room = sys::need_descriptors(sys::kDescriptorsToRead, "reading a file and its debug information"); !room)
+    return fail(std::move(room.error()));
   const auto probes = those_of<ProbePattern>(patterns);
   const auto functions = those_of<FunctionPattern>(patterns);
   OpenOptions asked = options;

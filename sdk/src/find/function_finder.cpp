@@ -13,6 +13,7 @@
 #include "arch/arch.hpp"
 #include "arch/patch_room.hpp"
 #include "base/symbol_name.hpp"
+#include "find/some_of.hpp"
 
 namespace usdt::find {
 namespace {
@@ -70,7 +71,8 @@ Result<void> FunctionFinder::run() {
   }
   warn_of_folded();
   auto added = debug_ ? add_by_debug_information() : Result<void>{};
-  tell_of_returns();
+  tell_of_code();
+  tell_of_chosen();
   return added;
 }
 
@@ -242,12 +244,19 @@ Result<void> FunctionFinder::add_chosen(const Function& indirect, const Choices&
     texts.push_back(fmt::format("{}{:#x}", is_named ? each.function.symbol + " at " : "", each.function.address.value));
     if (auto added = add(each.function, look_up(each.function), pattern); !added) return added;
   }
-  if (!told_choices_.insert(indirect.address).second) return {};
-  file_.warnings.push_back({{},
-                            fmt::format("{} chooses one of several functions when a program starts: hits are those of "
-                                        "what running processes use ({}), which other names may lead to, too",
-                                        indirect.name, fmt::join(texts, ", "))});
+  chosen_.try_emplace(indirect.address, fmt::format("{} ({})", indirect.name, fmt::join(texts, ", ")));
   return {};
+}
+
+void FunctionFinder::tell_of_chosen() {
+  if (chosen_.empty()) return;
+  std::vector<std::string> all;
+  for (const auto& [address, text] : chosen_) all.push_back(text);
+  file_.warnings.push_back(
+      {{},
+       fmt::format("hits of {} are those of what running processes use: one of several functions, which is chosen when "
+                   "a program starts; other names may lead to it, too",
+                   some_of(std::move(all)))});
 }
 
 FunctionPoint FunctionFinder::point_of(const Function& function, const Known& known, const FunctionPattern& pattern) {
@@ -334,18 +343,21 @@ Result<void> FunctionFinder::add_by_debug_information() {
 
 void FunctionFinder::warn_of_coroutines(const std::vector<dwarf::FunctionInfo>& functions) {
   if (std::ranges::none_of(patterns_, &FunctionPattern::inlined)) return;
+  std::vector<std::string> all;
   for (const dwarf::FunctionInfo& each : functions) {
     // (GCC's, which have no name for the linker, always keep what makes a coroutine.)
     if (each.linkage_name.empty()) continue;
     std::set<std::string> callers;
     for (const dwarf::Instance& one : each.instances)
       if (one.inlined && one.part == dwarf::FunctionPart::coroutine) callers.insert(one.caller);
-    if (callers.empty()) continue;
-    file_.warnings.push_back({{},
-                              fmt::format("calls of {}, a coroutine, may be missed in {}: where the compiler knows all "
-                                          "that a coroutine does, it may leave nothing of its call",
-                                          each.qualified, fmt::join(callers, ", "))});
+    if (!callers.empty())
+      all.push_back(fmt::format("{} (in {})", each.qualified, some_of({callers.begin(), callers.end()})));
   }
+  if (!all.empty())
+    file_.warnings.push_back({{},
+                              fmt::format("calls may be missed of {}: where the compiler knows all that a coroutine "
+                                          "does, it may leave nothing of its call",
+                                          some_of(std::move(all)))});
 }
 
 void FunctionFinder::warn_of_repeated(const std::vector<dwarf::FunctionInfo>& functions) {
@@ -359,14 +371,10 @@ void FunctionFinder::warn_of_repeated(const std::vector<dwarf::FunctionInfo>& fu
     if (repeated > 0) names.push_back(each.qualified);
   }
   if (names.empty()) return;
-  constexpr std::size_t named = 3;
-  const std::string others =
-      names.size() > named ? fmt::format(" and {} other functions", names.size() - named) : std::string();
-  names.resize(std::min(names.size(), named));
   file_.warnings.push_back({{},
-                            fmt::format("calls may be missed of {} inlined {} ({}{}) that the compiler may have "
+                            fmt::format("calls may be missed of {} inlined {} ({}) that the compiler may have "
                                         "repeated, as in a loop that it unrolled: debug information tells one place",
-                                        copies, copies == 1 ? "copy" : "copies", fmt::join(names, ", "), others)});
+                                        copies, copies == 1 ? "copy" : "copies", some_of(std::move(names)))});
 }
 
 dwarf::NameHint FunctionFinder::names_hint() const {

@@ -80,6 +80,7 @@ class FunctionFinder {
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern);
   /// The functions that an indirect one chose in running processes.
   Result<void> add_chosen(const Function& indirect, const Choices& choices, const FunctionPattern& pattern);
+  void tell_of_chosen();
   /// A point of `function`, not placed yet.
   [[nodiscard]] FunctionPoint point_of(const Function& function, const Known& known, const FunctionPattern& pattern);
   /// Puts the point on the instruction at `pc`.
@@ -152,8 +153,9 @@ class FunctionFinder {
   void choose_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
   bool may_be_left_by_exceptions();
   bool may_switch_stacks();
-  /// Says once for the file what is not seen of returns, or could harm, before anything is attached.
-  void tell_of_returns();
+  /// Says once for the file which hits are no calls, and what is not seen of returns, or could harm, before anything
+  /// is attached.
+  void tell_of_code();
   /// Empty: a program may run where the function returns.
   [[nodiscard]] std::string why_no_returns(const Function& function, const FunctionPoint& point) const;
 
@@ -172,9 +174,9 @@ class FunctionFinder {
   std::vector<std::string> folded_;  ///< what is to be said of them
   std::set<std::string> defined_;    ///< names of functions that share their address, and are no aliases
   std::map<std::string, std::set<VirtAddr>, std::less<>> variants_of_;  ///< destructors and constructors, by name
-  std::set<VirtAddr> outer_variants_;     ///< destructors and constructors that call another one of the same name
-  std::vector<elf::CodeRange> variants_;  ///< of which there are several, and that may have a copy of another one
-  std::set<VirtAddr> told_choices_;       ///< indirect functions of which a notice was given
+  std::set<VirtAddr> outer_variants_;       ///< destructors and constructors that call another one of the same name
+  std::vector<elf::CodeRange> variants_;    ///< of which there are several, and that may have a copy of another one
+  std::map<VirtAddr, std::string> chosen_;  ///< what processes use of indirect functions, as it is told
   Signature untyped_;
   mutable std::shared_ptr<const TypeGraph> types_;
   Signature nothing_;
@@ -190,6 +192,7 @@ class FunctionFinder {
   Ways ways_;
   std::optional<bool> unwinds_;
   std::optional<bool> switches_;
+  std::vector<std::string> begin_with_loops_;  ///< functions, hits of which are calls and rounds
   std::vector<std::pair<std::string, std::size_t>>
       unseen_;                               ///< functions seen by RET instructions that jump away, how often
   std::vector<std::string> by_kernel_;       ///< functions with the kernel's return probe, unasked

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Where programs can run when a function returns, by its instructions or by the kernel's return probes.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -14,6 +13,7 @@
 #include "elf/emulated_start.hpp"
 #include "elf/unwinding.hpp"
 #include "find/function_finder.hpp"
+#include "find/some_of.hpp"
 
 namespace usdt::find {
 namespace {
@@ -92,10 +92,7 @@ void FunctionFinder::count_calls_alone(FunctionPoint& point, const Function& fun
           "a loop begins with its first instruction, where a call and a round look alike: uretprobe: counts its calls";
       return;
     case Moment::entry:
-      file_.warnings.push_back({{},
-                                fmt::format("{}: a loop begins with its first instruction: a hit is a call or a "
-                                            "round; uretprobe: counts its calls",
-                                            function.name)});
+      begin_with_loops_.push_back(function.name);
   }
 }
 
@@ -172,14 +169,13 @@ bool FunctionFinder::may_switch_stacks() {
   return *switches_;
 }
 
-void FunctionFinder::tell_of_returns() {
-  const auto some_of = [](std::vector<std::string> names) {
-    constexpr std::size_t named = 3;
-    const std::size_t more = names.size() - std::min(names.size(), named);
-    names.resize(names.size() - more);
-    return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : std::string());
-  };
+void FunctionFinder::tell_of_code() {
   const auto tell = [this](std::string text) { file_.warnings.push_back({{}, std::move(text)}); };
+  if (!begin_with_loops_.empty())
+    tell(
+        fmt::format("a loop begins with the first instruction of {}: a hit is a call or a round; uretprobe: counts the "
+                    "calls",
+                    some_of(begin_with_loops_)));
   if (unseen_.size() == 1) {
     const auto& [name, jumps] = unseen_.front();
     tell(fmt::format("{}: jumps to {}, which return{} in its place unseen", name,

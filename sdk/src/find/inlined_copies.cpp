@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Whether each call of an inlined copy comes by its first instruction, and nothing else does.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "find/function_finder.hpp"
+#include "find/some_of.hpp"
 
 namespace usdt::find {
-namespace {
-
-/// "a, b, c and 5 other functions".
-std::string some_of(const std::set<std::string>& names) {
-  constexpr std::size_t most = 3;
-  std::vector<std::string> first(names.begin(), names.end());
-  const std::string others = first.size() > most ? fmt::format(" and {} other functions", first.size() - most) : "";
-  first.resize(std::min(first.size(), most));
-  return fmt::format("{}{}", fmt::join(first, ", "), others);
-}
-
-}  // namespace
 
 void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
   if (go_ || std::ranges::none_of(patterns_, &FunctionPattern::inlined)) return;
@@ -84,11 +72,11 @@ void FunctionFinder::warn_of_ways() {
          fmt::format("calls may be missed, or counted twice, of inlined copies of {}: the compiler "
                      "made one of several ways through them, some of which leave the first "
                      "instruction of a copy out, or only run that",
-                     some_of(ways_.missed))});
+                     some_of({ways_.missed.begin(), ways_.missed.end()}))});
   if (!ways_.rounds.empty())
     file_.warnings.push_back({{},
                               fmt::format("inlined copies of {} begin with a loop: a hit of them is a call or a round",
-                                          some_of(ways_.rounds))});
+                                          some_of({ways_.rounds.begin(), ways_.rounds.end()}))});
   if (ways_.steps == 0)
     file_.warnings.push_back(
         {{}, "not all inlined copies were looked at: of the others, calls may be missed (fewer names take less time)"});

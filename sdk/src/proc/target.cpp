@@ -20,6 +20,7 @@
 #include "proc/library_search.hpp"
 #include "proc/programs.hpp"
 #include "proc/walk.hpp"
+#include "sys/descriptor_room.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/pattern.hpp"
 
@@ -181,6 +182,8 @@ Result<std::vector<TargetFile>> resolve_target(std::string_view target, const Pr
                                                const StopToken& stop) {
   const std::string text(target);
   if (text.empty()) return fail(ErrorKind::invalid_argument, "empty target");
+  if (auto room = sys::need_descriptors(sys::kDescriptorsToRead, "looking for files"); !room)
+    return fail(std::move(room.error()));
   if (means_everything(text)) return files_of_all_processes();
   struct stat st {};
   const auto exact = unquoted(text);

@@ -319,7 +319,9 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
   auto element = info(target);
   if (!element) return fail(std::move(element.error()));
   if (element->type.size == 0 && (step.index != 0 || element->text.empty()))
-    return refuse(fmt::format("what {} points to is not known", object.text), step);
+    return refuse(fmt::format("{}what {} points to is not known",
+                              element->type.kind == TypeKind::array ? "the size of " : "", object.text),
+                  step);
   if (array && type->count && step.index >= *type->count)
     return refuse(fmt::format("{} has {} elements, the last one [{}]", object.text, *type->count,
                               *type->count == 0 ? 0 : *type->count - 1),

@@ -128,7 +128,9 @@ Result<void> Follower::show(Object object, unsigned depth, std::optional<std::si
   if (*known) return {};
   Arg holder = make(
       object, *type,
-      Number{Unreadable{.reason = fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)}});
+      Number{Unreadable{.reason = structure || type->count
+                                      ? fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)
+                                      : "an array of a number of elements that is not known"}});
   holder.part_of = part_of;
   if (auto placed = place_in_whole(object, holder); !placed) return placed;
   const bool text = !structure && has_characters(*type);

@@ -2,6 +2,7 @@
 #include "sys/descriptor_room.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -24,6 +25,13 @@ std::size_t make_room_for_more(std::size_t descriptors) noexcept {
   make_room_for(used + descriptors);
   rlimit limit{};
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<std::size_t>(limit.rlim_cur) - used : 0;
+}
+
+Result<void> need_descriptors(std::size_t descriptors, std::string_view what) {
+  const std::size_t room = make_room_for_more(descriptors);
+  if (room >= descriptors) return {};
+  return fail(ErrorKind::limit,
+              fmt::format("{} takes {} descriptors, and {} are left: raise `ulimit -n`", what, descriptors, room));
 }
 
 }  // namespace usdt::sys

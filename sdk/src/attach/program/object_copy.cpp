@@ -68,10 +68,7 @@ Result<ObjectCopy> ObjectCopy::open(std::span<const std::byte> bytes, const std:
 Result<void> ObjectCopy::load() const {
   // Asked before: libbpf takes a question that found no descriptor for a kernel that cannot do it, for as long as the
   // process lives, and then loads something else.
-  const std::size_t wanted = descriptors_of_load(object_.get());
-  if (const std::size_t room = sys::make_room_for_more(wanted); room < wanted)
-    return fail(ErrorKind::limit,
-                fmt::format("a BPF object needs {} descriptors, and {} are left: raise `ulimit -n`", wanted, room));
+  if (auto room = sys::need_descriptors(descriptors_of_load(object_.get()), "a BPF object"); !room) return room;
   const LibbpfLog log;
   if (const int error = bpf_object__load(object_.get())) return fail(explain_load(-error, log.text()));
   return {};
