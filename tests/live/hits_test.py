@@ -379,6 +379,44 @@ def functions_whose_code_was_made_one_are_said_and_lend_nobody_their_types(run):
     check(folded >= 4, f"{folded} functions were folded")
 
 
+# What `icf.c` of an issue was, with aliases beside: of one function, and spellings as libraries have them.
+FOLDED_WITHOUT_TYPES = """
+volatile int sink;
+__attribute__((noinline)) void one(int x) { sink = sink + x; }
+__attribute__((noinline)) void two(int x) { sink = sink + x; }
+__attribute__((noinline)) void __thing(int x) { sink = sink - x; }
+void thing(int x) __attribute__((weak, alias("__thing")));
+int main(void) { for (int i = 0; i < 3; i++) { one(i); two(100 + i); thing(i); } return 0; }
+"""
+
+
+@scenario
+def without_debug_information_two_names_of_one_address_are_said(run):
+    require_root()
+    source = run.dir / "one_address.c"
+    source.write_text(FOLDED_WITHOUT_TYPES)
+    said = "two names of one function, or equal code that was made one"
+    folded = 0
+    for compiler, flags in FOLDING:
+        if "-fuse-ld=gold" in flags and not shutil.which("ld.gold") or "-fuse-ld=lld" in flags and not shutil.which("ld.lld"):
+            continue
+        program = built(run, f"one-address-{compiler}{''.join(flags)}".replace(",", "").replace("=", ""), [source], flags, compiler)
+        symbols = {}
+        for line in subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines():
+            address, _, name = line.rpartition(" ")
+            symbols[name] = address.split()[0] if address.split() else ""
+        result = run.trace(f"uprobe:{program}:one", command=[program])
+        is_one = "two" in symbols and "one" in symbols and symbols["one"] == symbols["two"]
+        folded += is_one
+        check_equal(said in result.stderr, is_one, f"{compiler} {flags}: {symbols} {result.stderr}")
+        check_equal(result.summary["hits"], 6 if is_one else 3, f"{compiler} {flags}: hits")
+        alias = run.trace(f"uprobe:{program}:thing", command=[program])
+        check(said not in alias.stderr, f"{compiler} {flags}: an alias is one function: {alias.stderr}")
+    check(folded > 0, "no linker folded anything")
+    libc = run.trace("uprobe:libc.so.6:*write*", "--count", command=["true"])
+    check(said not in libc.stderr, libc.stderr)
+
+
 # --- destructors -------------------------------------------------------------------------------------------------------
 
 DESTRUCTORS = """#include <cstdio>

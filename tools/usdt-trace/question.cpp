@@ -176,6 +176,7 @@ usdt::Result<void> Question::attach_once() {
 void Question::tell_attached() {
   const auto took = std::chrono::duration<double, std::milli>(Clock::now() - run_.started()).count();
   report_skipped(flags_, *tracer_);
+  shortened_told_ = report_shortened(flags_, *tracer_, shortened_told_);
   const std::string carriers =
       flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
   tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));

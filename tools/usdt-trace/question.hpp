@@ -129,6 +129,7 @@ class Question {
   std::size_t changes_told_ = 0;
   bool nothing_left_ = false;  ///< every site was let go,
   bool others_pay_told_ = false;
+  std::size_t shortened_told_ = 0;  ///< sites with fewer values that were told
   bool may_come_again_ = false;  ///< but some since their file is gone, whose name is watched
   Clock::time_point next_table_;
   Clock::time_point next_naming_;

@@ -148,6 +148,7 @@ bool Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
   printed_.of_probe.resize(tracer_->plan().probes.size());
   has_grown();
   tell(added ? followed_and_attached(event, part, added->attached) : followed_in_vain(event, added.error()));
+  shortened_told_ = report_shortened(flags_, *tracer_, shortened_told_);
   tell_if_others_pay();
   return added.has_value();
 }
