@@ -169,6 +169,7 @@ usdt::Result<void> Question::attach_once() {
   tracer_.emplace(std::move(*tracer));
   if (flags_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_output();
+  find_dump_on();  // of what is loaded, which may have fewer values
   return {};
 }
 

@@ -88,6 +88,8 @@ class Question {
   void follow(const usdt::FollowEvent& event);
   bool follow(const usdt::FollowEvent& event, PlannedTrace more);
   void has_grown();
+  /// Applies --dump-on to the plan that the tracer has.
+  void find_dump_on();
   void tell_if_others_pay();
   void report_changes();
   void report_given_up();

@@ -156,6 +156,10 @@ bool Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
 /// The tracer has another plan, whatever became of what was to be added or let go.
 void Question::has_grown() {
   for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
+  find_dump_on();
+}
+
+void Question::find_dump_on() {
   if (!flags_.dump_on) return;
   if (auto filter = usdt::EventFilter::make(flags_.dump_on, tracer_->plan())) dump_on_ = std::move(*filter);
 }

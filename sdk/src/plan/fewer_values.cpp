@@ -44,14 +44,18 @@ class Chosen {
     for (const std::size_t each : needed_by(args_, n)) keep(each);
   }
 
-  /// Keeps half of the others that are read; false: there are none.
+  /// Keeps half of the others that are shown, and what these need; false: there is nothing to leave out.
   bool keep_half() {
     std::vector<std::size_t> others;
-    for (std::size_t n = 0; n < args_.size(); ++n)
-      if (!kept_[n] && args_[n].readable()) others.push_back(n);
+    bool any = false;
+    for (std::size_t n = 0; n < args_.size(); ++n) {
+      if (kept_[n] || !args_[n].readable()) continue;
+      any = true;
+      if (!args_[n].hidden) others.push_back(n);
+    }
     std::ranges::stable_sort(others, {}, [&](std::size_t n) { return depth_of(n); });
     for (std::size_t i = 0; i < others.size() / 2; ++i) keep(others[i]);
-    return !others.empty();
+    return any;
   }
 
   [[nodiscard]] bool has(std::size_t n) const { return kept_[n]; }
