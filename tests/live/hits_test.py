@@ -590,6 +590,44 @@ def code_that_a_process_moved_out_of_its_file_is_said_to_have_no_hits(run):
           result.describe())
 
 
+# Breakpoints that are there already are not copied with the code (a program that does dies of them, whoever set them).
+FROM_FILE = """static void read_page(void *to, uintptr_t page) {
+  unsigned long from, end, offset; char line[512]; FILE *maps = fopen("/proc/self/maps", "r"), *exe = fopen("/proc/self/exe", "r");
+  while (fgets(line, sizeof line, maps))
+    if (sscanf(line, "%lx-%lx %*s %lx", &from, &end, &offset) == 3 && from <= page && page < end) break;
+  fseek(exe, (long)(offset + (page - from)), SEEK_SET);
+  if (fread(to, 1, 4096, exe) != 4096) puts("cannot read");
+}
+"""
+
+
+@scenario
+def code_that_a_command_moved_out_of_its_file_is_said_to_have_no_hits(run):
+    require_root()
+    source = run.dir / "moved.c"
+    source.write_text(MOVED.replace("__attribute__", FROM_FILE + "__attribute__", 1).replace("memcpy(copy, (void *)page, n)", "read_page(copy, page)"))
+    program = built(run, "moved", [source], ["-g", "-O1"], "gcc")
+    probes = [f"uprobe:{program}:work", f"uprobe:{program}:stays"]
+    result = run.trace(probes, command=["sh", "-c", f"(sleep 2; echo) | {program} > {run.dir / 'said'}"])
+    said = [line for line in result.stderr.splitlines() if "no hits of" in line]
+    check(len(said) == 1 and "no hits of work come from process" in said[0] and "stays" not in said[0], result.describe())
+    check_equal({event["probe"].rsplit(":", 1)[1] for event in result.events}, {"stays"}, result.describe())
+
+
+@scenario
+def code_that_any_process_moved_out_of_its_file_is_said_at_the_end(run):
+    require_root()
+    source = run.dir / "moved.c"
+    source.write_text(MOVED)
+    program = built(run, "moved", [source], ["-g", "-O1"], "gcc")
+    process = run.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    wait_line(process)
+    result = run.trace(f"uprobe:{program}:work", "--duration", 1)
+    check(f"no hits of work come from process {process.pid}:" in result.stderr, result.describe())
+    result = run.trace(f"uprobe:{program}:stays", "--duration", 1)
+    check("no hits of" not in result.stderr, result.describe())
+
+
 # --- Go programs without symbols -----------------------------------------------------------------------------------------
 
 STRIPPED_GO = """package main

@@ -204,6 +204,7 @@ usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {
   if (!written_) return events;
   report_changes();
   report_given_up();
+  report_moved_code();
   if (tracer_->find_cgroups()) tell("followed: a cgroup went, or came again");
   take_followed();
   if (recorder_ != nullptr && recorder_->account_due()) recorder_->account(summary());
@@ -260,6 +261,7 @@ void Question::detach() {
 
 void Question::finish() {
   report_changes();
+  report_moved_code_of_all();
   find_in_flight();  // while it can be told who goes on
   detach();
   flush();
