@@ -194,6 +194,22 @@ TEST_F(Expressions, pieces_are_one_value_where_they_lie_side_by_side) {
   EXPECT_THAT(reason(arg_at(".byte 0x93, 4, 0x74, 4, 0x93, 4")), testing::HasSubstr("4 of its 8 bytes: optimised out"));
 }
 
+TEST_F(Expressions, a_piece_may_be_a_part_of_a_register) {
+  // breg5 0; stack_value; piece 4; breg5 0; const1u 32; shr; stack_value; piece 4
+  const std::string_view halves = ".byte 0x75, 0, 0x9f, 0x93, 4, 0x75, 0, 0x08, 32, 0x25, 0x9f, 0x93, 4";
+  EXPECT_THAT(reason(arg_at(halves)), testing::HasSubstr("in 2 pieces"));
+  ASSERT_THAT(pieces_, testing::SizeIs(2));
+  for (const Piece& each : pieces_) EXPECT_EQ(each.location, Location(Register{.id = reg("rdi")}));
+  EXPECT_EQ(pieces_[0].dropped, 0);
+  EXPECT_EQ(pieces_[1].dropped, 4);
+  // More of it than there is, single bits, and a shift of the whole.
+  EXPECT_THAT(reason(arg_at(".byte 0x75, 0, 0x9f, 0x93, 4, 0x75, 0, 0x08, 40, 0x25, 0x9f, 0x93, 4")),
+              testing::HasSubstr("4 of its 8 bytes: computed"));
+  EXPECT_THAT(reason(arg_at(".byte 0x75, 0, 0x9f, 0x93, 4, 0x75, 0, 0x33, 0x25, 0x9f, 0x93, 4")),
+              testing::HasSubstr("shifted bits"));
+  EXPECT_THAT(reason(arg_at(".byte 0x75, 0, 0x08, 32, 0x25, 0x9f")), testing::HasSubstr("shifted bits"));
+}
+
 TEST_F(Expressions, an_entry_value_is_the_register_when_the_function_begins) {
   EXPECT_EQ(arg_at(".byte 0xa3, 1, 0x55, 0x9f").location, Location(Register{.id = reg("rdi")}));
   EXPECT_EQ(arg_at(".byte 0xf3, 1, 0x55, 0x9f").location, Location(Register{.id = reg("rdi")}));  // GNU

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, scenario
+from harness import Skip, check, check_equal, main, require_root, scenario, wait_until
 from said import quiet
 
 LINES_ONLY = """
@@ -171,6 +171,57 @@ def types_that_only_a_library_has_are_found_there(run):
     check_equal([event["args"] for event in traced.events], [[2]], traced.stderr)
     refused = run.trace(f"uprobe:{user}:conn_log", "--print", "n->x", command=quiet(user))
     check("only declared here" in refused.stderr, refused.stderr)
+
+
+PLUGIN = """
+struct conn;
+__attribute__((noinline)) void conn_log(struct conn *c) { __asm__ volatile("" : : "r"(c) : "memory"); }
+"""
+HOST = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+struct conn { int fd; const char *peer; };
+void conn_log(struct conn *c) __attribute__((weak));
+int main(int argc, char **argv) {
+  void (*log)(struct conn *) = conn_log;
+  for (int i = 1; i < argc; i++) {
+    void *plugin = dlopen(argv[i], RTLD_NOW);
+    void *found = plugin ? dlsym(plugin, "conn_log") : 0;
+    if (found) log = (void (*)(struct conn *))found;
+  }
+  if (argc > 1) puts("open"), fflush(stdout), getchar();
+  for (int i = 1; i <= 2; i++) { struct conn c = {i, i == 1 ? "alpha" : "beta"}; log(&c); }
+}
+"""
+OTHER = "struct conn { long what; char rest[8]; }; struct conn other = {1};"
+
+
+@scenario
+def types_that_only_the_program_has_are_found_for_its_library(run):
+    plugin = built(run, "libplugin.so", "c", PLUGIN, "gcc", "-g", "-O1", "-shared", "-fPIC")
+    host = built(run, "host", "c", HOST, "gcc", "-g", "-O1", "-Wl,--no-as-needed", f"-Wl,-rpath,{run.dir}", libs=[str(plugin), "-ldl"])
+    options = ("--print", "c->fd, str(c->peer)")
+    wanted = [[1, "alpha"], [2, "beta"]]
+    traced = run.trace(f"uprobe:{plugin}:conn_log", *options, command=[host])
+    check_equal([event["args"] for event in traced.events], wanted, f"a library that the command needs\n{traced.stderr}")
+    opened = built(run, "libopened.so", "c", PLUGIN, "gcc", "-g", "-O1", "-shared", "-fPIC")
+    other = built(run, "libother.so", "c", OTHER, "gcc", "-g", "-O1", "-shared", "-fPIC")
+    for more in ([], [other]):
+        process = run.start(host, opened, *more, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        check_equal(process.stdout.readline(), b"open\n", "the plugins are open")
+        probe = f"uprobe:{opened}:conn_log"
+        if more:
+            refused = run.trace(probe, *options, "-p", process.pid, "--duration", 1)
+            said = "struct conn is one thing in "
+            check(refused.code != 0 and said in refused.stderr and "nobody tells" in refused.stderr, refused.describe())
+            process.kill()
+            continue
+        tracing = run.trace_start(probe, *options, "-p", process.pid)
+        wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached", timeout=60)
+        process.communicate(b"\n")
+        traced = tracing.finish(60)
+        check_equal([event["args"] for event in traced.events], wanted, f"a library that the process opened\n{traced.stderr}")
 
 
 FORTRAN = """

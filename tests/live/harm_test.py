@@ -84,6 +84,26 @@ def no_way_to_leave_a_function_whose_blocks_are_anywhere_harms_a_program(run):
     matrix(run, build(run, "clang++", "-fbasic-block-sections=all"), names, LEFT, "clang++ blocks")
 
 
+# Debug information has a function where symbols have the midst of another one.
+WITHIN = """#include <stdio.h>
+__attribute__((noinline)) int inner(int x) { __asm__ volatile(""); return x + 1; }
+__asm__(".globl whole\\n.type whole, @function\\n.set whole, inner - 8\\n.size whole, 64\\n");
+int main(void) { int s = 0; for (int i = 0; i < 3; i++) s += inner(i); printf("%d\\n", s); return 0; }
+"""
+
+
+@scenario
+def the_kernels_return_probe_stands_only_where_a_function_begins(run):
+    require_root()
+    source = run.dir / "within.c"
+    source.write_text(WITHIN)
+    program = run.build("within", [source], ["-O1", "-g"])
+    check_equal(run.trace(f"uretprobe:{program}:inner", "--no-ret-probes", command=[program]).summary["hits"], 3, "hits where a symbol has it")
+    subprocess.run(["objcopy", "-N", "inner", program], check=True)
+    refused = run.trace(f"uretprobe:{program}:inner", "--no-ret-probes", command=[program])
+    check(refused.code != 0 and "no function begins there" in refused.stderr, refused.describe())
+
+
 @scenario
 def no_name_harms_a_program_without_debug_information(run):
     program = build(run, "g++")

@@ -380,6 +380,44 @@ def functions_whose_code_was_made_one_are_said_and_lend_nobody_their_types(run):
     check(folded >= 4, f"{folded} functions were folded")
 
 
+# What `icf.c` of an issue was, with aliases beside: of one function, and spellings as libraries have them.
+FOLDED_WITHOUT_TYPES = """
+volatile int sink;
+__attribute__((noinline)) void one(int x) { sink = sink + x; }
+__attribute__((noinline)) void two(int x) { sink = sink + x; }
+__attribute__((noinline)) void __thing(int x) { sink = sink - x; }
+void thing(int x) __attribute__((weak, alias("__thing")));
+int main(void) { for (int i = 0; i < 3; i++) { one(i); two(100 + i); thing(i); } return 0; }
+"""
+
+
+@scenario
+def without_debug_information_two_names_of_one_address_are_said(run):
+    require_root()
+    source = run.dir / "one_address.c"
+    source.write_text(FOLDED_WITHOUT_TYPES)
+    said = "two names of one function, or equal code that was made one"
+    folded = 0
+    for compiler, flags in FOLDING:
+        if "-fuse-ld=gold" in flags and not shutil.which("ld.gold") or "-fuse-ld=lld" in flags and not shutil.which("ld.lld"):
+            continue
+        program = built(run, f"one-address-{compiler}{''.join(flags)}".replace(",", "").replace("=", ""), [source], flags, compiler)
+        symbols = {}
+        for line in subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines():
+            address, _, name = line.rpartition(" ")
+            symbols[name] = address.split()[0] if address.split() else ""
+        result = run.trace(f"uprobe:{program}:one", command=[program])
+        is_one = "two" in symbols and "one" in symbols and symbols["one"] == symbols["two"]
+        folded += is_one
+        check_equal(said in result.stderr, is_one, f"{compiler} {flags}: {symbols} {result.stderr}")
+        check_equal(result.summary["hits"], 6 if is_one else 3, f"{compiler} {flags}: hits")
+        alias = run.trace(f"uprobe:{program}:thing", command=[program])
+        check(said not in alias.stderr, f"{compiler} {flags}: an alias is one function: {alias.stderr}")
+    check(folded > 0, "no linker folded anything")
+    libc = run.trace("uprobe:libc.so.6:*write*", "--count", command=["true"])
+    check(said not in libc.stderr, libc.stderr)
+
+
 # --- destructors -------------------------------------------------------------------------------------------------------
 
 DESTRUCTORS = """#include <cstdio>
@@ -605,6 +643,44 @@ def code_that_a_process_moved_out_of_its_file_is_said_to_have_no_hits(run):
     said = [line for line in result.stderr.splitlines() if "no hits of" in line]
     check(len(said) == 1 and "no hits of work come from process" in said[0] and "anonymous memory" in said[0] and "stays" not in said[0],
           result.describe())
+
+
+# Breakpoints that are there already are not copied with the code (a program that does dies of them, whoever set them).
+FROM_FILE = """static void read_page(void *to, uintptr_t page) {
+  unsigned long from, end, offset; char line[512]; FILE *maps = fopen("/proc/self/maps", "r"), *exe = fopen("/proc/self/exe", "r");
+  while (fgets(line, sizeof line, maps))
+    if (sscanf(line, "%lx-%lx %*s %lx", &from, &end, &offset) == 3 && from <= page && page < end) break;
+  fseek(exe, (long)(offset + (page - from)), SEEK_SET);
+  if (fread(to, 1, 4096, exe) != 4096) puts("cannot read");
+}
+"""
+
+
+@scenario
+def code_that_a_command_moved_out_of_its_file_is_said_to_have_no_hits(run):
+    require_root()
+    source = run.dir / "moved.c"
+    source.write_text(MOVED.replace("__attribute__", FROM_FILE + "__attribute__", 1).replace("memcpy(copy, (void *)page, n)", "read_page(copy, page)"))
+    program = built(run, "moved", [source], ["-g", "-O1"], "gcc")
+    probes = [f"uprobe:{program}:work", f"uprobe:{program}:stays"]
+    result = run.trace(probes, command=["sh", "-c", f"(sleep 2; echo) | {program} > {run.dir / 'said'}"])
+    said = [line for line in result.stderr.splitlines() if "no hits of" in line]
+    check(len(said) == 1 and "no hits of work come from process" in said[0] and "stays" not in said[0], result.describe())
+    check_equal({event["probe"].rsplit(":", 1)[1] for event in result.events}, {"stays"}, result.describe())
+
+
+@scenario
+def code_that_any_process_moved_out_of_its_file_is_said_at_the_end(run):
+    require_root()
+    source = run.dir / "moved.c"
+    source.write_text(MOVED)
+    program = built(run, "moved", [source], ["-g", "-O1"], "gcc")
+    process = run.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    wait_line(process)
+    result = run.trace(f"uprobe:{program}:work", "--duration", 1)
+    check(f"no hits of work come from process {process.pid}:" in result.stderr, result.describe())
+    result = run.trace(f"uprobe:{program}:stays", "--duration", 1)
+    check("no hits of" not in result.stderr, result.describe())
 
 
 # --- Go programs without symbols -----------------------------------------------------------------------------------------

@@ -52,6 +52,24 @@ TEST_F(UprobeReturn, is_an_event_of_the_stock_program) {
   EXPECT_THAT(values, testing::ElementsAre(returned));
 }
 
+/// Whatever made the plan.
+TEST_F(UprobeReturn, is_nowhere_but_where_a_function_begins) {
+  const auto refusal = [](const auto& change) {
+    AttachPlan changed = plan(Moment::exit);
+    change(changed);
+    auto object = BpfObject::open(returns_object())->load(std::move(changed));
+    EXPECT_TRUE(object) << object.error().message;
+    const auto link = object->attach();
+    return link ? std::string("attached") : link.error().message;
+  };
+  EXPECT_EQ(refusal([](AttachPlan&) {}), "attached");
+  const auto is_refusal = testing::HasSubstr("no return probe can be at file offset");
+  EXPECT_THAT(refusal([](AttachPlan& within) { within.probes[0].distance = 4; }), is_refusal);
+  EXPECT_THAT(refusal([](AttachPlan& line) { line.probes[0].name = "@calls.c:7"; }), is_refusal);
+  EXPECT_THAT(refusal([](AttachPlan& piece) { piece.probes[0].name = "twice_and_one.cold"; }), is_refusal);
+  EXPECT_THAT(refusal([](AttachPlan& probe) { probe.probes[0].function.reset(); }), is_refusal);
+}
+
 /// Entries and returns of one file are attached by two backends.
 TEST_F(UprobeReturn, of_a_file_that_is_written_to_is_let_go_with_the_entries) {
   const auto copy = std::filesystem::temp_directory_path() / ("returns-" + std::to_string(::getpid()));

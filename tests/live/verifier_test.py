@@ -6,7 +6,7 @@
 import os
 
 import puppet
-from harness import check, check_equal, main, scenario
+from harness import Skip, check, check_equal, main, scenario
 from puppet import probe_of
 
 
@@ -77,6 +77,68 @@ def what_is_too_much_for_one_program_is_divided(run):
         values = event["args"]
         check_equal(values, [n, *[7] * len(MEMBERS), *range(100 * n, 100 * n + 20)], f"values of {event}")
     result.check_accounted(MANY, lost=0)
+
+
+TEXT = "a text that is longer than what a string has within itself"
+LEFT_OUT = {"error": "left out: more values than one BPF program can read"}
+
+
+def deep_program(levels, width):
+    """A function that is passed structs within structs, and one that is passed a number. Each struct has `width` of the next inner ones and a list of
+    such, the innermost as many numbers and texts; numbers tell where they are."""
+    numbers = range(width)
+    lines = ["#include <string>", "#include <vector>", f'#define TEXT "{TEXT}"']
+    lines.append(f"struct l0 {{ {' '.join(f'int n{i}; std::string t{i};' for i in numbers)} std::vector<std::string> texts; }};")
+    lines.append(f"static void fill0(l0 *p, int base) {{ {' '.join(f'p->n{i} = base * 10 + {i}; p->t{i} = TEXT;' for i in numbers)} p->texts = {{TEXT}}; }}")
+    for level in range(1, levels + 1):
+        inner = f"l{level - 1}"
+        lines.append(f"struct l{level} {{ int own{level}; {' '.join(f'{inner} s{i};' for i in numbers)} std::vector<{inner}> more; }};")
+        fills = " ".join(f"fill{level - 1}(&p->s{i}, base * 10 + {i});" for i in numbers)
+        lines.append(f"static void fill{level}(l{level} *p, int base) {{ p->own{level} = base; {fills} p->more.resize(1); "
+                     f"fill{level - 1}(p->more.data(), base * 10 + {width}); }}")
+    return "\n".join([*lines, f'extern "C" int wide(l{levels} p, int plain) {{ return plain + p.own{levels}; }}', 'extern "C" int narrow(int a) { return a; }',
+                      f"int main() {{ static l{levels} all; fill{levels}(&all, 1); int sum = narrow(7); return sum + wide(all, 100) == 0; }}"])
+
+
+def counted_values(shown, levels, base, width):
+    """How many values of a struct are shown, each of which must be the program's, and how many are left out."""
+    wanted = {f"own{levels}": base}
+    if levels == 0:
+        wanted = {name: value for i in range(width) for name, value in ((f"n{i}", base * 10 + i), (f"t{i}", TEXT))}
+    there = missing = 0
+    for name, value in wanted.items():
+        if name in shown and shown[name] != LEFT_OUT:
+            check_equal(shown[name], value, f"{name} of {shown}")
+        there, missing = there + (shown.get(name) == value), missing + (shown.get(name) == LEFT_OUT)
+    parts = [shown.get(f"s{i}") for i in range(width)] + list(shown.get("more", []))[:1] if levels else []
+    for i, part in enumerate(parts):
+        if isinstance(part, dict) and "error" not in part:
+            counts = counted_values(part, levels - 1, base * 10 + i, width)
+            there, missing = there + counts[0], missing + counts[1]
+    return there, missing
+
+
+@scenario
+def a_function_of_more_values_than_a_program_can_read_is_shown_without_its_deepest(run):
+    left_out = 0
+    for levels, width, probe in ((2, 3, "ucall"), (2, 4, "uprobe"), (1, 8, "uprobe")):
+        name = f"deep{levels}{width}{probe}"
+        source = run.dir / f"{name}.cpp"
+        source.write_text(deep_program(levels, width))
+        program = run.build(name, [source], ["-O0", "-g"], compiler="c++")
+        result = run.trace([f"{probe}:{program}:wide", f"{probe}:{program}:narrow"], "--depth", levels + 2, command=[program], timeout=200)
+        check_equal(result.code, 0, result.describe())
+        narrow, wide = sorted(result.events, key=lambda event: event["ts"])
+        check_equal((narrow["args"], wide["args"][1]), ([7], 100), "what has few values")
+        there, missing = counted_values(wide["args"][0], levels, 1, width)
+        print(f"  {name}: {there} values are shown, {missing} are left out")
+        said = [line for line in result.stderr.splitlines() if "left out" in line]
+        left_out += missing
+        check(there >= 8 and len(said) == (missing > 0), f"{there} values, {missing} are left out: {said}")
+        check(all("wide" in line and "more than one BPF program can read" in line for line in said), result.stderr)
+        result.check_accounted(2, lost=0)
+    if left_out == 0:
+        raise Skip("this kernel's verifier takes all of them")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 
 #include "notice.hpp"
 #include "output.hpp"
+#include "usdt/shortened.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -107,17 +108,11 @@ std::string names_text(const std::vector<std::string>& names) {
   return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
-}  // namespace
-
-void report_skipped(const Flags& flags, const usdt::Tracer& tracer) {
+/// What became of sites: a line for each of the first reasons.
+void tell_reasons(const Flags& flags, const usdt::AttachPlan& plan, const std::vector<usdt::SkippedSite>& all,
+                  std::string_view what) {
   constexpr std::size_t most = 10;
-  const auto all = skipped_sites(tracer);
-  const auto reasons = by_reason(tracer.plan(), all);
-  const bool asks = flags.where != nullptr || flags.view.question != nullptr;
-  if (flags.quiet && asks && !all.empty())  // the answer is not about all that was named
-    usdt::tools::print_notice(
-        fmt::format("not attached: {}: {}{}", counted(all.size(), "site"), reasons.front().reason,
-                    reasons.size() > 1 ? fmt::format("; {} more", counted(reasons.size() - 1, "reason")) : ""));
+  const auto reasons = by_reason(plan, all);
   std::size_t rest = 0;
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const LeftOut& each = reasons[i];
@@ -126,15 +121,35 @@ void report_skipped(const Flags& flags, const usdt::Tracer& tracer) {
       continue;
     }
     const usdt::SkippedSite& first = *std::ranges::find(all, each.reason, &usdt::SkippedSite::reason);
-    const bool has_place = tracer.plan().probes[first.probe].file && first.pc;
+    const bool has_place = plan.probes[first.probe].file && first.pc;
     if (each.sites == 1)
-      notice(flags, fmt::format("not attached: {}{}: {}", each.names[0],
+      notice(flags, fmt::format("{}: {}{}: {}", what, each.names[0],
                                 has_place ? fmt::format(" at {:#x}", first.pc->value) : "", each.reason));
     else
-      notice(flags, fmt::format("not attached: {} ({}): {}", counted(each.sites, "site"), names_text(each.names),
-                                each.reason));
+      notice(flags,
+             fmt::format("{}: {} ({}): {}", what, counted(each.sites, "site"), names_text(each.names), each.reason));
   }
-  if (rest > 0) notice(flags, fmt::format("not attached: {} more, for other reasons", rest));
+  if (rest > 0) notice(flags, fmt::format("{}: {} more, for other reasons", what, rest));
+}
+
+}  // namespace
+
+void report_skipped(const Flags& flags, const usdt::Tracer& tracer) {
+  const auto all = skipped_sites(tracer);
+  const auto reasons = by_reason(tracer.plan(), all);
+  const bool asks = flags.where != nullptr || flags.view.question != nullptr;
+  if (flags.quiet && asks && !all.empty())  // the answer is not about all that was named
+    usdt::tools::print_notice(
+        fmt::format("not attached: {}: {}{}", counted(all.size(), "site"), reasons.front().reason,
+                    reasons.size() > 1 ? fmt::format("; {} more", counted(reasons.size() - 1, "reason")) : ""));
+  tell_reasons(flags, tracer.plan(), all, "not attached");
+}
+
+std::size_t report_shortened(const Flags& flags, const usdt::Tracer& tracer, std::size_t told) {
+  const std::vector<usdt::SkippedSite> all = usdt::shortened_sites(tracer.plan());
+  if (told < all.size())
+    tell_reasons(flags, tracer.plan(), {all.begin() + static_cast<std::ptrdiff_t>(told), all.end()}, "not all values");
+  return all.size();
 }
 
 }  // namespace usdt_trace

@@ -19,4 +19,8 @@ namespace usdt_trace {
 /// Says what was skipped: the first of them each, the rest counted by reason.
 void report_skipped(const Flags& flags, const usdt::Tracer& tracer);
 
+/// Says at which sites not all values are read, but for the first `told` of usdt::shortened_sites(); how many these
+/// are.
+[[nodiscard]] std::size_t report_shortened(const Flags& flags, const usdt::Tracer& tracer, std::size_t told);
+
 }  // namespace usdt_trace

@@ -169,6 +169,7 @@ usdt::Result<void> Question::attach_once() {
   tracer_.emplace(std::move(*tracer));
   if (flags_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_output();
+  find_dump_on();  // of what is loaded, which may have fewer values
   return {};
 }
 
@@ -176,6 +177,7 @@ usdt::Result<void> Question::attach_once() {
 void Question::tell_attached() {
   const auto took = std::chrono::duration<double, std::milli>(Clock::now() - run_.started()).count();
   report_skipped(flags_, *tracer_);
+  shortened_told_ = report_shortened(flags_, *tracer_, shortened_told_);
   const std::string carriers =
       flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
   tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
@@ -202,6 +204,7 @@ usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {
   if (!written_) return events;
   report_changes();
   report_given_up();
+  report_moved_code();
   if (tracer_->find_cgroups()) tell("followed: a cgroup went, or came again");
   take_followed();
   if (recorder_ != nullptr && recorder_->account_due()) recorder_->account(summary());
@@ -258,6 +261,7 @@ void Question::detach() {
 
 void Question::finish() {
   report_changes();
+  report_moved_code_of_all();
   find_in_flight();  // while it can be told who goes on
   detach();
   flush();

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,14 @@ class Question {
   void follow(const usdt::FollowEvent& event);
   bool follow(const usdt::FollowEvent& event, PlannedTrace more);
   void has_grown();
+  /// Applies --dump-on to the plan that the tracer has.
+  void find_dump_on();
+  /// Looks at a command and what it started, more and more seldom: whether they run code from other memory than the
+  /// files'. Who is traced by number was looked at before.
+  void report_moved_code();
+  /// The same at the end of a trace of everybody.
+  void report_moved_code_of_all();
+  void tell_moved_code(const std::vector<pid_t>& pids);
   void tell_if_others_pay();
   void report_changes();
   void report_given_up();
@@ -129,11 +138,15 @@ class Question {
   std::size_t changes_told_ = 0;
   bool nothing_left_ = false;  ///< every site was let go,
   bool others_pay_told_ = false;
-  bool may_come_again_ = false;  ///< but some since their file is gone, whose name is watched
+  std::size_t shortened_told_ = 0;  ///< sites with fewer values that were told
+  bool may_come_again_ = false;     ///< but some since their file is gone, whose name is watched
   Clock::time_point next_table_;
   Clock::time_point next_naming_;
   Clock::time_point next_account_;
   bool told_given_up_ = false;
+  Clock::time_point next_moved_look_;
+  Clock::duration moved_pause_{};  ///< until the one after it
+  std::set<std::string> moved_told_;
   std::map<std::vector<usdt::TableKey>, usdt::TableRow> ended_;  ///< rows of processes that have ended
   HeatSlicer slicer_{0};
   Rates rates_;

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "notice.hpp"
 #include "question.hpp"
 #include "signals.hpp"
+#include "usdt/moved_code.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -148,6 +151,7 @@ bool Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
   printed_.of_probe.resize(tracer_->plan().probes.size());
   has_grown();
   tell(added ? followed_and_attached(event, part, added->attached) : followed_in_vain(event, added.error()));
+  shortened_told_ = report_shortened(flags_, *tracer_, shortened_told_);
   tell_if_others_pay();
   return added.has_value();
 }
@@ -155,6 +159,44 @@ bool Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
 /// The tracer has another plan, whatever became of what was to be added or let go.
 void Question::has_grown() {
   for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
+  find_dump_on();
+}
+
+void Question::report_moved_code() {
+  constexpr std::chrono::milliseconds first{200};
+  constexpr std::chrono::minutes longest{1};
+  if (!run_.command() || Clock::now() < next_moved_look_) return;
+  if (next_moved_look_ != Clock::time_point()) {
+    std::vector<pid_t> pids = usdt::descendants_of(*run_.command());
+    pids.push_back(*run_.command());
+    tell_moved_code(pids);
+  }
+  moved_pause_ = std::clamp<Clock::duration>(2 * moved_pause_, first, longest);
+  next_moved_look_ = Clock::now() + moved_pause_;
+}
+
+void Question::report_moved_code_of_all() {
+  const bool of_all = !run_.command() && usdt::pids_of(plan_->scope).empty();
+  if (!of_all || plan_->files.empty()) return;
+  std::vector<pid_t> pids;
+  std::error_code ended;
+  for (const auto& each : std::filesystem::directory_iterator("/proc", ended)) {
+    const std::string name = each.path().filename();
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec == std::errc() && pid > 0) pids.push_back(pid);
+  }
+  tell_moved_code(pids);
+}
+
+void Question::tell_moved_code(const std::vector<pid_t>& pids) {
+  constexpr std::size_t most = 3;
+  for (std::string& each : usdt::moved_code(tracer_->plan(), pids)) {
+    if (moved_told_.size() == most) return;
+    if (const auto [text, fresh] = moved_told_.insert(std::move(each)); fresh) tell(*text);
+  }
+}
+
+void Question::find_dump_on() {
   if (!flags_.dump_on) return;
   if (auto filter = usdt::EventFilter::make(flags_.dump_on, tracer_->plan())) dump_on_ = std::move(*filter);
 }

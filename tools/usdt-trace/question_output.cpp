@@ -32,7 +32,7 @@ void Question::begin_output() {
     sinks_.back().show_by(std::move(recorder));
   }
   if (flags_.record.empty() || !flags_.output.empty())
-    sinks_.front().show_by(line_output(*plan_, printed_, flags_, *around_, sinks_.front().stream()));
+    sinks_.front().show_by(line_output(tracer_->plan(), printed_, flags_, *around_, sinks_.front().stream()));
 }
 
 /// With --interval, when it is time; where some were missed, the next one is not late for them.

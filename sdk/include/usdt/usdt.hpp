@@ -6,6 +6,7 @@
 //   what is there       elf_file.hpp -> probe.hpp (sites), arg.hpp and decode.hpp (their arguments)
 //                       type_graph.hpp (what their types are made of)
 //   what to attach      plan.hpp, cost.hpp (what a hit will cost)
+//   what is not seen    shortened.hpp (values beyond what a program can read), moved_code.hpp (code that left its file)
 //   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
 //   what comes later    follow.hpp
@@ -43,6 +44,7 @@
 #include "usdt/kernel_symbols.hpp"
 #include "usdt/link.hpp"
 #include "usdt/machine.hpp"
+#include "usdt/moved_code.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/privilege.hpp"
@@ -52,6 +54,7 @@
 #include "usdt/red_zone.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
+#include "usdt/shortened.hpp"
 #include "usdt/site_variables.hpp"
 #include "usdt/slowest.hpp"
 #include "usdt/stack.hpp"

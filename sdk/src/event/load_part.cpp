@@ -202,6 +202,7 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   if (plan.table) {
     if (auto filled = fill_blank_row(*loaded, *plan.table); !filled) return fail(filled.error());
   }
+  auto of_it = &loaded->plan() == shared.get() ? shared : std::make_shared<const AttachPlan>(loaded->plan());
   auto counts = SiteCounts::open(*loaded, *rows);
   if (!counts) return fail(counts.error());
   auto open_calls = OpenCalls::open(*loaded, plan, layout, options);
@@ -215,7 +216,8 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .begins = plan.spans ? plan.spans->begins : 0,
                          .ends_count = !counts_beginnings(plan, options),
                          .program = std::move(program)},
-                .constants = constants};
+                .constants = constants,
+                .plan = std::move(of_it)};
 }
 
 std::uint64_t rate_start_now() { return event_clock() - 1'000'000'000; }

@@ -50,6 +50,7 @@ struct Shared {
 struct Loaded {
   Part part;
   usdt_stock_constants constants{};
+  std::shared_ptr<const AttachPlan> plan;  ///< what it is loaded for: it may have fewer values (shortened_sites())
 };
 
 [[nodiscard]] Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& plan, const TraceOptions& options,

@@ -117,6 +117,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   auto begun = begin_somehow(shared, options, common, pay);
   if (!begun) return fail(begun.error());
   auto& [loaded, marks, ends, prices, link] = *begun;
+  shared = loaded.plan;
   const LoadedObject& object = *loaded.part.object;
   auto events = object.map_fd("usdt_events");
   if (!events) return fail(events.error());
@@ -155,7 +156,7 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
   AddedSites added{before.files.next(), before.probes.next(), before.sites.next()};
   auto asked = event::with_kept_texts(std::make_shared<const AttachPlan>(std::move(more)), impl_->options);
   if (!asked) return fail(asked.error());
-  const std::shared_ptr<const AttachPlan> part = std::move(*asked);
+  std::shared_ptr<const AttachPlan> part = std::move(*asked);
   auto whole = append_plan(before, *part);
   if (!whole) return fail(whole.error());
   if (impl_->guard)
@@ -171,6 +172,10 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
   auto loaded = event::load_part(part, options, common);
   if (!loaded && is_left_to_everybody(loaded.error(), common, pay)) loaded = event::load_part(part, options, common);
   if (!loaded) return fail(loaded.error());
+  if (const auto of_it = std::exchange(part, loaded->plan); of_it != part) {
+    whole = append_plan(before, *part);
+    if (!whole) return fail(whole.error());
+  }
   if (auto reached = impl_->ring.expect(loaded->part.layout.record_size()); !reached) return fail(reached.error());
   // From here on there may be hits, whatever becomes of the rest: their records have a plan, and their counters a
   // probe.

@@ -17,16 +17,17 @@
 
 namespace usdt::find {
 
-Result<void> add_functions(const std::vector<FunctionPattern>& patterns, const StopToken& stop, ProbeFile& file) {
+Result<void> add_functions(const std::vector<FunctionPattern>& patterns, const StopToken& stop,
+                           const FilesBeside& beside, ProbeFile& file) {
   const auto is_line = [](const FunctionPattern& pattern) { return !pattern.source_file.empty(); };
   std::vector<FunctionPattern> lines;
   std::vector<FunctionPattern> names;
   std::ranges::copy_if(patterns, std::back_inserter(lines), is_line);
   std::ranges::copy_if(patterns, std::back_inserter(names), std::not_fn(is_line));
   if (!names.empty()) {
-    if (auto found = FunctionFinder(names, stop, file).run(); !found) return found;
+    if (auto found = FunctionFinder(names, stop, beside, file).run(); !found) return found;
   }
-  return lines.empty() ? Result<void>() : FunctionFinder(lines, stop, file).run_lines();
+  return lines.empty() ? Result<void>() : FunctionFinder(lines, stop, beside, file).run_lines();
 }
 
 std::string why_no_line(const ElfFile& file, const FunctionPattern& pattern, const StopToken& stop) {

@@ -37,7 +37,17 @@ Result<void> add_sites(const std::vector<ProbePattern>& patterns, ProbeFile& fil
 }  // namespace
 
 Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
-                              const OpenOptions& options) try {
+                              const OpenOptions& options) {
+  return find::find_probes(target, patterns, {}, options);
+}
+
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::find {
+
+Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
+                              const FilesBeside& beside, const OpenOptions& options) try {
   if (auto room = sys::need_descriptors(sys::kDescriptorsToRead, "reading a file and its debug information"); !room)
     return fail(std::move(room.error()));
   const auto probes = those_of<ProbePattern>(patterns);
@@ -51,12 +61,12 @@ Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointP
     if (auto added = add_sites(probes, file); !added) return fail(std::move(added.error()));
   }
   if (!functions.empty()) {
-    if (auto added = find::add_functions(functions, options.stop, file); !added) return fail(std::move(added.error()));
+    if (auto added = add_functions(functions, options.stop, beside, file); !added)
+      return fail(std::move(added.error()));
   }
   return file;
 } catch (const std::bad_alloc&) {
   return fail(no_memory());
 }
 
-}  // namespace v1
-}  // namespace usdt
+}  // namespace usdt::find

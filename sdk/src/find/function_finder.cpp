@@ -70,6 +70,7 @@ Result<void> FunctionFinder::run() {
     if (auto added = add(function); !added) return added;
   }
   warn_of_folded();
+  warn_of_one_address();
   auto added = debug_ ? add_by_debug_information() : Result<void>{};
   tell_of_code();
   tell_of_chosen();
@@ -175,6 +176,46 @@ bool FunctionFinder::tell_folded(const Function& function, const dwarf::Function
   return is_another;
 }
 
+namespace {
+
+/// Whether two names are spellings of one function, as libraries of C have them: "write" and "__write", "pread" and
+/// "pread64", "malloc" and "__libc_malloc".
+bool is_spelling(std::string_view a, std::string_view b) {
+  if (elf::may_be_mangled(a) || elf::may_be_mangled(b)) return false;
+  for (std::string_view* name : {&a, &b}) name->remove_prefix(std::min(name->find_first_not_of('_'), name->size()));
+  if (a.size() < b.size()) std::swap(a, b);
+  const std::string_view before = a.substr(0, a.size() - b.size());
+  const std::string_view behind = a.substr(b.size());
+  const bool has_prefix = a.ends_with(b) && (before.empty() || before.ends_with('_'));
+  return has_prefix || (a.starts_with(b) && behind.find_first_not_of("0123456789") == behind.npos);
+}
+
+}  // namespace
+
+void FunctionFinder::note_one_address(const Function& function) {
+  if (!function.version.empty()) return;
+  std::vector<std::string> others;
+  for (const std::string& each : other_names(function)) {
+    if (is_spelling(each, function.symbol)) continue;
+    const elf::Demangled demangled = demangler_.demangle(each);
+    others.push_back(demangled.name.empty() ? each : std::string(demangled.name));
+  }
+  if (!others.empty())
+    one_address_.push_back(fmt::format("{} is at the address of {}", function.name, fmt::join(others, ", ")));
+}
+
+void FunctionFinder::warn_of_one_address() {
+  if (one_address_.empty()) return;
+  constexpr std::size_t named = 3;
+  const std::string others =
+      one_address_.size() > named ? fmt::format("; and so are {} others", one_address_.size() - named) : std::string();
+  one_address_.resize(std::min(one_address_.size(), named));
+  file_.warnings.push_back({{},
+                            fmt::format("{}{}: two names of one function, or equal code that was made one; without "
+                                        "debug information nobody tells; hits are calls of each of them",
+                                        fmt::join(one_address_, "; "), others)});
+}
+
 void FunctionFinder::warn_of_folded() {
   if (folded_.empty()) return;
   constexpr std::size_t named = 3;
@@ -188,7 +229,10 @@ void FunctionFinder::warn_of_folded() {
 }
 
 FunctionFinder::Known FunctionFinder::look_up(const Function& function) {
-  if (!debug_) return {untyped(), {}, {}, go_.has_value()};
+  if (!debug_) {
+    if (!go_) note_one_address(function);
+    return {untyped(), {}, {}, go_.has_value()};
+  }
   auto info = debug_->function_at(function.address, function.symbol);
   if (!info) note_refusal(info.error());
   if (!info || info->instances.empty()) return {untyped(), {}, {}, go_.has_value()};

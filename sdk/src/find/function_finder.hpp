@@ -24,15 +24,18 @@
 #include "elf/functions.hpp"
 #include "elf/go_program.hpp"
 #include "find/indirect.hpp"
+#include "find/joined_types.hpp"
 #include "usdt/select.hpp"
 
 namespace usdt::find {
 
 class FunctionFinder {
  public:
-  FunctionFinder(const std::vector<FunctionPattern>& patterns, const StopToken& stop, ProbeFile& file)
+  FunctionFinder(const std::vector<FunctionPattern>& patterns, const StopToken& stop, const FilesBeside& beside,
+                 ProbeFile& file)
       : patterns_(patterns),
         stop_(stop),
+        beside_(beside),
         file_(file),
         code_(elf::Inside::of(*file.elf)->file, elf::Inside::of(*file.elf)->image),
         go_(elf::go_program(elf::Inside::of(*file.elf)->file, elf::Inside::of(*file.elf)->image)) {
@@ -75,6 +78,10 @@ class FunctionFinder {
   /// another one.
   bool tell_folded(const Function& function, const dwarf::FunctionInfo& info);
   void warn_of_folded();
+  /// The same without debug information: libraries give functions several names, which are aliases where the symbols
+  /// have versions or look alike; what else shares an address may be either.
+  void note_one_address(const Function& function);
+  void warn_of_one_address();
   /// That what there is was not read, which is not the same as that there is none.
   void note_refusal(const Error& error);
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern);
@@ -165,6 +172,7 @@ class FunctionFinder {
 
   const std::vector<FunctionPattern>& patterns_;
   const StopToken& stop_;
+  const FilesBeside& beside_;
   ProbeFile& file_;
   elf::CodeReader code_;
   std::optional<elf::GoProgram> go_;
@@ -172,7 +180,8 @@ class FunctionFinder {
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
   std::vector<std::string> folded_;  ///< what is to be said of them
-  std::set<std::string> defined_;    ///< names of functions that share their address, and are no aliases
+  std::vector<std::string> one_address_;
+  std::set<std::string> defined_;  ///< names of functions that share their address, and are no aliases
   std::map<std::string, std::set<VirtAddr>, std::less<>> variants_of_;  ///< destructors and constructors, by name
   std::set<VirtAddr> outer_variants_;       ///< destructors and constructors that call another one of the same name
   std::vector<elf::CodeRange> variants_;    ///< of which there are several, and that may have a copy of another one

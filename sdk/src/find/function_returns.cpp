@@ -32,6 +32,9 @@ bool has_no_return_address(const Function& function) {
   return is_one(function.symbol) || std::ranges::any_of(function.aliases, is_one);
 }
 
+constexpr const char* kBeginsNowhere =
+    "no function begins there, as symbols say: the kernel would overwrite what is not a return address";
+
 }  // namespace
 
 void FunctionFinder::follow_code(FunctionPoint& point, const Function& function, const Known& known,
@@ -41,7 +44,10 @@ void FunctionFinder::follow_code(FunctionPoint& point, const Function& function,
   const bool returns = point.moment != Moment::entry && point.refused.empty();
   if (!known.go && !returns) return;
   if (returns && point.returns == ReturnBy::probe && ret_probes == false) {
-    if (may_be_left_by_exceptions()) exceptions_end_.push_back(function.name);
+    if (!pieces().may_begin_at(function.address))
+      point.refused = kBeginsNowhere;
+    else if (may_be_left_by_exceptions())
+      exceptions_end_.push_back(function.name);
     return;
   }
   const auto flow = flow_of(function, known);
@@ -153,7 +159,7 @@ void FunctionFinder::choose_returns(FunctionPoint& point, const Function& functi
         "stacks in it, ends the program",
         rets.error().message);
   } else if (!pieces().may_begin_at(function.address)) {
-    point.refused = "no function begins there, as symbols say: the kernel would overwrite what is not a return address";
+    point.refused = kBeginsNowhere;
   } else if (!flow || flow->jumps_away + flow->jumps_by_value > 0) {
     by_kernel_.push_back(function.name);
   }

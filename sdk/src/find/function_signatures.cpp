@@ -39,7 +39,7 @@ const std::shared_ptr<const TypeGraph>& FunctionFinder::types() const {
   const bool own_root = target.access.empty() || target.access == target.path ||
                         std::filesystem::equivalent(target.access, target.path, error);
   types_ = debug_->types();
-  if (own_root && !target.deleted) types_ = with_types_of_libraries(std::move(types_), target.path, stop_);
+  if (own_root && !target.deleted) types_ = with_types_of_libraries(std::move(types_), target.path, beside_, stop_);
   return types_;
 }
 

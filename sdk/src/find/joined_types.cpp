@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "find/joined_types.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -23,8 +26,8 @@ constexpr std::uint32_t kIdMask = (1U << kIdBits) - 1;
 
 class JoinedTypes final : public TypeGraph {
  public:
-  JoinedTypes(std::shared_ptr<const TypeGraph> own, std::filesystem::path path, StopToken stop)
-      : path_(std::move(path)), stop_(std::move(stop)) {
+  JoinedTypes(std::shared_ptr<const TypeGraph> own, std::filesystem::path path, FilesBeside beside, StopToken stop)
+      : path_(std::move(path)), beside_(std::move(beside)), stop_(std::move(stop)) {
     graphs_.push_back(std::move(own));
   }
 
@@ -38,6 +41,12 @@ class JoinedTypes final : public TypeGraph {
     const Place place = defined(type);
     auto all = graphs_[place.graph]->members(place.type);
     if (!all) return all;
+    if (all->empty()) {
+      const auto info = graphs_[place.graph]->info(place.type);
+      const auto known = info ? found_.find(tag_of(info->text)) : found_.end();
+      if (known != found_.end() && !known->second.differ.empty())
+        return fail(ErrorKind::not_supported, known->second.differ);
+    }
     for (MemberInfo& each : *all) {
       each.type = joined(place.graph, each.type);
       if (each.variant) each.variant->type = joined(place.graph, each.variant->type);
@@ -120,52 +129,97 @@ class JoinedTypes final : public TypeGraph {
     return text;
   }
 
+  /// Where a type is defined that the file declares; or why nobody tells which one is meant.
+  struct Found {
+    std::optional<Place> place = {};
+    std::string differ = {};
+  };
+
   [[nodiscard]] std::optional<Place> in_libraries(const std::string& name) const {
     const auto [known, fresh] = found_.try_emplace(name);
-    if (!fresh) return known->second;
+    if (!fresh) return known->second.place;
     open_libraries();
-    std::optional<Place> found;
-    std::uint32_t size = 0;
-    for (std::size_t graph = 1; graph < graphs_.size(); ++graph) {
+    Found found = find_among(name, 1, libraries_end_);
+    if (!found.place && found.differ.empty()) {
+      open_beside();
+      found = find_among(name, libraries_end_, graphs_.size());
+    }
+    found_[name] = found;
+    return found.place;
+  }
+
+  [[nodiscard]] Found find_among(const std::string& name, std::size_t first, std::size_t end) const {
+    Found found;
+    for (std::size_t graph = first; graph < end; ++graph) {
       const auto there = graphs_[graph]->find_all(name);
       if (!there) continue;
       for (const TypeId type : *there) {
         const auto info = graphs_[graph]->info(type);
         if (!info || info->type.size == 0 || info->type.kind != TypeKind::structure) continue;
-        if (found && size != info->type.size) return std::nullopt;  // which of them is meant nobody tells
-        if (!found) found = Place{graph, type};
-        size = info->type.size;
+        if (!found.place) {
+          found.place = Place{graph, type};
+        } else if (!are_alike(*found.place, {graph, type})) {
+          return {.differ = fmt::format("{} is one thing in {} and another in {}: which is meant nobody tells", name,
+                                        names_[found.place->graph], names_[graph])};
+        }
       }
     }
-    found_[name] = found;
     return found;
   }
 
+  /// Whether two structs have the same size, and members of the same names in the same places.
+  [[nodiscard]] bool are_alike(const Place& a, const Place& b) const {
+    const auto info_a = graphs_[a.graph]->info(a.type), info_b = graphs_[b.graph]->info(b.type);
+    if (!info_a || !info_b || info_a->type.size != info_b->type.size) return false;
+    if (a.graph == b.graph) return true;
+    const auto of_a = graphs_[a.graph]->members(a.type), of_b = graphs_[b.graph]->members(b.type);
+    return of_a && of_b && std::ranges::equal(*of_a, *of_b, [](const MemberInfo& one, const MemberInfo& other) {
+             return one.name == other.name && one.offset == other.offset && one.shift == other.shift;
+           });
+  }
+
   void open_libraries() const {
-    if (std::exchange(opened_, true)) return;
-    const auto files = files_of_program(path_);
-    if (!files) return;
-    for (const TargetFile& each : *files) {
-      if (each.path == path_ || graphs_.size() > kMostLibraries || stop_.stop_requested()) continue;
+    if (libraries_end_ > 0) return;
+    if (const auto files = files_of_program(path_)) open(*files);
+    libraries_end_ = graphs_.size();
+  }
+
+  /// What else there is in the processes that run the file: the program that loaded it, and whom it gives its values.
+  void open_beside() const {
+    if (std::exchange(beside_opened_, true) || !beside_) return;
+    open(beside_());
+  }
+
+  void open(const std::vector<TargetFile>& files) const {
+    for (const TargetFile& each : files) {
+      const bool known = each.path == path_ || std::ranges::find(names_, each.path.native()) != names_.end();
+      if (known || graphs_.size() > kMostLibraries || stop_.stop_requested()) continue;
       const auto elf = ElfFile::open(each.access.empty() ? each.path : each.access);
       if (!elf) continue;
-      if (auto types = file_types(*elf, stop_)) graphs_.push_back(*std::move(types));
+      auto types = file_types(*elf, stop_);
+      if (!types) continue;
+      graphs_.push_back(*std::move(types));
+      names_.push_back(each.path.native());
     }
   }
 
   std::filesystem::path path_;
+  FilesBeside beside_;
   StopToken stop_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const TypeGraph>> graphs_;
-  mutable std::map<std::string, std::optional<Place>> found_;
-  mutable bool opened_ = false;
+  mutable std::vector<std::string> names_ = {path_.native()};  ///< of the files of `graphs_`
+  mutable std::map<std::string, Found> found_;
+  mutable std::size_t libraries_end_ = 0;  ///< of `graphs_`; 0: the libraries are not open
+  mutable bool beside_opened_ = false;
 };
 
 }  // namespace
 
 std::shared_ptr<const TypeGraph> with_types_of_libraries(std::shared_ptr<const TypeGraph> own,
-                                                         std::filesystem::path path, StopToken stop) {
-  return std::make_shared<const JoinedTypes>(std::move(own), std::move(path), std::move(stop));
+                                                         std::filesystem::path path, FilesBeside beside,
+                                                         StopToken stop) {
+  return std::make_shared<const JoinedTypes>(std::move(own), std::move(path), std::move(beside), std::move(stop));
 }
 
 }  // namespace usdt::find

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
-
-#include "find/loaded_file.hpp"
+#include <utility>
 
 namespace usdt::find {
 namespace {
@@ -23,37 +22,50 @@ std::string what_is_at(const LoadedCode& code, ProcessAddr address) {
   return there->mapping.inode == 0 ? "anonymous memory" : there->mapping.path;
 }
 
-void look_at(const LoadedCode& code, ProbeFile& file) {
-  const auto loaded = LoadedFile::of(code, file.target, elf::Inside::of(*file.elf)->image);
-  if (!loaded) return;
-  std::set<std::string> names;
-  std::string there;
-  const auto look = [&](const std::optional<FileOffset>& offset, VirtAddr pc, const std::string& name) {
-    if (!offset || loaded->has(*offset)) return;
-    if (names.insert(name).second && there.empty())
-      there = fmt::format("{} at {:#x}", what_is_at(code, loaded->in_process(pc)), loaded->in_process(pc).value);
-  };
+/// Where the points of a file are that programs can be put on.
+std::vector<CodePlace> places_of(const ProbeFile& file) {
+  std::vector<CodePlace> all;
   for (const FunctionPoint& point : file.functions)
-    if (point.refused.empty()) look(point.offset, point.pc, point.name);
-  for (const Site& site : file.sites) look(site.offset, site.pc, fmt::format("{}:{}", site.provider, site.name));
-  if (names.empty()) return;
-  std::vector<std::string> first(names.begin(), names.end());
-  const std::string others = first.size() > most_names ? fmt::format(" and {} others", first.size() - most_names) : "";
-  first.resize(std::min(first.size(), most_names));
-  file.warnings.push_back({{},
-                           fmt::format("no hits of {}{} come from process {}: where the file's code was mapped is {}, "
-                                       "such as text that was moved to huge pages; breakpoints are in the file's pages",
-                                       fmt::join(first, ", "), others, code.pid(), there)});
+    if (point.refused.empty() && point.offset) all.push_back({*point.offset, point.pc, point.name});
+  for (const Site& site : file.sites)
+    if (site.offset) all.push_back({*site.offset, site.pc, fmt::format("{}:{}", site.provider, site.name)});
+  return all;
 }
 
 }  // namespace
+
+std::string moved_text(const LoadedCode& code, const TargetFile& target, const ElfFile& elf,
+                       const std::vector<CodePlace>& places) {
+  const auto loaded = LoadedFile::of(code, target, elf::Inside::of(elf)->image);
+  if (!loaded) return {};
+  std::set<std::string> names;
+  std::string there;
+  for (const CodePlace& place : places) {
+    if (loaded->has(place.offset)) continue;
+    const ProcessAddr address = loaded->in_process(place.pc);
+    if (names.insert(place.name).second && there.empty())
+      there = fmt::format("{} at {:#x}", what_is_at(code, address), address.value);
+  }
+  if (names.empty()) return {};
+  std::vector<std::string> first(names.begin(), names.end());
+  const std::string others = first.size() > most_names ? fmt::format(" and {} others", first.size() - most_names) : "";
+  first.resize(std::min(first.size(), most_names));
+  return fmt::format(
+      "no hits of {}{} come from process {}: where the file's code was mapped is {}, such as text that was moved to "
+      "huge "
+      "pages; breakpoints are in the file's pages",
+      fmt::join(first, ", "), others, code.pid(), there);
+}
 
 void warn_of_moved_code(const std::vector<pid_t>& pids, const StopToken& stop, Selection& selection) {
   for (std::size_t i = 0; i < std::min(pids.size(), most_asked) && !stop.stop_requested(); ++i) {
     const auto code = LoadedCode::of(pids[i]);
     if (!code) continue;
-    for (ProbeFile& file : selection.files)
-      if (!stop.stop_requested()) look_at(*code, file);
+    for (ProbeFile& file : selection.files) {
+      if (stop.stop_requested()) return;
+      if (std::string text = moved_text(*code, file.target, *file.elf, places_of(file)); !text.empty())
+        file.warnings.push_back({{}, std::move(text)});
+    }
   }
 }
 

@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <set>
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "find/find_functions.hpp"
 #include "find/moved_code.hpp"
 #include "kernel/selection.hpp"
 #include "parsers/quote.hpp"
@@ -111,6 +113,17 @@ std::pair<Patterns, std::vector<KernelPattern>> split(const Patterns& patterns) 
   return out;
 }
 
+/// What processes have mapped, and what a program will have.
+std::vector<TargetFile> files_of(const std::vector<pid_t>& pids, const std::optional<std::filesystem::path>& program) {
+  std::vector<TargetFile> all;
+  const auto take = [&all](Result<std::vector<TargetFile>> files) {
+    if (files) std::ranges::move(*files, std::back_inserter(all));
+  };
+  for (const pid_t pid : pids) take(files_of_process(pid));
+  if (program) take(files_of_program(*program));
+  return all;
+}
+
 Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope, Selection& selection) {
   FoundFiles found = find_files(patterns, scope);
   if (!found.errors.empty()) return fail(std::move(found.errors.front()));
@@ -118,9 +131,10 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
   constexpr std::size_t spare = 256;
   sys::make_room_for(found.files.size() + spare);  // those with what is meant stay open
   std::set<std::string> not_told;
+  const find::FilesBeside beside = [pids = scope.pids, program = scope.program] { return files_of(pids, program); };
   for (const FoundFile& each : found.files) {
     if (scope.stop.stop_requested()) return stopped();
-    auto file = find_probes(each.target, each.patterns, {.stop = scope.stop});
+    auto file = find::find_probes(each.target, each.patterns, beside, {.stop = scope.stop});
     if (file && file->functions.empty()) tell_why_not(*file, each.patterns, not_told);
     if (!file)
       selection.unreadable.push_back(std::move(file.error()));

@@ -151,17 +151,11 @@ class Comparison:
 
 
 def traced(run, program, place, wanted, pid):
-    """A tracer of one function. Where the verifier takes no more it has less of what pointers point to, and `wanted` too."""
-    while True:
-        tracing = run.trace_start(program.probe(place["function"]), "--no-inline", "--print", ", ".join(asked_of(place, wanted)), "-p", pid)
-        wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached", timeout=60)
-        if tracing.alive():
-            return tracing
-        function = place["function"]
-        behind = [each for each in wanted[function] if each[0].startswith("*")]
-        check("too large" in tracing.stderr() and behind, f"{program.name}: {tracing.argv} {tracing.stderr()[-2000:]}")
-        print(f"  the verifier takes {function} without {behind[-1][0]}")
-        wanted[function] = [each for each in wanted[function] if each != behind[-1]]
+    """A tracer of one function."""
+    tracing = run.trace_start(program.probe(place["function"]), "--no-inline", "--print", ", ".join(asked_of(place, wanted)), "-p", pid)
+    wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached", timeout=60)
+    check(tracing.alive(), f"{program.name}: {tracing.argv} {tracing.stderr()[-2000:]}")
+    return tracing
 
 
 def judged(run, program, places, wanted, hits):

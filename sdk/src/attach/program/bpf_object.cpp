@@ -12,10 +12,12 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/no_memory.hpp"
+#include "plan/fewer_values.hpp"
 #include "program/bpf_object_impl.hpp"
 #include "program/libbpf_log.hpp"
 #include "program/map_source.hpp"
@@ -255,18 +257,28 @@ namespace {
 
 constexpr std::uint32_t kMostPrograms = 4096;
 
-/// Whether a program that has to be ready for the specs of all its sites is more than the verifier goes through, which
-/// is a million instructions. One that knows its only spec is a small part of it.
-bool is_too_much_for_one(const Error& error, const CarrierPlan& carriers) {
-  return error.kind == ErrorKind::verifier && error.os_error == E2BIG && carriers.in_cookie + carriers.in_table > 0;
+/// Whether a program is more than the verifier goes through, which is a million instructions.
+bool is_too_much(const Error& error) { return error.kind == ErrorKind::verifier && error.os_error == E2BIG; }
+
+/// Whether it has to be ready for the specs of all its sites. One that knows its only spec is a small part of it.
+bool has_many_specs(const CarrierPlan& carriers) { return carriers.in_cookie + carriers.in_table > 0; }
+
+/// What a program reads.
+std::set<Index<EncodedSpec>> specs_of(const AttachPlan& plan, const CarrierPlan& carriers,
+                                      Index<PlannedProgram> program) {
+  std::set<Index<EncodedSpec>> specs;
+  for (const PlannedLink& link : carriers.links) {
+    if (link.program != program) continue;
+    for (const Index<PlannedSite> site : link.sites) specs.insert(plan.sites[site].spec);
+  }
+  return specs;
 }
 
 }  // namespace
 
 Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, std::shared_ptr<const AttachPlan> shared,
                                            Backend backend, const LoadOptions& options) const {
-  const AttachPlan& plan = *shared;
-  if (auto fits = backends::check_sources(*opened, plan); !fits) return fail(fits.error());
+  if (auto fits = backends::check_sources(*opened, *shared); !fits) return fail(fits.error());
   const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
   const auto carrier = backends::carrier_for(*opened, options.carrier, cookies);
   if (!carrier) return fail(carrier.error());
@@ -275,18 +287,24 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
                         .site_numbers = options.site_numbers,
                         .arguments = options.arguments,
                         .max_programs = options.max_programs};
-  auto carriers = plan_carriers(plan, wanted);
+  auto carriers = plan_carriers(*shared, wanted);
   if (!carriers) return fail(carriers.error());
-  auto copies = backends::load_copies(recipe, opened, plan, *carriers, backend, options);
-  if (!copies && *carrier == Carrier::automatic && is_too_much_for_one(copies.error(), *carriers)) {
-    wanted.carrier = Carrier::per_link;
-    wanted.max_programs = std::max(wanted.max_programs, kMostPrograms);
-    if (auto divided = plan_carriers(plan, wanted)) {
-      carriers = std::move(divided);
-      copies = backends::load_copies(recipe, opened, plan, *carriers, backend, options);
+  auto copies = backends::load_copies(recipe, opened, *shared, *carriers, backend, options);
+  while (!copies && *carrier == Carrier::automatic && is_too_much(copies.error().error)) {
+    if (has_many_specs(*carriers) && wanted.carrier != Carrier::per_link) {
+      wanted.carrier = Carrier::per_link;
+      wanted.max_programs = std::max(wanted.max_programs, kMostPrograms);
+    } else {
+      auto fewer = plan::with_fewer_values(*shared, specs_of(*shared, *carriers, copies.error().program));
+      if (!fewer) break;
+      shared = std::make_shared<const AttachPlan>(std::move(*fewer));
     }
+    auto again = plan_carriers(*shared, wanted);
+    if (!again) break;
+    carriers = std::move(again);
+    copies = backends::load_copies(recipe, opened, *shared, *carriers, backend, options);
   }
-  if (!copies) return fail(copies.error());
+  if (!copies) return fail(std::move(copies.error().error));
   return LoadedObject(std::make_unique<LoadedObject::Impl>(
       std::move(shared), std::move(*carriers), std::move(*copies), backend,
       backends::Family{options.family, options.family_held, options.leave_out_self},

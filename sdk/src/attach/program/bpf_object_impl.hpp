@@ -67,12 +67,20 @@ class Recipe {
 /// Programs that sit on sites. An object may have others.
 [[nodiscard]] bool is_site_program(const bpf_program* program);
 
+/// Why not all programs were loaded, and which one was not.
+struct LoadFailure {
+  Error error;
+  Index<PlannedProgram> program = {};
+};
+
 /// Loads a copy of the object for each program of `carriers`, and fills the maps they share. `opened`, which is of
 /// `recipe`, becomes the first one, unless that needs other code. The copies are closed, and with them all that was
 /// loaded, where one cannot be loaded.
-[[nodiscard]] Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, std::optional<ObjectCopy>& opened,
-                                                          const AttachPlan& plan, const CarrierPlan& carriers,
-                                                          Backend files, const LoadOptions& options);
+[[nodiscard]] tl::expected<std::vector<ObjectCopy>, LoadFailure> load_copies(const Recipe& recipe,
+                                                                             std::optional<ObjectCopy>& opened,
+                                                                             const AttachPlan& plan,
+                                                                             const CarrierPlan& carriers, Backend files,
+                                                                             const LoadOptions& options);
 
 }  // namespace usdt::backends
 

@@ -204,19 +204,20 @@ class Loader {
          Backend files, const LoadOptions& options)
       : recipe_(recipe), opened_(opened), plan_(plan), carriers_(carriers), files_(files), options_(options) {}
 
-  Result<std::vector<ObjectCopy>> run() {
+  tl::expected<std::vector<ObjectCopy>, LoadFailure> run() {
     const LibbpfLog quiet;
     auto done = load_all();
     if (done) return std::move(copies_);
     for (bpf_map* map : to_pin_) {
       if (bpf_map__is_pinned(map)) bpf_map__unpin(map, nullptr);
     }
-    return fail(done.error());
+    return tl::unexpected(LoadFailure{.error = std::move(done.error()), .program = at_});
   }
 
  private:
   Result<void> load_all() {
     for (const Index<PlannedProgram> number : carriers_.programs.indices()) {
+      at_ = number;
       if (options_.stop.stop_requested()) return fail(ErrorKind::stopped, "the BPF programs were not all loaded");
       if (auto done = load(number); !done) return done;
     }
@@ -284,6 +285,7 @@ class Loader {
   Backend files_;
   const LoadOptions& options_;
   usdt_kernel_constants kernel_{};
+  Index<PlannedProgram> at_ = {};
   std::vector<ObjectCopy> copies_;
   std::vector<bpf_map*> to_pin_;  ///< of the first copy
 };
@@ -296,9 +298,9 @@ bool is_site_program(const bpf_program* program) {
   return section.starts_with("uprobe") || section.starts_with("usdt");
 }
 
-Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, std::optional<ObjectCopy>& opened,
-                                            const AttachPlan& plan, const CarrierPlan& carriers, Backend files,
-                                            const LoadOptions& options) {
+tl::expected<std::vector<ObjectCopy>, LoadFailure> load_copies(const Recipe& recipe, std::optional<ObjectCopy>& opened,
+                                                               const AttachPlan& plan, const CarrierPlan& carriers,
+                                                               Backend files, const LoadOptions& options) {
   return Loader(recipe, opened, plan, carriers, files, options).run();
 }
 
