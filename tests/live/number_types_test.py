@@ -194,14 +194,18 @@ int main(void) { struct h h; for (unsigned i = 0; i < 65536; i += 7) { h.bits = 
 """
 
 
+def build_with_halves(run, name, text):
+    source = run.dir / f"{name}.c"
+    source.write_text(text)
+    if subprocess.run(["gcc", "-fsyntax-only", source], capture_output=True).returncode != 0:
+        raise Skip("gcc has no _Float16")
+    return run.build(name, [source], ["-g", "-O1"])
+
+
 @scenario
 def every_half_is_the_number_that_it_is(run):
     require_root()
-    source = run.dir / "halves.c"
-    source.write_text(HALVES)
-    if subprocess.run(["gcc", "-fsyntax-only", source], capture_output=True).returncode != 0:
-        raise Skip("gcc has no _Float16")
-    built = run.build("halves", [source], ["-g", "-O1"])
+    built = build_with_halves(run, "halves", HALVES)
     probe = f"uprobe:{built}:all"
     result = run.trace(probe, "--print", "h->bits, h->f", "--ring-size", "16", command=quiet(built))
     result.check_code(0)
@@ -294,11 +298,7 @@ def tables_are_those_of(number, group, traced, where):
 @scenario
 def tables_have_the_numbers_that_the_program_has(run):
     require_root()
-    source = run.dir / "asked.c"
-    source.write_text(ASKED)
-    if subprocess.run(["gcc", "-fsyntax-only", source], capture_output=True).returncode != 0:
-        raise Skip("gcc has no _Float16")
-    built, file = run.build("asked", [source], ["-g", "-O1"]), run.dir / "asked.rec"
+    built, file = build_with_halves(run, "asked", ASKED), run.dir / "asked.rec"
     probe = f"uprobe:{built}:asked"
     run.trace(probe, "--record", file, "--print", ", ".join(NUMBERS), command=quiet(built)).check_code(0)
     replayed = run.trace([], "--replay", file, "--print", ", ".join(NUMBERS))

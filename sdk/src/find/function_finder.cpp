@@ -48,6 +48,12 @@ bool is_other_piece(const Function& function, std::string_view pattern) {
   return piece == ".cold" || piece == ".part" || elf::may_be_mangled(function.symbol);
 }
 
+/// "a has the code of b; c has the code of d; ...; and so have 5 others: WHY".
+std::string one_notice(const std::vector<std::string>& said, std::string_view so, std::string_view why) {
+  const auto [shown, others] = first_ones(said, "; ");
+  return fmt::format("{}{}: {}", shown, others == 0 ? "" : fmt::format("; and {} {} others", so, others), why);
+}
+
 }  // namespace
 
 Result<void> FunctionFinder::run_lines() {
@@ -206,26 +212,18 @@ void FunctionFinder::note_one_address(const Function& function) {
 
 void FunctionFinder::warn_of_one_address() {
   if (one_address_.empty()) return;
-  constexpr std::size_t named = 3;
-  const std::string others =
-      one_address_.size() > named ? fmt::format("; and so are {} others", one_address_.size() - named) : std::string();
-  one_address_.resize(std::min(one_address_.size(), named));
   file_.warnings.push_back({{},
-                            fmt::format("{}{}: two names of one function, or equal code that was made one; without "
-                                        "debug information nobody tells; hits are calls of each of them",
-                                        fmt::join(one_address_, "; "), others)});
+                            one_notice(one_address_, "so are",
+                                       "two names of one function, or equal code that was made one; without debug "
+                                       "information nobody tells; hits are calls of each of them")});
 }
 
 void FunctionFinder::warn_of_folded() {
   if (folded_.empty()) return;
-  constexpr std::size_t named = 3;
-  const std::string others =
-      folded_.size() > named ? fmt::format("; and so have {} others", folded_.size() - named) : std::string();
-  folded_.resize(std::min(folded_.size(), named));
   file_.warnings.push_back({{},
-                            fmt::format("{}{}: their code is equal, and the compiler or the linker made it one; hits "
-                                        "are calls of each of them",
-                                        fmt::join(folded_, "; "), others)});
+                            one_notice(folded_, "so have",
+                                       "their code is equal, and the compiler or the linker made it one; hits are "
+                                       "calls of each of them")});
 }
 
 FunctionFinder::Known FunctionFinder::look_up(const Function& function) {

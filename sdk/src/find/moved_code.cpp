@@ -2,18 +2,18 @@
 #include "find/moved_code.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "find/some_of.hpp"
+
 namespace usdt::find {
 namespace {
 
 constexpr std::size_t most_asked = 64;
-constexpr std::size_t most_names = 3;
 
 /// What is at an address where the file's code should be.
 std::string what_is_at(const LoadedCode& code, ProcessAddr address) {
@@ -47,14 +47,11 @@ std::string moved_text(const LoadedCode& code, const TargetFile& target, const E
       there = fmt::format("{} at {:#x}", what_is_at(code, address), address.value);
   }
   if (names.empty()) return {};
-  std::vector<std::string> first(names.begin(), names.end());
-  const std::string others = first.size() > most_names ? fmt::format(" and {} others", first.size() - most_names) : "";
-  first.resize(std::min(first.size(), most_names));
+  const auto [shown, others] = first_ones({names.begin(), names.end()}, ", ");
   return fmt::format(
       "no hits of {}{} come from process {}: where the file's code was mapped is {}, such as text that was moved to "
-      "huge "
-      "pages; breakpoints are in the file's pages",
-      fmt::join(first, ", "), others, code.pid(), there);
+      "huge pages; breakpoints are in the file's pages",
+      shown, others == 0 ? "" : fmt::format(" and {} others", others), code.pid(), there);
 }
 
 void warn_of_moved_code(const std::vector<pid_t>& pids, const StopToken& stop, Selection& selection) {
