@@ -4,7 +4,7 @@
 # What it may include is what it links, and nothing else compiles: each stage has an include root of its own in the build
 # tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
 # headers that no stage names are plain values, and belong to `base`.
-# usdt_test(NAME SOURCES... LINK... [LABEL name] [TIMEOUT seconds] [SERIAL]): one GoogleTest program; its cases become
+# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [SERIAL]): one GoogleTest program; its cases become
 # CTest tests, labelled "unit" unless said otherwise. SERIAL for tests that measure time.
 
 add_library(usdt_options INTERFACE)
@@ -127,7 +127,7 @@ function(usdt_embed_bpf module bpf source)
 endfunction()
 
 function(usdt_test name)
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LABEL" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LABEL" "SOURCES;LINK;ALONE" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -139,13 +139,15 @@ function(usdt_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options usdt_test_places GTest::gtest_main GTest::gmock)
   # Of what is tested it matters how fast it is; optimising the tests is half of the compiler's work. What measures time, and
   # what has probes of its own, is compiled as everything else is; so are sources that are traced or make what is traced.
+  set(others ${ARG_SOURCES})
+  list(FILTER others EXCLUDE REGEX "_test\\.cpp$")
   if(USDT_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
   elseif(NOT ARG_LABEL STREQUAL speed AND NOT "${ARG_LINK}" MATCHES "usdt::provider")
-    set(tests ${ARG_SOURCES})
-    list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
-    set_property(SOURCE ${tests} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    set_property(SOURCE ${others} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
   endif()
+  usdt_unity(${name} ${others} ${ARG_ALONE})
   usdt_headers(${name} test LINK GTest::gmock MORE <gmock/gmock.h> <gtest/gtest.h>)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})

@@ -34,6 +34,8 @@ class Verdict:
 
 def leaves(value):
     """How many numbers and texts there are in what was logged."""
+    if isinstance(value, dict) and "variant" in value:
+        return 1 + leaves(value["has"])
     if isinstance(value, dict) and "complex" not in value and "at" not in value:
         return sum(leaves(each) for each in value.values())
     if isinstance(value, list):
@@ -68,6 +70,15 @@ def compare(verdict, shown, logged, where):
             verdict.right += 1
         else:
             verdict.wrong.append((where, shown, logged))
+    elif isinstance(logged, dict) and "variant" in logged:
+        if isinstance(shown, dict) and len(shown) > 1:  # which one it is could not be read
+            verdict.errors += leaves(logged)
+            verdict.reasons.update(each["error"] for each in shown.values() if is_error(each))
+        elif not isinstance(shown, dict) or list(shown) != [logged["variant"]]:
+            verdict.wrong.append((where, shown, logged))
+        else:
+            verdict.right += 1
+            compare(verdict, shown[logged["variant"]], logged["has"], f"{where}.{logged['variant']}")
     elif isinstance(logged, dict) and isinstance(shown, dict):
         for name, value in logged.items():
             # (Where several classes have a member of that name, it is shown with its class.)

@@ -26,11 +26,14 @@ from harness import (LONG, Run, check, main, require_program, require_root, requ
                      why_no_m32)
 
 import chance  # noqa: E402
+import chance_rust  # noqa: E402
 from chance_judge import Verdict, function_of, judge  # noqa: E402
 
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Og")
 EXTRA = ((), (), ("-fno-omit-frame-pointer",), ("-fomit-frame-pointer",), ("-fPIC",), ("-m32",), ("-m32", "-fno-omit-frame-pointer"),
          ("-fno-inline",), ("-gdwarf-4",), ("-flto",))
+RUST_LEVELS = ("0", "1", "2", "3", "s")
+RUST_EXTRA = ((), (), ("-C", "force-frame-pointers=yes"), ("-C", "codegen-units=1"), ("-C", "panic=abort"))
 SHOWN = int(os.environ.get("USDT_CHANCE_SHOW", "3"))
 SYSROOT = os.environ.get("USDT_CHANCE_SYSROOT", "")
 
@@ -52,6 +55,19 @@ class Build:
     def cpp(self):
         return self.compiler.endswith("++")
 
+    @property
+    def rust(self):
+        return self.compiler.endswith("rustc")
+
+    @property
+    def row(self):
+        return f"{self.compiler} {self.flags[1 if self.rust else 0]}"
+
+    @property
+    def names(self):
+        """Of the functions."""
+        return ("*::fn*",) if self.rust else ("fn*", "Host*::fn*") if self.cpp else ("fn*",)
+
     def words(self, directory):
         """The compiler's command, and what a program of another system needs to run here."""
         if ":" not in self.compiler:
@@ -63,6 +79,15 @@ class Build:
 
     def make(self, directory):
         """The program; None where this machine cannot build or run it."""
+        return self.make_rust(directory) if self.rust else self.make_c(directory)
+
+    def make_rust(self, directory):
+        (directory / "program.rs").write_text(chance_rust.Program(self.seed).source())
+        built = subprocess.run([self.compiler, "-g", *self.flags, "-o", "program", "program.rs"], cwd=directory, capture_output=True, text=True)
+        check(built.returncode == 0, f"{self.compiler} in {directory}: {built.stderr[:2000]}")
+        return directory / "program"
+
+    def make_c(self, directory):
         bits32 = "-m32" in self.flags
         gcc = "clang" not in self.compiler
         program = chance.Program(self.seed, self.cpp, bits32, constrained=gcc and self.cpp, half=gcc and not bits32)
@@ -84,23 +109,32 @@ class Build:
         return directory / "program"
 
 
+def rust_compilers():
+    """The distribution's, and one that its user has installed."""
+    return ["/usr/bin/rustc", *sorted(str(path) for path in pathlib.Path.home().glob(".cargo/bin/rustc"))]
+
+
 def builds(count, first):
     """By chance, each compiler as often as others."""
     compilers = ["gcc", "g++", "clang", "clang++"]
     if SYSROOT:
         compilers += [f"{SYSROOT}:{each}" for each in compilers]
+    compilers += [path for path in rust_compilers() if subprocess.run([path, "--version"], capture_output=True).returncode == 0]
     for seed in range(first, first + count):
         rng = random.Random(seed)
-        yield Build(compilers[seed % len(compilers)], [rng.choice(LEVELS), *rng.choice(EXTRA)], seed)
+        compiler = compilers[seed % len(compilers)]
+        if compiler.endswith("rustc"):
+            yield Build(compiler, ["-C", f"opt-level={rng.choice(RUST_LEVELS)}", *rng.choice(RUST_EXTRA)], seed)
+        else:
+            yield Build(compiler, [rng.choice(LEVELS), *rng.choice(EXTRA)], seed)
 
 
-def trace(run, tool, program, directory, rounds):
+def trace(run, tool, names, program, directory, rounds):
     log = directory / "log"
-    probes = [f"{kind}:{program}:{name}" for kind in ("uprobe", "uretprobe") for name in ("fn*", "Host*::fn*")]
+    probes = [f"{kind}:{program}:{name}" for kind in ("uprobe", "uretprobe") for name in names]
     other = Run(pathlib.Path(tool))
     other.dir = run.dir
-    traced = other.trace(probes[:1] + probes[2:3] if not (directory / "program.cpp").exists() else probes, "--depth", 6, "--ring-size", 64,
-                         command=[program, log, rounds], timeout=120)
+    traced = other.trace(probes, "--depth", 6, "--ring-size", 64, command=[program, log, rounds], timeout=120)
     check(traced.summary is not None, f"{program}: {traced.describe()}")
     lost = sum(traced.summary["lost"].values())
     check(lost == 0, f"{program}: {lost} lost")
@@ -146,15 +180,15 @@ def tables(run, count, first, rounds):
             continue
         for tool in tools:
             start = time.monotonic()
-            verdict, events = trace(run, tool, program, directory, rounds)
+            verdict, events = trace(run, tool, build.names, program, directory, rounds)
             name = f"{build.seed} {build.compiler} {' '.join(build.flags)}"
             show(name if tool == run.tool else f"  {tool}"[:45], verdict, time.monotonic() - start)
-            rows[tool][f"{build.compiler} {build.flags[0]}"].add(verdict)
+            rows[tool][build.row].add(verdict)
         if os.environ.get("USDT_CHANCE_GDB") == "1":
             verdict = by_gdb(program, events, directory, rounds)
             verdict.miscounted = []
             show("  gdb", verdict, 0)
-            rows["gdb"][f"{build.compiler} {build.flags[0]}"].add(verdict)
+            rows["gdb"][build.row].add(verdict)
         if not keep:
             subprocess.run(["rm", "-rf", str(directory)], check=True)
     return [rows[tool] for tool in rows if rows[tool]]

@@ -179,8 +179,8 @@ TEST_P(Program, finds_the_addresses_of_a_line) {
 class ProgramOfUnits : public testing::TestWithParam<std::string> {};
 
 /// Name, address and caller of each instance.
-using Places = std::set<std::tuple<std::string, std::uint64_t, std::string>>;
-void add_places(Places& places, const FunctionInfo& function) {
+using ShownPlaces = std::set<std::tuple<std::string, std::uint64_t, std::string>>;
+void add_places(ShownPlaces& places, const FunctionInfo& function) {
   for (const auto& each : function.instances) places.emplace(function.qualified, each.pc.value, each.caller);
 }
 
@@ -218,8 +218,8 @@ int entry{0}(int x) {{ return app{0}::Handler::run(x) {1} + shared::Box<int>{{x}
 
   const auto all = info->functions([](const FunctionInfo&) { return true; });
   ASSERT_TRUE(all) << all.error().message;
-  std::map<std::string, Places> expected;
-  Places whole;
+  std::map<std::string, ShownPlaces> expected;
+  ShownPlaces whole;
   for (const FunctionInfo& function : *all) {
     add_places(whole, function);
     for (const std::string& name : std::set{function.name, function.linkage_name, function.qualified})
@@ -234,7 +234,7 @@ int entry{0}(int x) {{ return app{0}::Handler::run(x) {1} + shared::Box<int>{{x}
   for (const auto& [name, places] : expected) {
     const auto asked = info->functions_named(name);
     ASSERT_TRUE(asked) << asked.error().message;
-    Places found;
+    ShownPlaces found;
     for (const FunctionInfo& function : *asked) add_places(found, function);
     EXPECT_EQ(found, places) << name;
   }

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using dwarf::FunctionIndex;
 using dwarf::IndexCache;
 
-constexpr std::string_view kSource = R"(
+constexpr std::string_view kIndexed = R"(
 namespace a { struct Box { int get(int x) { return x + 1; } }; }
 namespace { int hidden(int x) { return x * 3; } }
 static inline __attribute__((always_inline)) int small(int x) { asm volatile("" : "+r"(x)); return x * 5; }
@@ -34,7 +34,7 @@ int main(int argc, char**) { return a::Box().get(argc) + hidden(argc) + small(ar
 class Index : public testing::Test {
  protected:
   void SetUp() override {
-    dir_.write("prog.cpp", kSource);
+    dir_.write("prog.cpp", kIndexed);
     const auto built = run_in(dir_, "g++ -g prog.cpp -o prog");
     ASSERT_EQ(built.status, 0) << built.output;
     open();

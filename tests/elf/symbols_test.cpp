@@ -17,7 +17,7 @@ namespace {
 using elf::SymbolIndex;
 using testing::HasSubstr;
 
-constexpr std::string_view kOne = R"(
+constexpr std::string_view kOneInC = R"(
 #include <errno.h>
 __thread int per_thread;
 int exported = 1;
@@ -32,7 +32,7 @@ int chosen(void) __attribute__((ifunc("choose")));
 extern int alias_of_exported __attribute__((alias("exported")));
 int versioned_v1(void) { return 1; }
 )";
-constexpr std::string_view kTwo = R"(
+constexpr std::string_view kTwoInC = R"(
 static int twice = 4;
 int *two(void) { return &twice; }
 )";
@@ -47,8 +47,8 @@ class Symbols : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!can_compile(GetParam())) GTEST_SKIP() << "cc " << GetParam() << " does not work here";
-    dir_.write("one.c", kOne);
-    dir_.write("two.c", kTwo);
+    dir_.write("one.c", kOneInC);
+    dir_.write("two.c", kTwoInC);
     dir_.write("map", "V1 { global: exported; versioned_v1; one; two; chosen; use_tls; local: *; };\n");
     const auto built =
         run_in(dir_, fmt::format("cc {} -fPIC -shared one.c two.c -Wl,--version-script=map -o lib.so", GetParam()));

@@ -10,6 +10,7 @@
 
 #include "expr/compile.hpp"
 #include "random_expressions.hpp"
+#include "wrong_text.hpp"
 
 namespace usdt::test {
 namespace {
@@ -209,12 +210,7 @@ TEST(CheckExpression, asks_no_more_than_it_needs_to_answer) {
   EXPECT_EQ(evaluate(*lazy, hit), std::nullopt) << "by 0";
 }
 
-struct Wrong {
-  const char* text;
-  unsigned column;
-  const char* reason;
-};
-class MistypedExpression : public testing::TestWithParam<Wrong> {};
+class MistypedExpression : public testing::TestWithParam<WrongText> {};
 
 TEST_P(MistypedExpression, is_refused_where_the_types_do_not_fit) {
   const auto expression = typed(GetParam().text, arguments_of_every_kind());
@@ -222,21 +218,20 @@ TEST_P(MistypedExpression, is_refused_where_the_types_do_not_fit) {
   EXPECT_EQ(expression.error().column, GetParam().column);
   EXPECT_THAT(expression.error().message, HasSubstr(GetParam().reason));
 }
-INSTANTIATE_TEST_SUITE_P(Each, MistypedExpression,
-                         testing::Values(Wrong{"c + 1 > 2", 0, "c is a real, which can only be compared"},
-                                         Wrong{"a == 1 && c", 10, "neither true nor false"},
-                                         Wrong{"c < a", 0, "reals are compared with literals"},
-                                         Wrong{"f == 1", 0, "f is no number: name a member of it"},
-                                         Wrong{"a == \"x\"", 0, "a is no text"}, Wrong{"comm == 3", 8, "with a number"},
-                                         Wrong{"comm < \"x\"", 0, "no order"},
-                                         Wrong{"e =~ comm", 5, "matches a literal"},
-                                         Wrong{"comm == a", 8, "a is no text"}, Wrong{"e < comm", 0, "no order"},
-                                         Wrong{"e =~ \"?????????????????????????????????????????????????????????"
-                                               "??????\"",
-                                               5, "more than 62 characters"},
-                                         Wrong{"str(a) == \"x\"", 4, "a is no pointer to a text"},
-                                         Wrong{"a == 1 / 0", 5, "a division by 0"},
-                                         Wrong{"e == \"a\\x00b\"", 5, "a NUL"}));
+INSTANTIATE_TEST_SUITE_P(
+    Each, MistypedExpression,
+    testing::Values(WrongText{"c + 1 > 2", 0, "c is a real, which can only be compared"},
+                    WrongText{"a == 1 && c", 10, "neither true nor false"},
+                    WrongText{"c < a", 0, "reals are compared with literals"},
+                    WrongText{"f == 1", 0, "f is no number: name a member of it"},
+                    WrongText{"a == \"x\"", 0, "a is no text"}, WrongText{"comm == 3", 8, "with a number"},
+                    WrongText{"comm < \"x\"", 0, "no order"}, WrongText{"e =~ comm", 5, "matches a literal"},
+                    WrongText{"comm == a", 8, "a is no text"}, WrongText{"e < comm", 0, "no order"},
+                    WrongText{"e =~ \"?????????????????????????????????????????????????????????"
+                              "??????\"",
+                              5, "more than 62 characters"},
+                    WrongText{"str(a) == \"x\"", 4, "a is no pointer to a text"},
+                    WrongText{"a == 1 / 0", 5, "a division by 0"}, WrongText{"e == \"a\\x00b\"", 5, "a NUL"}));
 
 }  // namespace
 }  // namespace usdt::test

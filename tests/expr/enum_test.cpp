@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "random_expressions.hpp"
+#include "wrong_text.hpp"
 
 namespace usdt::test {
 namespace {
@@ -80,12 +81,7 @@ TEST(NamesOfEnums, may_have_their_type_or_what_it_is_in_before_them) {
   EXPECT_TRUE(holds("mode == mode::EXEC", {0, 4, 0, 0}));
 }
 
-struct Wrong {
-  const char* text;
-  unsigned column;
-  const char* reason;
-};
-class MistakenNameOfEnum : public testing::TestWithParam<Wrong> {};
+class MistakenNameOfEnum : public testing::TestWithParam<WrongText> {};
 
 TEST_P(MistakenNameOfEnum, is_refused_with_those_that_there_are) {
   const auto expression = asked(GetParam().text, arguments());
@@ -97,16 +93,17 @@ TEST_P(MistakenNameOfEnum, is_refused_with_those_that_there_are) {
 INSTANTIATE_TEST_SUITE_P(
     Each, MistakenNameOfEnum,
     testing::Values(
-        Wrong{"state == BUZY", 9, "state is const net::State, which has no value 'BUZY'; did you mean BUSY?"},
-        Wrong{"mode == NOTHING_LIKE_IT", 8, "which has no value 'NOTHING_LIKE_IT'; it has READ, WRITE, EXEC"},
-        Wrong{"state == Other::BUSY", 9, "no value 'Other::BUSY'"}, Wrong{"state == ate::BUSY", 9, "no value"},
-        Wrong{"state == READ", 9, "no value 'READ'"}, Wrong{"number == BUSY", 10, "BUSY: there is no such argument"},
-        Wrong{"BUSY == IDLE", 0, "BUSY: there is no such argument"},
-        Wrong{"state == 3 && BUSY", 14, "BUSY: there is no such argument"},
-        Wrong{"state == (number == BUSY)", 20, "BUSY: there is no such argument"},
-        Wrong{"state + BUSY > 3", 8, "BUSY: there is no such argument"},
-        Wrong{"str(BUSY) == \"x\"", 4, "BUSY: there is no such argument"},
-        Wrong{"state == \"BUSY\"", 0, "state is no text"}));
+        WrongText{"state == BUZY", 9, "state is const net::State, which has no value 'BUZY'; did you mean BUSY?"},
+        WrongText{"mode == NOTHING_LIKE_IT", 8, "which has no value 'NOTHING_LIKE_IT'; it has READ, WRITE, EXEC"},
+        WrongText{"state == Other::BUSY", 9, "no value 'Other::BUSY'"}, WrongText{"state == ate::BUSY", 9, "no value"},
+        WrongText{"state == READ", 9, "no value 'READ'"},
+        WrongText{"number == BUSY", 10, "BUSY: there is no such argument"},
+        WrongText{"BUSY == IDLE", 0, "BUSY: there is no such argument"},
+        WrongText{"state == 3 && BUSY", 14, "BUSY: there is no such argument"},
+        WrongText{"state == (number == BUSY)", 20, "BUSY: there is no such argument"},
+        WrongText{"state + BUSY > 3", 8, "BUSY: there is no such argument"},
+        WrongText{"str(BUSY) == \"x\"", 4, "BUSY: there is no such argument"},
+        WrongText{"state == \"BUSY\"", 0, "state is no text"}));
 
 TEST(NamesOfEnums, are_arguments_where_there_is_one_of_that_name) {
   std::vector<Arg> args = arguments();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "usdt/expression.hpp"
+#include "wrong_text.hpp"
 
 namespace usdt::test {
 namespace {
@@ -51,12 +52,7 @@ TEST(ParseExpression, reads_literals_of_every_notation) {
   EXPECT_EQ(number("18446744073709551615"), UINT64_MAX);
 }
 
-struct Wrong {
-  const char* text;
-  unsigned column;  // zero-based
-  const char* reason;
-};
-class WrongExpression : public testing::TestWithParam<Wrong> {};
+class WrongExpression : public testing::TestWithParam<WrongText> {};
 
 TEST_P(WrongExpression, is_refused_where_it_goes_wrong) {
   const auto parsed = parse_expression(GetParam().text);
@@ -66,20 +62,22 @@ TEST_P(WrongExpression, is_refused_where_it_goes_wrong) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Each, WrongExpression,
-    testing::Values(Wrong{"", 0, "expected a value"}, Wrong{"arg0 <", 6, "expected a value"},
-                    Wrong{"arg0 = 1", 5, "expected an operator"}, Wrong{"arg0 && (arg1 == 2", 18, "expected ')'"},
-                    Wrong{"arg0 == 12x", 8, "'12x' is no number"}, Wrong{"arg0 == 5mb", 8, "units are"},
-                    Wrong{"arg0 == 99999999999999999999", 8, "does not fit 64 bits"},
-                    Wrong{"arg0 == 20000000000h", 8, "does not fit 64 bits"},
-                    Wrong{"comm == \"cat", 8, "quote does not end"}, Wrong{"arg0 in {}", 9, "expected a value"},
-                    Wrong{"arg0 in {1, }", 12, "expected a value"}, Wrong{"arg256 == 1", 0, "expected a value"},
-                    Wrong{"1 ? 2", 5, "expected ':'"}));
+    testing::Values(WrongText{"", 0, "expected a value"}, WrongText{"arg0 <", 6, "expected a value"},
+                    WrongText{"arg0 = 1", 5, "expected an operator"},
+                    WrongText{"arg0 && (arg1 == 2", 18, "expected ')'"},
+                    WrongText{"arg0 == 12x", 8, "'12x' is no number"}, WrongText{"arg0 == 5mb", 8, "units are"},
+                    WrongText{"arg0 == 99999999999999999999", 8, "does not fit 64 bits"},
+                    WrongText{"arg0 == 20000000000h", 8, "does not fit 64 bits"},
+                    WrongText{"comm == \"cat", 8, "quote does not end"}, WrongText{"arg0 in {}", 9, "expected a value"},
+                    WrongText{"arg0 in {1, }", 12, "expected a value"}, WrongText{"arg256 == 1", 0, "expected a value"},
+                    WrongText{"1 ? 2", 5, "expected ':'"}));
 INSTANTIATE_TEST_SUITE_P(
     InTheWordsOfOtherLanguages, WrongExpression,
-    testing::Values(Wrong{"arg0 = 1", 5, "; to compare is =="}, Wrong{"arg0 == 1 and arg1 == 2", 10, "; that is &&"},
-                    Wrong{"arg0 == 1 or arg1 == 2", 10, "; that is ||"}, Wrong{"not arg0", 4, "; not is !"},
-                    Wrong{"strlen(arg0) > 3", 6,
-                          "; there is no function 'strlen', but str(), hex(), ntop() and sizeof()"}));
+    testing::Values(WrongText{"arg0 = 1", 5, "; to compare is =="},
+                    WrongText{"arg0 == 1 and arg1 == 2", 10, "; that is &&"},
+                    WrongText{"arg0 == 1 or arg1 == 2", 10, "; that is ||"}, WrongText{"not arg0", 4, "; not is !"},
+                    WrongText{"strlen(arg0) > 3", 6,
+                              "; there is no function 'strlen', but str(), hex(), ntop() and sizeof()"}));
 
 TEST(WrongExpressions, have_no_hint_where_nothing_is_known_of_what_was_meant) {
   for (const char* text : {"12(arg0)", "arg0 arg1", "arg0 ==", "orders == android andes"}) {

@@ -41,13 +41,13 @@ Names wide_names(const truth::Stage& stage, bool few) {
   return names;
 }
 
-std::string_view name_of(const AttachPlan& plan, Index<PlannedSite> site) {
+std::string_view name_of_site(const AttachPlan& plan, Index<PlannedSite> site) {
   return function_of(plan, plan.sites[site])->name;
 }
 
 std::vector<std::string_view> names_of(const AttachPlan& plan) {
   std::vector<std::string_view> names;
-  for (const Index<PlannedSite> site : plan.sites.indices()) names.push_back(name_of(plan, site));
+  for (const Index<PlannedSite> site : plan.sites.indices()) names.push_back(name_of_site(plan, site));
   return names;
 }
 
@@ -113,7 +113,7 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
   pairs.begin();
   hits_.clear();
   take(*tracer);
-  for (const Hit& hit : hits_) pairs.leave_out(name_of(*planned, hit.site));
+  for (const Hit& hit : hits_) pairs.leave_out(name_of_site(*planned, hit.site));
   std::set<std::string_view> functions;
   std::size_t right = 0;
   std::size_t wrong = 0;
@@ -125,12 +125,12 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
     take(*tracer);
     std::map<Index<PlannedSite>, const Hit*> last;
     for (const Hit& hit : hits_) {
-      pairs.count(name_of(*planned, hit.site));
+      pairs.count(name_of_site(*planned, hit.site));
       const Hit*& newest = last[hit.site];
       if (!newest || hit.ts >= newest->ts) newest = &hit;
     }
     for (const auto& [site, hit] : last) {
-      const std::string_view name = name_of(*planned, site);
+      const std::string_view name = name_of_site(*planned, site);
       const std::optional<Seen> seen = pairs.last_of(name);
       if (!seen || hit->tid != me) continue;
       const std::vector<Arg>& args = planned->args[planned->sites[site].args];

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Case {
+struct FunctionText {
   const char* text;
   Moment moment;
   const char* target;
@@ -18,10 +18,10 @@ struct Case {
   std::uint64_t offset;
 };
 
-class FunctionForms : public testing::TestWithParam<Case> {};
+class FunctionForms : public testing::TestWithParam<FunctionText> {};
 
 TEST_P(FunctionForms, parse_and_come_back_from_their_own_text) {
-  const Case& expected = GetParam();
+  const FunctionText& expected = GetParam();
   const auto pattern = FunctionPattern::parse(expected.text);
   ASSERT_TRUE(pattern) << expected.text << ": " << pattern.error().message;
   EXPECT_EQ(pattern->moment, expected.moment) << expected.text;
@@ -36,28 +36,29 @@ TEST_P(FunctionForms, parse_and_come_back_from_their_own_text) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FunctionForms,
-                         testing::Values(Case{"uprobe:/bin/x:main", Moment::entry, "/bin/x", "main", 0},
-                                         Case{"uretprobe:/bin/x:main", Moment::exit, "/bin/x", "main", 0},
-                                         Case{"ur:libc:malloc", Moment::exit, "libc", "malloc", 0},
-                                         Case{"ucall:libc.so.6:malloc", Moment::both, "libc.so.6", "malloc", 0},
-                                         Case{"uprobe:main", Moment::entry, "", "main", 0},
-                                         Case{"uprobe::main", Moment::entry, "", "main", 0},
-                                         Case{"uprobe:*:main", Moment::entry, "*", "main", 0},
+                         testing::Values(FunctionText{"uprobe:/bin/x:main", Moment::entry, "/bin/x", "main", 0},
+                                         FunctionText{"uretprobe:/bin/x:main", Moment::exit, "/bin/x", "main", 0},
+                                         FunctionText{"ur:libc:malloc", Moment::exit, "libc", "malloc", 0},
+                                         FunctionText{"ucall:libc.so.6:malloc", Moment::both, "libc.so.6", "malloc", 0},
+                                         FunctionText{"uprobe:main", Moment::entry, "", "main", 0},
+                                         FunctionText{"uprobe::main", Moment::entry, "", "main", 0},
+                                         FunctionText{"uprobe:*:main", Moment::entry, "*", "main", 0},
                                          // "::" is within a name.
-                                         Case{"uprobe:/bin/x:ns::f", Moment::entry, "/bin/x", "ns::f", 0},
-                                         Case{"uprobe:ns::f", Moment::entry, "", "ns::f", 0},
-                                         Case{"uprobe:/bin/x:::f", Moment::entry, "/bin/x", "::f", 0},
-                                         Case{"uprobe:/a:b:ns::S::f(int, char const*)", Moment::entry, "/a:b",
-                                              "ns::S::f(int, char const*)", 0},
-                                         Case{"uprobe:x:\"operator+(A, B)\"", Moment::entry, "x", "operator+(A, B)", 0},
-                                         Case{"uprobe:x:\"f*\"", Moment::entry, "x", "f\\*", 0},
+                                         FunctionText{"uprobe:/bin/x:ns::f", Moment::entry, "/bin/x", "ns::f", 0},
+                                         FunctionText{"uprobe:ns::f", Moment::entry, "", "ns::f", 0},
+                                         FunctionText{"uprobe:/bin/x:::f", Moment::entry, "/bin/x", "::f", 0},
+                                         FunctionText{"uprobe:/a:b:ns::S::f(int, char const*)", Moment::entry, "/a:b",
+                                                      "ns::S::f(int, char const*)", 0},
+                                         FunctionText{"uprobe:x:\"operator+(A, B)\"", Moment::entry, "x",
+                                                      "operator+(A, B)", 0},
+                                         FunctionText{"uprobe:x:\"f*\"", Moment::entry, "x", "f\\*", 0},
                                          // Offsets.
-                                         Case{"uprobe:x:f+16", Moment::entry, "x", "f", 16},
-                                         Case{"uprobe:x:f+0x1f", Moment::entry, "x", "f", 31},
-                                         Case{"uprobe:x:operator+", Moment::entry, "x", "operator+", 0},
-                                         Case{"uprobe:x:operator++4", Moment::entry, "x", "operator+", 4},
-                                         Case{"uprobe:x:\"f+16\"", Moment::entry, "x", "f+16", 0},
-                                         Case{"uprobe:x:f\\+16", Moment::entry, "x", "f+16", 0}));
+                                         FunctionText{"uprobe:x:f+16", Moment::entry, "x", "f", 16},
+                                         FunctionText{"uprobe:x:f+0x1f", Moment::entry, "x", "f", 31},
+                                         FunctionText{"uprobe:x:operator+", Moment::entry, "x", "operator+", 0},
+                                         FunctionText{"uprobe:x:operator++4", Moment::entry, "x", "operator+", 4},
+                                         FunctionText{"uprobe:x:\"f+16\"", Moment::entry, "x", "f+16", 0},
+                                         FunctionText{"uprobe:x:f\\+16", Moment::entry, "x", "f+16", 0}));
 
 struct Line {
   const char* text;

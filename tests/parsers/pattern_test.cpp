@@ -87,17 +87,17 @@ TEST(HasGlob, sees_only_what_no_backslash_quotes) {
   EXPECT_FALSE(has_glob("trailing\\"));
 }
 
-struct Case {
+struct ProbeText {
   const char* text;
   const char* target;
   const char* provider;
   const char* name;
 };
 
-class PatternForms : public testing::TestWithParam<Case> {};
+class PatternForms : public testing::TestWithParam<ProbeText> {};
 
 TEST_P(PatternForms, parse_and_come_back_from_their_own_text) {
-  const Case& expected = GetParam();
+  const ProbeText& expected = GetParam();
   const Result<ProbePattern> pattern = ProbePattern::parse(expected.text);
   ASSERT_TRUE(pattern) << expected.text << ": " << pattern.error().message;
   EXPECT_EQ(pattern->target, expected.target) << expected.text;
@@ -111,25 +111,28 @@ TEST_P(PatternForms, parse_and_come_back_from_their_own_text) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PatternForms,
-    testing::Values(Case{"usdt:/bin/x:python:gc__start", "/bin/x", "python", "gc__start"},
-                    Case{"/bin/x:python:gc__start", "/bin/x", "python", "gc__start"},
-                    Case{"python:gc__start", "", "python", "gc__start"},
-                    Case{"usdt:/bin/x:gc__start", "/bin/x", "*", "gc__start"},
-                    Case{"u:/bin/x:gc__start", "/bin/x", "*", "gc__start"}, Case{"u:c:setjmp", "c", "*", "setjmp"},
-                    Case{"U:/bin/x:p:n", "/bin/x", "p", "n"}, Case{"u:/bin/x:p:n", "/bin/x", "p", "n"},
-                    Case{"usdt:*:*", "*", "*", "*"}, Case{"usdt:/a/*:p*:[a-z]?", "/a/*", "p*", "[a-z]?"},
-                    Case{"*:*", "", "*", "*"}, Case{"usdt::p:n", "", "p", "n"}, Case{":p:n", "", "p", "n"},
-                    Case{"usdt::n", "", "*", "n"}, Case{"usdt:/with:colon:p:n", "/with:colon", "p", "n"},
-                    Case{"/with:two:colons:p:n", "/with:two:colons", "p", "n"},
+    testing::Values(ProbeText{"usdt:/bin/x:python:gc__start", "/bin/x", "python", "gc__start"},
+                    ProbeText{"/bin/x:python:gc__start", "/bin/x", "python", "gc__start"},
+                    ProbeText{"python:gc__start", "", "python", "gc__start"},
+                    ProbeText{"usdt:/bin/x:gc__start", "/bin/x", "*", "gc__start"},
+                    ProbeText{"u:/bin/x:gc__start", "/bin/x", "*", "gc__start"},
+                    ProbeText{"u:c:setjmp", "c", "*", "setjmp"}, ProbeText{"U:/bin/x:p:n", "/bin/x", "p", "n"},
+                    ProbeText{"u:/bin/x:p:n", "/bin/x", "p", "n"}, ProbeText{"usdt:*:*", "*", "*", "*"},
+                    ProbeText{"usdt:/a/*:p*:[a-z]?", "/a/*", "p*", "[a-z]?"}, ProbeText{"*:*", "", "*", "*"},
+                    ProbeText{"usdt::p:n", "", "p", "n"}, ProbeText{":p:n", "", "p", "n"},
+                    ProbeText{"usdt::n", "", "*", "n"}, ProbeText{"usdt:/with:colon:p:n", "/with:colon", "p", "n"},
+                    ProbeText{"/with:two:colons:p:n", "/with:two:colons", "p", "n"},
                     // Two parts are always PROVIDER:NAME, so a provider may be called like a prefix.
-                    Case{"usdt:n", "", "usdt", "n"}, Case{"u:n", "", "u", "n"}, Case{"usdt:usdt:p:n", "usdt", "p", "n"},
+                    ProbeText{"usdt:n", "", "usdt", "n"}, ProbeText{"u:n", "", "u", "n"},
+                    ProbeText{"usdt:usdt:p:n", "usdt", "p", "n"},
                     // A quoted colon separates nothing.
-                    Case{"p:a\\:b", "", "p", "a\\:b"}, Case{"/bin/x:p\\:q:n", "/bin/x", "p\\:q", "n"},
+                    ProbeText{"p:a\\:b", "", "p", "a\\:b"}, ProbeText{"/bin/x:p\\:q:n", "/bin/x", "p\\:q", "n"},
                     // Quotes hide everything in them, but only around a whole part.
-                    Case{"usdt:\"/a:b*\":p:n", "\"/a:b*\"", "p", "n"},
-                    Case{"\"/a\\\":b\":p:n", "\"/a\\\":b\"", "p", "n"}, Case{"usdt:\"/a\":n", "\"/a\"", "*", "n"},
-                    Case{"\"a*\":\"b:c\"", "", "a\\*", "b\\:c"}, Case{"/it\"s/x:p:n", "/it\"s/x", "p", "n"},
-                    Case{"\"/a\"b:p:n", "\"/a\"b", "p", "n"}, Case{"p:a\\x2ab\\n", "", "p", "a\\*b\n"}));
+                    ProbeText{"usdt:\"/a:b*\":p:n", "\"/a:b*\"", "p", "n"},
+                    ProbeText{"\"/a\\\":b\":p:n", "\"/a\\\":b\"", "p", "n"},
+                    ProbeText{"usdt:\"/a\":n", "\"/a\"", "*", "n"}, ProbeText{"\"a*\":\"b:c\"", "", "a\\*", "b\\:c"},
+                    ProbeText{"/it\"s/x:p:n", "/it\"s/x", "p", "n"}, ProbeText{"\"/a\"b:p:n", "\"/a\"b", "p", "n"},
+                    ProbeText{"p:a\\x2ab\\n", "", "p", "a\\*b\n"}));
 
 struct Bad {
   const char* text;

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 constexpr std::initializer_list<std::uint8_t> kNop10Bytes = {0x66, 0x2e, 0x0f, 0x1f, 0x84,
                                                              0x00, 0x00, 0x00, 0x00, 0x00};
 
-Site site(SiteClass site_class, std::initializer_list<std::uint8_t> bytes = {0x90}, std::uint64_t at = 0x10) {
+Site site_of(SiteClass site_class, std::initializer_list<std::uint8_t> bytes = {0x90}, std::uint64_t at = 0x10) {
   Site made;
   made.provider = "app";
   made.name = "probe";
@@ -39,34 +39,34 @@ constexpr NopOptimisation kEveryKernel[] = {NopOptimisation::none, NopOptimisati
 
 TEST(Cost, of_a_plain_nop_is_a_trap_on_every_kernel) {
   for (const NopOptimisation nops : kEveryKernel) {
-    EXPECT_EQ(cost(site(SiteClass::nop), nops).cost, CostClass::trap);
+    EXPECT_EQ(cost(site_of(SiteClass::nop), nops).cost, CostClass::trap);
   }
-  EXPECT_EQ(cost(site(SiteClass::nop), {}, Machine::aarch64).cost, CostClass::trap);
+  EXPECT_EQ(cost(site_of(SiteClass::nop), {}, Machine::aarch64).cost, CostClass::trap);
 }
 
 TEST(Cost, of_a_nop10_pair_is_a_call_only_where_the_kernel_optimises_it) {
-  EXPECT_EQ(cost(site(SiteClass::nop_nop10), NopOptimisation::nop10).cost, CostClass::optimised);
+  EXPECT_EQ(cost(site_of(SiteClass::nop_nop10), NopOptimisation::nop10).cost, CostClass::optimised);
   for (const NopOptimisation nops : {NopOptimisation::none, NopOptimisation::nop5}) {
-    const SiteCost leading = cost(site(SiteClass::nop_nop10), nops);
+    const SiteCost leading = cost(site_of(SiteClass::nop_nop10), nops);
     EXPECT_EQ(leading.cost, CostClass::trap);
     EXPECT_THAT(leading.text, HasSubstr("this kernel does not optimise nop10"));
   }
-  const SiteCost straddling = cost(site(SiteClass::nop_nop10, {0x90}, 0xff6), NopOptimisation::nop10);
+  const SiteCost straddling = cost(site_of(SiteClass::nop_nop10, {0x90}, 0xff6), NopOptimisation::nop10);
   EXPECT_EQ(straddling.cost, CostClass::trap);
   EXPECT_THAT(straddling.text, HasSubstr("straddles a page"));
 }
 
 TEST(Cost, of_a_nop5_pair_is_a_trap_on_every_kernel_and_says_why) {
-  EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::nop5).text, HasSubstr("overwrites the red zone"));
-  EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::none).text, HasSubstr("does not optimise nop5"));
-  EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::nop10).text, HasSubstr("does not optimise nop5"));
+  EXPECT_THAT(cost(site_of(SiteClass::nop_nop5), NopOptimisation::nop5).text, HasSubstr("overwrites the red zone"));
+  EXPECT_THAT(cost(site_of(SiteClass::nop_nop5), NopOptimisation::none).text, HasSubstr("does not optimise nop5"));
+  EXPECT_THAT(cost(site_of(SiteClass::nop_nop5), NopOptimisation::nop10).text, HasSubstr("does not optimise nop5"));
   for (const NopOptimisation nops : kEveryKernel) {
-    EXPECT_EQ(cost(site(SiteClass::nop_nop5), nops).cost, CostClass::trap);
+    EXPECT_EQ(cost(site_of(SiteClass::nop_nop5), nops).cost, CostClass::trap);
   }
 }
 
 TEST(Cost, of_a_bare_nop5_is_refused_where_a_call_would_overwrite_the_red_zone) {
-  const Site nop5 = site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00});
+  const Site nop5 = site_of(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00});
   const SiteCost refused = cost(nop5, NopOptimisation::nop5);
   EXPECT_EQ(refused.cost, CostClass::refused);
   EXPECT_THAT(refused.text, HasSubstr("red zone"));
@@ -76,16 +76,16 @@ TEST(Cost, of_a_bare_nop5_is_refused_where_a_call_would_overwrite_the_red_zone) 
 }
 
 TEST(Cost, of_a_long_nop_is_a_single_step_on_kernels_that_emulate_only_the_short_one) {
-  const Site nop5 = site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00});
-  const Site nop3 = site(SiteClass::emulated, {0x0f, 0x1f, 0x00});
+  const Site nop5 = site_of(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00});
+  const Site nop3 = site_of(SiteClass::emulated, {0x0f, 0x1f, 0x00});
   EXPECT_EQ(cost(nop5, NopOptimisation::none).cost, CostClass::single_step);
   EXPECT_EQ(cost(nop3, NopOptimisation::none).cost, CostClass::single_step);
   EXPECT_EQ(cost(nop3, NopOptimisation::nop5).cost, CostClass::emulated);
-  EXPECT_EQ(cost(site(SiteClass::emulated, {0x66, 0x90}), NopOptimisation::none).cost, CostClass::emulated);
+  EXPECT_EQ(cost(site_of(SiteClass::emulated, {0x66, 0x90}), NopOptimisation::none).cost, CostClass::emulated);
 }
 
 TEST(Cost, of_a_bare_nop10_is_refused_where_the_kernel_does_not_take_its_prefix) {
-  const Site nop10 = site(SiteClass::nop10, kNop10Bytes);
+  const Site nop10 = site_of(SiteClass::nop10, kNop10Bytes);
   EXPECT_EQ(cost(nop10, NopOptimisation::none).cost, CostClass::refused);
   EXPECT_EQ(cost(nop10, NopOptimisation::nop5).cost, CostClass::refused);
   EXPECT_EQ(cost(nop10, NopOptimisation::nop10).cost, CostClass::optimised);
@@ -93,14 +93,14 @@ TEST(Cost, of_a_bare_nop10_is_refused_where_the_kernel_does_not_take_its_prefix)
 
 TEST(Cost, of_other_instructions_is_the_same_on_every_kernel) {
   for (const NopOptimisation nops : kEveryKernel) {
-    EXPECT_EQ(cost(site(SiteClass::emulated, {0x55}), nops).cost, CostClass::emulated);
-    EXPECT_EQ(cost(site(SiteClass::single_step, {0x48, 0x89, 0xe5}), nops).cost, CostClass::single_step);
+    EXPECT_EQ(cost(site_of(SiteClass::emulated, {0x55}), nops).cost, CostClass::emulated);
+    EXPECT_EQ(cost(site_of(SiteClass::single_step, {0x48, 0x89, 0xe5}), nops).cost, CostClass::single_step);
   }
-  EXPECT_EQ(cost(site(SiteClass::single_step, {0xcc}), {}).cost, CostClass::refused);
+  EXPECT_EQ(cost(site_of(SiteClass::single_step, {0xcc}), {}).cost, CostClass::refused);
 }
 
 TEST(Cost, of_a_site_without_code_is_the_reason_the_plan_gives) {
-  Site member = site(SiteClass::unknown, {});
+  Site member = site_of(SiteClass::unknown, {});
   member.offset.reset();
   member.member = "malloc.o";
   const SiteCost none = cost(member, {});
@@ -109,8 +109,9 @@ TEST(Cost, of_a_site_without_code_is_the_reason_the_plan_gives) {
 }
 
 TEST(Cost, is_refused_for_exactly_the_sites_the_plan_skips) {
-  const std::vector<Site> sites = {site(SiteClass::nop), site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00}, 0x20),
-                                   site(SiteClass::nop10, kNop10Bytes, 0x40), site(SiteClass::nop_nop10, {0x90}, 0x60)};
+  const std::vector<Site> sites = {
+      site_of(SiteClass::nop), site_of(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00}, 0x20),
+      site_of(SiteClass::nop10, kNop10Bytes, 0x40), site_of(SiteClass::nop_nop10, {0x90}, 0x60)};
   for (const NopOptimisation nops : kEveryKernel) {
     ProbeFile file;
     file.elf = test::sample_elf(Machine::x86_64).open();

@@ -21,9 +21,9 @@ struct Refusal {
 
 void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.text; }
 
-class Unreadable : public testing::TestWithParam<Refusal> {};
+class UnreadableOperand : public testing::TestWithParam<Refusal> {};
 
-TEST_P(Unreadable, says_why_and_where) {
+TEST_P(UnreadableOperand, says_why_and_where) {
   const Refusal& refusal = GetParam();
   const test::Resolved resolved = test::resolve_text(refusal.text, refusal.machine);
   EXPECT_FALSE(resolved.arg.readable());
@@ -38,7 +38,7 @@ constexpr auto kX32 = Machine::i386;
 constexpr auto kArm = Machine::aarch64;
 
 INSTANTIATE_TEST_SUITE_P(
-    Registers, Unreadable,
+    Registers, UnreadableOperand,
     testing::Values(Refusal{kX64, "8@%foo", "no register 'foo' on x86_64", 3},
                     Refusal{kX32, "4@%r10d", "no register 'r10d' on i386", 3},
                     Refusal{kX64, "8@%xmm0", "in vector register xmm0, which the kernel does not hand to probes", 3},
@@ -52,13 +52,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{kX32, "8@%esi", "its other half is in edi if GCC made this code", 3}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Sizes, Unreadable,
+    Sizes, UnreadableOperand,
     testing::Values(Refusal{kX64, "24@(%rsp)", "24-byte value"}, Refusal{kX64, "3@(%rsp)", "3-byte value"},
                     Refusal{kX64, "16@$1", "16-byte value"}, Refusal{kArm, "16@[sp, 8]", "16-byte value"},
                     Refusal{kX64, "2f@%ax", "2-byte float"}, Refusal{kX64, "16f@(%rsp)", "16-byte float"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Addresses, Unreadable,
+    Addresses, UnreadableOperand,
     testing::Values(Refusal{kX64, "8@(%nope)", "no register 'nope'", 4},
                     Refusal{kX64, "8@(%rax,%nope,8)", "no register 'nope'", 9},
                     Refusal{kX64, "8@(%xmm0)", "register xmm0 cannot address memory", 4},
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{kArm, "8@[x0, sp]", "register sp cannot be an index", 7}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Symbols, Unreadable,
+    Symbols, UnreadableOperand,
     testing::Values(Refusal{kX64, "8@counter(%rip)", "symbol 'counter' has an address only in a linked file", 2},
                     Refusal{kX64, "8@$counter", "symbol 'counter' has an address only in a linked file", 3},
                     Refusal{kX64, "8@f@GOTPCREL(%rip)", "symbol 'f' has an address only", 2},
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{kX64, "8@f@PLT(%rip)", "relocation 'PLT' of symbol 'f' is not supported", 4}));
 
 INSTANTIATE_TEST_SUITE_P(
-    ThreadLocals, Unreadable,
+    ThreadLocals, UnreadableOperand,
     testing::Values(Refusal{kX64, "8@%fs:tl@tpoff", "symbol 'tl' has an address only in a linked file", 6},
                     Refusal{kX64, "8@tl@dtpoff(%rax)", "symbol 'tl' has an address only in a linked file", 2},
                     Refusal{kX64, "8@%fs:counter", "symbol 'counter' in segment %fs without an offset", 6},

@@ -17,8 +17,6 @@
 namespace usdt_trace {
 namespace {
 
-using Kind = FormatPiece::Kind;
-
 TEST(FormatString, takes_directives_of_printf_names_and_values_in_place) {
   const auto format = parse_format_string("%-16{comm} %5d%%\\t%#llx %.3s %{str(arg1)}");
   ASSERT_FALSE(format) << "values by --print and in place";

@@ -222,6 +222,11 @@ std::optional<double> seconds_of(std::string_view text) {
   return number <= kCentury ? std::optional(number) : std::nullopt;
 }
 
+std::string_view without_blanks(std::string_view text, std::string_view blanks) {
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
 CLI::Validator seconds() {
   const std::function<std::string(std::string&)> judge = [](std::string& text) {
     const auto number = seconds_of(text);

@@ -51,6 +51,9 @@ struct BriefHelp {
 /// Those words; none: it is another validator.
 [[nodiscard]] std::vector<std::string> words_of(const CLI::Validator& validator);
 
+/// What is between the blanks around it, or another set of characters.
+[[nodiscard]] std::string_view without_blanks(std::string_view text, std::string_view blanks = " ");
+
 /// What the patterns of functions are to mean.
 struct FunctionFlags {
   bool inlined = true;

@@ -44,7 +44,7 @@ class Tally {
 };
 
 /// The columns of one probe's line.
-struct Row {
+struct ProbeRow {
   std::string name;
   std::string signature;  ///< "(i32, u64)", or "2 signatures" where sites differ
   std::string semaphore;  ///< "semaphore" or "-"
@@ -85,7 +85,7 @@ std::string_view excerpt(std::string_view text, std::size_t& column) {
   return text.substr(start, kMost);
 }
 
-Row row_of(const ListedProbe& probe) {
+ProbeRow row_of(const ListedProbe& probe) {
   const bool semaphore = std::ranges::any_of(probe.sites, [](const ListedSite& s) { return s.site->has_semaphore; });
   return {printable(probe.name), signature_column(probe), semaphore ? "semaphore" : "-",
           counted(probe.sites.size(), "site"), unreadable_remark(probe)};
@@ -104,14 +104,14 @@ class TextPrinter {
 
   void print() {
     const std::vector<ListedProbe> probes = group_probes(file_, decoder_);
-    std::vector<Row> rows;
+    std::vector<ProbeRow> rows;
     if (out_.terminal().interactive && heading_) rows.push_back({"PROBE", "ARGUMENTS", "SEMAPHORE", "SITES", ""});
     const std::size_t headings = rows.size();
     for (const ListedProbe& probe : probes) rows.push_back(row_of(probe));
     if (out_.terminal().interactive) measure(rows);
     for (std::size_t i = 0; i < headings; ++i) print_aligned(rows[i], true);
     for (std::size_t i = 0; i < probes.size(); ++i) {
-      const Row& row = rows[headings + i];
+      const ProbeRow& row = rows[headings + i];
       out_.terminal().interactive ? print_aligned(row) : print_tabbed(row);
       if (verbosity_ >= 1) print_probe(probes[i]);
       if (verbosity_ >= 2) print_sites(probes[i]);
@@ -122,27 +122,27 @@ class TextPrinter {
  private:
   /// Columns as wide as their widest cell, as far as the terminal has room for all of them; what does not fit goes
   /// below the name.
-  void measure(const std::vector<Row>& rows) {
-    const std::size_t tail = 2 + std::size("semaphore") - 1 + 2 + widest(rows, &Row::sites, SIZE_MAX) +
-                             (has_remarks(rows) ? 2 + widest(rows, &Row::remark, SIZE_MAX) : 0);
-    signature_width_ = widest(rows, &Row::signature, out_.room(kIndent + tail, std::size("ARGUMENTS") - 1));
-    name_width_ = widest(rows, &Row::name, out_.room(2 + signature_width_ + tail, kIndent));
+  void measure(const std::vector<ProbeRow>& rows) {
+    const std::size_t tail = 2 + std::size("semaphore") - 1 + 2 + widest(rows, &ProbeRow::sites, SIZE_MAX) +
+                             (has_remarks(rows) ? 2 + widest(rows, &ProbeRow::remark, SIZE_MAX) : 0);
+    signature_width_ = widest(rows, &ProbeRow::signature, out_.room(kIndent + tail, std::size("ARGUMENTS") - 1));
+    name_width_ = widest(rows, &ProbeRow::name, out_.room(2 + signature_width_ + tail, kIndent));
     if (name_width_ < std::size("PROBE") - 1) name_width_ = kIndent - 2;
   }
 
-  static bool has_remarks(const std::vector<Row>& rows) {
-    return std::ranges::any_of(rows, [](const Row& row) { return !row.remark.empty(); });
+  static bool has_remarks(const std::vector<ProbeRow>& rows) {
+    return std::ranges::any_of(rows, [](const ProbeRow& row) { return !row.remark.empty(); });
   }
 
-  static std::size_t widest(const std::vector<Row>& rows, std::string Row::*cell, std::size_t limit) {
+  static std::size_t widest(const std::vector<ProbeRow>& rows, std::string ProbeRow::*cell, std::size_t limit) {
     std::size_t width = 0;
-    for (const Row& row : rows) {
+    for (const ProbeRow& row : rows) {
       if (const std::size_t columns = width_of(row.*cell); columns <= limit) width = std::max(width, columns);
     }
     return width;
   }
 
-  void print_aligned(const Row& row, bool heading = false) {
+  void print_aligned(const ProbeRow& row, bool heading = false) {
     const Style name = heading ? Style::bold : Style::name;
     const bool fits = width_of(row.signature) <= signature_width_;
     if (fits && width_of(row.name) <= name_width_) {
@@ -158,7 +158,7 @@ class TextPrinter {
     out_.print("\n");
   }
 
-  void print_tabbed(const Row& row) {
+  void print_tabbed(const ProbeRow& row) {
     out_.print("{}\t{}\t{}\t{}", row.name, row.signature, row.semaphore, row.sites);
     if (!row.remark.empty()) out_.print("\t{}", row.remark);
     out_.print("\n");

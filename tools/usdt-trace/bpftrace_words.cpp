@@ -8,14 +8,13 @@
 #include <cctype>
 #include <string_view>
 
+#include "common/command_line.hpp"
+
 namespace usdt_trace {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\n;");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\n;") + 1 - first);
-}
+/// A statement, of which the ';' is no part.
+std::string_view trimmed(std::string_view text) { return usdt::tools::without_blanks(text, " \t\n;"); }
 
 /// Where the bracket closes that opens at `at`, behind texts in quotes; npos: nowhere.
 std::size_t closing(std::string_view text, std::size_t at, char open, char close) {

@@ -15,8 +15,6 @@
 namespace usdt_trace {
 namespace {
 
-using Kind = FormatPiece::Kind;
-
 constexpr std::array<std::pair<std::string_view, EventField>, 8> kFields{{{"time", EventField::time},
                                                                           {"nsecs", EventField::nsecs},
                                                                           {"pid", EventField::pid},
@@ -40,7 +38,7 @@ std::string format_field_names() {
 
 namespace {
 
-usdt::Error wrong(std::string_view source, std::size_t column, std::string_view why) {
+usdt::Error wrong_at(std::string_view source, std::size_t column, std::string_view why) {
   return {usdt::ErrorKind::syntax, fmt::format("--format-string: {} at column {} of '{}'", why, column + 1, source), 0,
           static_cast<std::uint32_t>(column)};
 }
@@ -54,7 +52,7 @@ class Parser {
     while (at_ < source_.size()) {
       if (auto read = source_[at_] == '%' ? directive() : character(); !read) return usdt::fail(read.error());
     }
-    if (made_.pieces.empty()) return usdt::fail(wrong(source_, 0, "nothing to print"));
+    if (made_.pieces.empty()) return usdt::fail(wrong_at(source_, 0, "nothing to print"));
     if (made_.values() > made_.list.size() && !made_.list.empty())
       return usdt::fail(usdt::ErrorKind::invalid_argument,
                         "--format-string: values are those of --print (%s, %d), or named in place (%{arg0}): not both");
@@ -68,7 +66,8 @@ class Parser {
     if (next == '\\' && at_ < source_.size()) {
       constexpr std::string_view kEscapes = "nt\\\"", kMeant = "\n\t\\\"";
       const std::size_t which = kEscapes.find(source_[at_]);
-      if (which == kEscapes.npos) return usdt::fail(wrong(source_, at_ - 1, "only \\n, \\t, \\\" and \\\\ are known,"));
+      if (which == kEscapes.npos)
+        return usdt::fail(wrong_at(source_, at_ - 1, "only \\n, \\t, \\\" and \\\\ are known,"));
       next = kMeant[which];
       ++at_;
     }
@@ -77,7 +76,7 @@ class Parser {
   }
 
   void add_text(char character) {
-    if (made_.pieces.empty() || made_.pieces.back().kind != Kind::text)
+    if (made_.pieces.empty() || made_.pieces.back().kind != FormatPiece::Kind::text)
       made_.pieces.push_back({.column = static_cast<std::uint32_t>(at_ - 1)});
     made_.pieces.back().text += character;
   }
@@ -89,7 +88,7 @@ class Parser {
       add_text('%');
       return {};
     }
-    FormatPiece piece{.kind = Kind::value, .column = static_cast<std::uint32_t>(begin)};
+    FormatPiece piece{.kind = FormatPiece::Kind::value, .column = static_cast<std::uint32_t>(begin)};
     flags(piece);
     if (auto read = number(piece.width); !read) return read;
     if (skip('.')) {
@@ -98,10 +97,11 @@ class Parser {
     if (skip('{')) return named(std::move(piece));
     while (at_ < source_.size() && std::string_view("hljzt").find(source_[at_]) != std::string_view::npos) ++at_;
     if (at_ == source_.size() || kConversions.find(source_[at_]) == kConversions.npos)
-      return usdt::fail(wrong(source_, begin,
-                              fmt::format("a directive is %s, %d or another one of %{}, %{{NAME}}, or %% for a percent "
-                                          "sign: there is none",
-                                          fmt::join(kConversions, " %"))));
+      return usdt::fail(
+          wrong_at(source_, begin,
+                   fmt::format("a directive is %s, %d or another one of %{}, %{{NAME}}, or %% for a percent "
+                               "sign: there is none",
+                               fmt::join(kConversions, " %"))));
     piece.conversion = source_[at_++];
     made_.pieces.push_back(std::move(piece));
     return {};
@@ -129,7 +129,7 @@ class Parser {
     const std::string_view rest = source_.substr(at_);
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     if (error == std::errc::result_out_of_range || number > kWidest)
-      return usdt::fail(wrong(source_, at_, fmt::format("a number above {}", kWidest)));
+      return usdt::fail(wrong_at(source_, at_, fmt::format("a number above {}", kWidest)));
     at_ += static_cast<std::size_t>(end - rest.data());
     return {};
   }
@@ -138,12 +138,12 @@ class Parser {
   usdt::Result<void> named(FormatPiece piece) {
     const std::size_t begin = at_;
     const std::size_t end = source_.find('}', begin);
-    if (end == source_.npos) return usdt::fail(wrong(source_, begin - 1, "no } for the {"));
+    if (end == source_.npos) return usdt::fail(wrong_at(source_, begin - 1, "no } for the {"));
     const std::string_view name = source_.substr(begin, end - begin);
     at_ = end + 1;
     const auto* field = std::ranges::find(kFields, name, [](const auto& each) { return each.first; });
     if (field != kFields.end()) {
-      piece.kind = Kind::field;
+      piece.kind = FormatPiece::Kind::field;
       piece.field = field->second;
     } else if (auto added = add_value(name, begin); !added) {
       return added;
@@ -158,8 +158,8 @@ class Parser {
     if (!list || list->size() != 1) {
       const std::size_t column = begin + (list ? 0 : list.error().column.value_or(0));
       return usdt::fail(
-          wrong(source_, column,
-                "neither a value as --print has it (arg0, str(arg1), elapsed) nor one of " + format_field_names()));
+          wrong_at(source_, column,
+                   "neither a value as --print has it (arg0, str(arg1), elapsed) nor one of " + format_field_names()));
     }
     made_.list.push_back(std::move(list->front()));
     return {};
@@ -215,7 +215,7 @@ usdt::Result<void> check_count(const FormatString& format, const PrintList& list
 
 std::size_t FormatString::values() const noexcept {
   return static_cast<std::size_t>(
-      std::ranges::count_if(pieces, [](const FormatPiece& piece) { return piece.kind == Kind::value; }));
+      std::ranges::count_if(pieces, [](const FormatPiece& piece) { return piece.kind == FormatPiece::Kind::value; }));
 }
 
 usdt::Result<FormatString> parse_format_string(std::string_view source) { return Parser(source).parse(); }
@@ -227,7 +227,7 @@ usdt::Result<void> check_format(const FormatString& format, const usdt::AttachPl
     if (auto count = check_count(format, list); !count) return count;
     std::size_t next = 0;
     for (const FormatPiece& piece : format.pieces) {
-      if (piece.kind != Kind::value) continue;
+      if (piece.kind != FormatPiece::Kind::value) continue;
       const PrintItem& item = list[next++];
       const auto position = position_of(item, plan.args[site.args]);
       const std::string_view why = position    ? mismatch(piece, item, plan.args[site.args][*position])

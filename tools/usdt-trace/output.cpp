@@ -137,6 +137,17 @@ bool is_there(const usdt::Event& event, std::size_t n) {
   return natural != nullptr && *natural > element->index;
 }
 
+bool is_no_alternative(const usdt::Event& event, std::size_t whole) {
+  bool any = false;
+  for (std::size_t n = 0; n < event.arg_count(); ++n) {
+    const usdt::Arg& arg = event.arg_info(n);
+    if (arg.part_of != whole || arg.hidden) continue;
+    if (!arg.alternative || is_there(event, n)) return false;
+    any = true;
+  }
+  return any;
+}
+
 std::string_view why_undecided(const usdt::Event& event, std::size_t n) {
   const auto& alternative = event.arg_info(n).alternative;
   if (!alternative) return {};

@@ -397,6 +397,7 @@ class JsonOutput final : public Output {
 
   /// Writes the members of a value; returns false where none are known.
   bool members(const usdt::Event& event, std::size_t whole, unsigned position) {
+    if (is_no_alternative(event, whole)) return error(kNoAlternative), true;
     const bool array = event.arg_info(whole).type.kind == usdt::TypeKind::array;
     bool any = false;
     for (std::size_t n = 0; n < event.arg_count(); ++n) {

@@ -110,6 +110,7 @@ void TextOutput::show_whole(const usdt::Event& event, std::size_t n, bool hex) {
 }
 
 bool TextOutput::show_members(const usdt::Event& event, std::size_t whole, bool hex) {
+  if (is_no_alternative(event, whole)) return show_error(kNoAlternative), true;
   const bool array = event.arg_info(whole).type.kind == usdt::TypeKind::array;
   bool known = false;
   bool any = false;

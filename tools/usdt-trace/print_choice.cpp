@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "planning.hpp"
+
 namespace usdt_trace {
 namespace {
 
@@ -16,12 +18,6 @@ usdt::Result<ProbePrint> parse_probe_print(std::string_view probe, std::string_v
   auto items = parse_print_list(list);
   if (!items) return usdt::fail(items.error());
   return ProbePrint{.probe = std::string(probe), .pattern = std::move(*pattern), .list = std::move(*items)};
-}
-
-/// The target of a pattern of files.
-const std::string& target_of(const usdt::PointPattern& pattern) {
-  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
-  return function ? function->target : std::get<usdt::ProbePattern>(pattern).target;
 }
 
 /// Whether the pattern's name, without its target, means the point.
@@ -69,8 +65,8 @@ usdt::Result<Prints> parse_prints(const std::vector<std::string>& words) {
 PrintChoice::PrintChoice(const Prints& prints, const usdt::SearchScope& scope) : prints_(prints) {
   for (const ProbePrint& print : prints.for_probes) {
     std::set<Inode>& inodes = files_.emplace_back();
-    if (std::holds_alternative<usdt::KernelPattern>(print.pattern) || usdt::means_everything(target_of(print.pattern)))
-      continue;
+    const std::string* target = target_of(print.pattern);
+    if (target == nullptr || usdt::means_everything(*target)) continue;
     for (const usdt::FoundFile& found : usdt::find_files({print.pattern}, scope).files) {
       struct stat st {};
       if (::stat(found.target.access.c_str(), &st) == 0) inodes.emplace(st.st_dev, st.st_ino);
@@ -85,9 +81,10 @@ bool PrintChoice::means(std::size_t list, const usdt::PointName& point) const {
   const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
   const bool named = probe ? probe->matches(point.provider, point.name) : usdt_trace::means(*function, point);
   if (!point.file || !named) return false;
-  if (files_.empty()) return usdt::target_means(target_of(pattern), *point.file);
+  const std::string& target = *target_of(pattern);
+  if (files_.empty()) return usdt::target_means(target, *point.file);
   struct stat st {};
-  return usdt::means_everything(target_of(pattern)) ||
+  return usdt::means_everything(target) ||
          (::stat(point.file->access.c_str(), &st) == 0 && files_[list].contains({st.st_dev, st.st_ino}));
 }
 

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <utility>
 
+#include "common/command_line.hpp"
 #include "words.hpp"
 
 namespace usdt_trace {
@@ -19,6 +20,9 @@ namespace {
 
 namespace x3 = boost::spirit::x3;
 using Form = PrintItem::Form;
+/// What a list is made of; its rules have short names.
+namespace grammar {
+
 /// The text of a value, as the list has it.
 struct Part {
   std::string_view text;
@@ -52,6 +56,8 @@ const auto buffer = x3::rule<struct BufferRule, ParsedItem>("buf(argN, N)") = x3
                                                                               ')';
 const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> one;
 const auto item = text | hex | address | buffer | plain;
+
+}  // namespace grammar
 
 usdt::Error expected(std::size_t column, std::string_view source) {
   const std::string_view part = source.substr(std::min(column, source.size()));
@@ -112,11 +118,6 @@ std::string_view name_of(Form form) {
   return {};
 }
 
-std::string_view without_blanks(std::string_view part) {
-  part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
-  return part.substr(0, part.find_last_not_of(' ') + 1);
-}
-
 /// "16", "0x10"; nothing: it is no number.
 std::optional<std::uint64_t> number_in(std::string_view digits) {
   const bool hexadecimal = digits.starts_with("0x");
@@ -136,7 +137,7 @@ usdt::Result<usdt::ValuePath> path_in(std::string_view part, std::string_view so
 /// How many bytes: a number, or of bytes that are no address the value that says it.
 usdt::Result<void> add_size(PrintItem& out, std::string_view part, std::string_view source) {
   usdt::PathStep& last = out.value.steps.back();
-  const auto number = number_in(without_blanks(part));
+  const auto number = number_in(usdt::tools::without_blanks(part));
   const bool fits = number && (out.form == Form::bytes ? *number > 0 : *number == 4 || *number == 16);
   if (!fits && (number || out.form == Form::address))
     return usdt::fail(usdt::ErrorKind::invalid_argument,
@@ -175,7 +176,7 @@ std::string name_of_bytes(std::string label) {
   return std::string(kEnd) + label;
 }
 
-usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view source) {
+usdt::Result<PrintItem> item_of(const grammar::ParsedItem& parsed, std::string_view source) {
   using Kind = usdt::PathStep::Kind;
   PrintItem out;
   out.form = parsed.first;
@@ -191,7 +192,7 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
     const std::string_view length = parsed.second.back().text;
     auto added = of_bytes ? add_size(out, length, source) : add_length(out, length, source);
     if (!added) return usdt::fail(added.error());
-    out.label += fmt::format(", {}", without_blanks(length));
+    out.label += fmt::format(", {}", usdt::tools::without_blanks(length));
   }
   if (out.form != Form::value) out.label = fmt::format("{}({})", name_of(out.form), out.label);
   if (of_bytes) out.value.text = name_of_bytes(out.label);
@@ -265,11 +266,11 @@ bool names(const PrintList& list, usdt::HitField word) noexcept {
 usdt::Result<PrintList> parse_print_list(std::string_view source) {
   const char* at = source.data();
   const char* const end = at + source.size();
-  std::vector<ParsedItem> parsed;
-  const bool matched = x3::phrase_parse(at, end, item % ',', x3::space, parsed);
+  std::vector<grammar::ParsedItem> parsed;
+  const bool matched = x3::phrase_parse(at, end, grammar::item % ',', x3::space, parsed);
   if (!matched || at != end) return usdt::fail(expected(static_cast<std::size_t>(at - source.data()), source));
   PrintList list;
-  for (const ParsedItem& each : parsed) {
+  for (const grammar::ParsedItem& each : parsed) {
     auto made = item_of(each, source);
     if (!made) return usdt::fail(made.error());
     list.push_back(std::move(*made));

@@ -39,14 +39,14 @@ bool is_in(const std::array<std::string_view, N>& all, std::string_view name) {
 }
 
 /// Where in a script something belongs.
-enum class Part { top, question };
+enum class Table { top, question };
 
-usdt::Result<void> check_option(const CLI::App& app, const Script& script, const ScriptOption& option, Part part) {
+usdt::Result<void> check_option(const CLI::App& app, const Script& script, const ScriptOption& option, Table table) {
   const CLI::Option* known = app.get_option_no_throw("--" + option.name);
   const auto wrong = [&](std::string_view why) { return usdt::fail(script.wrong(option.place, why)); };
   if (known == nullptr) {
-    std::vector<std::string> names =
-        part == Part::top ? std::vector<std::string>{"title", "needs", "question"} : std::vector<std::string>{"probes"};
+    std::vector<std::string> names = table == Table::top ? std::vector<std::string>{"title", "needs", "question"}
+                                                         : std::vector<std::string>{"probes"};
     for (const CLI::Option* each : app.get_options())
       names.insert(names.end(), each->get_lnames().begin(), each->get_lnames().end());
     const std::string near = usdt::tools::nearest(option.name, names);
@@ -54,9 +54,9 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
   }
   if (is_in(kOfCommandLine, option.name))
     return wrong(fmt::format("{} is of the command line, not of scripts", option.name));
-  if (part == Part::top && is_in(kOfQuestion, option.name))
+  if (table == Table::top && is_in(kOfQuestion, option.name))
     return wrong(fmt::format("{} is of one question: it goes below a [question.NAME]", option.name));
-  if (part == Part::question && is_in(kOfRun, option.name))
+  if (table == Table::question && is_in(kOfRun, option.name))
     return wrong(fmt::format("{} is of all questions: it goes above the first [question.NAME]", option.name));
   const bool is_flag = known->get_expected_max() == 0;
   const bool stack =
@@ -141,10 +141,10 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   auto script = read_script(flags.script);
   if (!script) return usdt::fail(script.error());
   for (const ScriptOption& option : script->shared)
-    if (auto sense = check_option(app, *script, option, Part::top); !sense) return usdt::fail(sense.error());
+    if (auto sense = check_option(app, *script, option, Table::top); !sense) return usdt::fail(sense.error());
   for (const ScriptQuestion& question : script->questions)
     for (const ScriptOption& option : question.options)
-      if (auto sense = check_option(app, *script, option, Part::question); !sense) return usdt::fail(sense.error());
+      if (auto sense = check_option(app, *script, option, Table::question); !sense) return usdt::fail(sense.error());
   if (flags.explain) usdt::assume_features_of_release();
   if (auto there = check_needs(*script); !there) return usdt::fail(there.error());
   std::vector<Flags> questions;

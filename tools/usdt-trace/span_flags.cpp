@@ -5,16 +5,13 @@
 #include <string_view>
 #include <utility>
 
+#include "common/command_line.hpp"
+
 namespace usdt_trace {
 namespace {
 
 /// "A ~~ B", or "A" "~~" "B": what is before it and behind it, blanks at the ends left out.
 constexpr std::string_view kTo = "~~";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
 
 /// Where it stands alone; npos: nowhere.
 std::size_t find_to(std::string_view text) {
@@ -56,9 +53,9 @@ usdt::Result<SpanSides> split_probes(const std::vector<std::string>& words) {
     }
     if (behind || find_to_of_probes(word.substr(at + kTo.size())) != word.npos)
       return usdt::fail(usdt::ErrorKind::invalid_argument, "'~~' twice: one trace has spans of one kind, 'A ~~ B'");
-    add(trimmed(std::string_view(word).substr(0, at)));
+    add(usdt::tools::without_blanks(std::string_view(word).substr(0, at)));
     behind = true;
-    add(trimmed(std::string_view(word).substr(at + kTo.size())));
+    add(usdt::tools::without_blanks(std::string_view(word).substr(at + kTo.size())));
   }
   if (behind && (sides.begins.empty() || sides.ends.empty()))
     return usdt::fail(usdt::ErrorKind::invalid_argument, "a span is 'A ~~ B': a probe is missing on one side");

@@ -20,7 +20,7 @@ class PlaceChecker {
   explicit PlaceChecker(const Moment& moment) : moment_(moment), locator_(moment.arch) {}
 
   /// Makes each piece hold here; the reason why one does not.
-  [[nodiscard]] std::string hold(StatedPlace& what, bool is_structure) const;
+  [[nodiscard]] std::string hold(StatedPlace& what, TypeKind kind) const;
   /// Turns what counts from a frame's base into what counts from the call frame address, where their distance is known.
   void to_cfa(Sum& sum) const;
   /// Where something is on the stack that only callers write before the function begins: bytes from the call frame
@@ -34,6 +34,7 @@ class PlaceChecker {
   [[nodiscard]] bool count_from_registers(Sum& sum, std::string& reason) const;
   void stack_frame_to_cfa(Sum& sum) const;
   [[nodiscard]] bool may_hold_argument(unsigned reg) const;
+  [[nodiscard]] bool is_in_frame(const Sum& sum) const;
   [[nodiscard]] bool registers_hold(const Sum& sum, bool from_list) const;
   [[nodiscard]] bool slot_is_filled(const StatedPlace& what, bool is_structure) const;
   [[nodiscard]] bool is_behind_prologue() const;

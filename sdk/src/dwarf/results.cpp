@@ -106,7 +106,7 @@ Located Results::of_go(const Parameter& result, const arch::UserPlace& place) co
   const Type type = types_.type(type_of(result.declared));
   if (place.where != arch::UserPlace::Where::stack) return arch::value_at(moment_.arch, place, type);
   StatedPlace what = stated_place(result, moment_);
-  if (what.pieces.empty() || what.from_list || !checker_.hold(what, type.kind == TypeKind::structure).empty())
+  if (what.pieces.empty() || what.from_list || !checker_.hold(what, type.kind).empty())
     return arch::nowhere(type, "on the stack, and not told where");
   return locator_.from_pieces(what.pieces, type);
 }

@@ -272,7 +272,7 @@ class RustLayouts {
     }
     if (common == nullptr) return {};
     const RustAbi pair = pair_or_aggregate(all.front(), *common, size);
-    if (!differs || pair.kind != AbiKind::pair || size > 8) return pair;
+    if (!differs || pair.kind != AbiKind::pair) return pair;
     constexpr unsigned last_strict = 63, first_lenient = 80;  // as these were found to do; in between is not known
     if (minor_ && *minor_ >= first_lenient) return pair;
     return minor_ && *minor_ <= last_strict ? aggregate(false) : RustAbi();

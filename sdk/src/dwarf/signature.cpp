@@ -121,7 +121,7 @@ class Signer {
     const auto* place = what.pieces.size() == 1 ? std::get_if<AtAddress>(&what.pieces.front().where) : nullptr;
     if (place == nullptr || place->address.width != 0 || place->address.loaded || length > UINT8_MAX) return;
     what.pieces = {{0, IsValue{place->address}}};
-    if (!checker_.hold(what, false).empty()) return;
+    if (!checker_.hold(what, TypeKind::text).empty()) return;
     const Type address{.size = moment_.arch.word_size, .is_signed = false, .kind = TypeKind::text};
     Located located = locator_.from_pieces(what.pieces, address);
     if (!std::holds_alternative<Unreadable>(located.location)) arg.length = static_cast<std::uint8_t>(length);
@@ -195,8 +195,9 @@ class Signer {
 
   [[nodiscard]] Located locate(StatedPlace what, const Type& type, std::size_t number) {
     const auto bytes_on_stack = convention_.bytes_on_stack(number);
-    // Clang tells where the address of such an object is, as if the object were there.
-    if (shapes_[number].kind == arch::UserShape::Kind::by_reference && (bytes_on_stack || is_on_stack(what)))
+    // Clang and rustc tell where the address of such an object is, as if the object were there.
+    if ((shapes_[number].kind == arch::UserShape::Kind::by_reference && (bytes_on_stack || is_on_stack(what))) ||
+        may_be_address_of_rust(what, type))
       return arch::nowhere(type, "behind a pointer in memory");
     if (what.pieces.empty() && bytes_on_stack && type.kind == TypeKind::structure)
       return as_read(convention_.on_stack(number, type), in_room(*bytes_on_stack, type));
@@ -206,7 +207,7 @@ class Signer {
                            moment_.instance.inlined ? "optimised out in this inlined copy" : "optimised out here");
     if (convention_.is_assigned(number)) return arch::nowhere(type, std::string(assigned));
     const StatedPlace before = what;
-    const std::string reason = checker_.hold(what, type.kind == TypeKind::structure);
+    const std::string reason = checker_.hold(what, type.kind);
     if (reason.empty() && !what.from_list && convention_.contradicts(before, number))
       return arch::nowhere(type, "on the stack by a calling convention that debug information does not tell");
     if (reason.empty() && type.kind == TypeKind::structure) {
@@ -245,6 +246,12 @@ class Signer {
   }
   [[nodiscard]] std::optional<std::uint64_t> in_callers_room(const StatedPlace& what) const {
     return leaves_out_members() ? is_on_stack(what) : std::nullopt;
+  }
+  /// Rust's functions are passed the address of objects of more than two words, later ones of what has a number of 16
+  /// bytes, unless they are `extern "C"`, which nothing tells (rustc 1.63 and 1.95; tests/dwarf/chance_rust.py finds it).
+  [[nodiscard]] bool may_be_address_of_rust(const StatedPlace& what, const Type& type) const {
+    return is_rust(moment_.die) && moment_.at_entry && !moment_.instance.inlined &&
+           type.kind == TypeKind::structure && type.size > moment_.arch.word_size && is_on_stack(what);
   }
   /// As PlaceChecker::callers_bytes().
   [[nodiscard]] std::optional<std::uint64_t> is_on_stack(const StatedPlace& what) const {
