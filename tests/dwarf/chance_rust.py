@@ -219,9 +219,10 @@ class Program:
         shown = f" -> {result.name}" if result else ""
         name = f"fn{number}"
         # (What is generic is known by nothing but its trait.)
-        lines.insert(1, 'unsafe { std::arch::asm!(""); }')  # calls of what has no effect are left out
+        # (Calls of what has no effect are left out, and of functions with the same code one is for all.)
+        lines.insert(1, f'unsafe {{ std::arch::asm!("/* {number} */"); }}')
         body = " ".join(lines) if form != "generic" else \
-            " ".join(["let now = unsafe { NOW }; escape(&p0);"] + [use for n, kind in enumerate(kinds) if n for use in kind.use(f"p{n}")] +
+            " ".join([*lines[:2], "escape(&p0);"] + [use for n, kind in enumerate(kinds) if n for use in kind.use(f"p{n}")] +
                      ([f"let i = now; {returned}"] if result else []))
         written = f"{head}fn {name}{'<T: Logged>' if form == 'generic' else ''}({', '.join(own + parameters)}){shown} {{ {body} }}"
         where, before = name, ""

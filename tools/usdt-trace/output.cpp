@@ -138,14 +138,19 @@ bool is_there(const usdt::Event& event, std::size_t n) {
 }
 
 bool is_no_alternative(const usdt::Event& event, std::size_t whole) {
-  bool any = false;
+  std::size_t count = 0;
   for (std::size_t n = 0; n < event.arg_count(); ++n) {
     const usdt::Arg& arg = event.arg_info(n);
     if (arg.part_of != whole || arg.hidden) continue;
     if (!arg.alternative || is_there(event, n)) return false;
-    any = true;
+    const std::uint8_t told = arg.alternative->discriminant;
+    const usdt::Value index = event.value(told);
+    const auto* bits = std::get_if<std::uint64_t>(&index);
+    // Of a std::variant that an exception left without a value (variant_npos).
+    if (bits != nullptr && *bits == UINT64_MAX >> (64 - 8 * event.arg_info(told).type.size)) return false;
+    ++count;
   }
-  return any;
+  return count > 1;  // one that is not there: a std::optional
 }
 
 std::string_view why_undecided(const usdt::Event& event, std::size_t n) {

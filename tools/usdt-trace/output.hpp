@@ -206,8 +206,8 @@ struct WideNumber {
 [[nodiscard]] usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list);
 /// Whether argument `n`, maybe an element of a list, is not behind its last one.
 [[nodiscard]] bool is_there(const usdt::Event& event, std::size_t n);
-/// Whether the members of `whole` are alternatives of which, by its discriminant, none is there: what was read is no such
-/// value.
+/// Whether the members of `whole` are alternatives of which, by its discriminant, none is there: what was read is no
+/// such value.
 [[nodiscard]] bool is_no_alternative(const usdt::Event& event, std::size_t whole);
 inline constexpr std::string_view kNoAlternative = "its discriminant is that of no variant";
 /// Why it is not known whether argument `n`, one of several alternatives, is there; empty: it is known.

@@ -85,8 +85,7 @@ bool Convention::some_are_above_the_frame(const std::vector<Parameter>& paramete
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (stated_[i].from_list || !contradicts(stated_[i], i)) continue;
     StatedPlace what = stated_[i];
-    if (checker_.hold(what, types_.type(type_of(parameters[i].declared)).kind).empty())
-      return true;
+    if (checker_.hold(what, types_.type(type_of(parameters[i].declared)).kind).empty()) return true;
   }
   return false;
 }

@@ -130,8 +130,8 @@ bool PlaceChecker::may_hold_argument(unsigned reg) const {
          (moment_.arch.machine == Machine::i386 && std::ranges::find(kernel, id) != kernel.end());
 }
 
-/// LLVM 14 says of variables, and of parts of them, that are kept in a slot the address of that slot, and forgets to say
-/// that the value is what is in it (tests/dwarf/chance_rust.py finds it, and that GDB shows the address).
+/// LLVM 14 says of variables, and of parts of them, that are kept in a slot the address of that slot, and forgets to
+/// say that the value is what is in it (tests/dwarf/chance_rust.py finds it, and that GDB shows the address).
 bool PlaceChecker::is_in_frame(const Sum& sum) const {
   if (sum.anchor != Anchor::none) return true;
   const auto cfa = sum.base ? moment_.impl.frames().cfa_at(moment_.instance.pc) : std::nullopt;

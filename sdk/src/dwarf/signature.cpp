@@ -248,10 +248,11 @@ class Signer {
     return leaves_out_members() ? is_on_stack(what) : std::nullopt;
   }
   /// Rust's functions are passed the address of objects of more than two words, later ones of what has a number of 16
-  /// bytes, unless they are `extern "C"`, which nothing tells (rustc 1.63 and 1.95; tests/dwarf/chance_rust.py finds it).
+  /// bytes, unless they are `extern "C"`, which nothing tells (rustc 1.63 and 1.95; tests/dwarf/chance_rust.py finds
+  /// it).
   [[nodiscard]] bool may_be_address_of_rust(const StatedPlace& what, const Type& type) const {
-    return is_rust(moment_.die) && moment_.at_entry && !moment_.instance.inlined &&
-           type.kind == TypeKind::structure && type.size > moment_.arch.word_size && is_on_stack(what);
+    return is_rust(moment_.die) && moment_.at_entry && !moment_.instance.inlined && type.kind == TypeKind::structure &&
+           type.size > moment_.arch.word_size && is_on_stack(what);
   }
   /// As PlaceChecker::callers_bytes().
   [[nodiscard]] std::optional<std::uint64_t> is_on_stack(const StatedPlace& what) const {
@@ -313,10 +314,14 @@ class Signer {
     const auto is_wanted = [&](std::uint32_t at) { return (at < bytes.size() && bytes[at]) == wanted; };
     for (std::uint32_t at = 0, end = 0; at < piece.size; at = end) {
       while (end < piece.size && is_wanted(end) == is_wanted(at)) ++end;
-      Location there = piece.location;
-      if (auto* memory = std::get_if<Memory>(&there)) memory->displacement += at;
-      if (!is_wanted(at)) there = Unreadable{.reason = std::string(reason)};
-      pieces.push_back({piece.offset + at, end - at, std::move(there)});
+      Piece part{piece.offset + at, end - at, piece.location, piece.dropped};
+      auto* memory = std::get_if<Memory>(&part.location);
+      if (memory != nullptr && !memory->is_value)
+        memory->displacement += at;
+      else
+        part.dropped = static_cast<std::uint8_t>(part.dropped + at);
+      if (!is_wanted(at)) part.location = Unreadable{.reason = std::string(reason)};
+      pieces.push_back(std::move(part));
     }
   }
 
