@@ -363,7 +363,7 @@ class GoPlaces {
     for (const Scalar& each : shape.scalars) {
       const bool floating = each.kind == Scalar::Kind::floating;
       if (shape.arrays || (floating ? vectors == registers_.vectors : general == registers_.general.size()))
-        return {.where = Where::stack, .stack = 0, .parts = {}};
+        return on_stack(shape);
       const unsigned number = floating ? registers_.first_vector + vectors++ : registers_.general[general++];
       place.parts.push_back({each.offset, each.size, arch_.dwarf_registers[number]});
     }
@@ -373,15 +373,22 @@ class GoPlaces {
   }
 
  private:
+  UserPlace on_stack(const UserShape& shape) {
+    const std::uint32_t at = units(stack_, shape.alignment) * shape.alignment;
+    stack_ = at + shape.size;
+    return {.where = Where::stack, .stack = arch_.entry_frame + at, .parts = {}};
+  }
+
   const Arch& arch_;
   GoRegisters registers_;
+  std::uint32_t stack_ = 0;  ///< bytes used there
   std::size_t general_ = 0;
   std::uint8_t vectors_ = 0;
 };
 
 }  // namespace
 
-std::vector<UserPlace> go_results(const Arch& arch, const std::vector<UserShape>& shapes) {
+std::vector<UserPlace> go_places(const Arch& arch, const std::vector<UserShape>& shapes) {
   GoPlaces places(arch);
   std::vector<UserPlace> all;
   bool known = true;

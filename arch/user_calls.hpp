@@ -105,9 +105,10 @@ class UserPlaces {
   bool lost_ = false;
 };
 
-/// Where Go functions leave their results (ABIInternal, abi-internal.md of its compiler), at each RET instruction. Of
-/// those on the stack it is not said where: that depends on the arguments.
-[[nodiscard]] std::vector<UserPlace> go_results(const Arch& arch, const std::vector<UserShape>& shapes);
+/// Where Go functions have their arguments at their first instruction, the receiver first, or leave their results at
+/// each RET instruction (ABIInternal, abi-internal.md of its compiler). Where on the stack holds for arguments alone:
+/// those of results are behind them.
+[[nodiscard]] std::vector<UserPlace> go_places(const Arch& arch, const std::vector<UserShape>& shapes);
 /// Whether Go passes a value of this shape on the stack, whatever is passed beside it.
 [[nodiscard]] bool go_only_on_stack(const Arch& arch, const UserShape& shape);
 

@@ -26,6 +26,7 @@ from harness import (LONG, Run, check, main, require_program, require_root, requ
                      why_no_m32)
 
 import chance  # noqa: E402
+import chance_go  # noqa: E402
 import chance_rust  # noqa: E402
 from chance_judge import Verdict, function_of, judge  # noqa: E402
 
@@ -34,6 +35,9 @@ EXTRA = ((), (), ("-fno-omit-frame-pointer",), ("-fomit-frame-pointer",), ("-fPI
          ("-fno-inline",), ("-gdwarf-4",), ("-flto",))
 RUST_LEVELS = ("0", "1", "2", "3", "s")
 RUST_EXTRA = ((), (), ("-C", "force-frame-pointers=yes"), ("-C", "codegen-units=1"), ("-C", "panic=abort"))
+GO_LEVELS = ((), (), ("-gcflags=-N -l",), ("-gcflags=-l",))
+GO_EXTRA = ((), (), ("-buildmode=pie",))
+GO = "/usr/lib/go-1.19/bin/go"
 SHOWN = int(os.environ.get("USDT_CHANCE_SHOW", "3"))
 SYSROOT = os.environ.get("USDT_CHANCE_SYSROOT", "")
 
@@ -60,12 +64,18 @@ class Build:
         return self.compiler.endswith("rustc")
 
     @property
+    def go(self):
+        return self.compiler.endswith("go")
+
+    @property
     def row(self):
-        return f"{self.compiler} {self.flags[1 if self.rust else 0]}"
+        return f"{self.compiler} {(self.flags or ['-'])[1 if self.rust else 0]}"
 
     @property
     def names(self):
         """Of the functions."""
+        if self.go:
+            return ("main.fn*", "main.*Host*.fn*")
         return ("*::fn*",) if self.rust else ("fn*", "Host*::fn*") if self.cpp else ("fn*",)
 
     def words(self, directory):
@@ -79,11 +89,14 @@ class Build:
 
     def make(self, directory):
         """The program; None where this machine cannot build or run it."""
-        return self.make_rust(directory) if self.rust else self.make_c(directory)
+        if self.rust:
+            return self.make_of("program.rs", chance_rust, [self.compiler, "-g"], directory)
+        return self.make_of("program.go", chance_go, [self.compiler, "build"], directory) if self.go else self.make_c(directory)
 
-    def make_rust(self, directory):
-        (directory / "program.rs").write_text(chance_rust.Program(self.seed).source())
-        built = subprocess.run([self.compiler, "-g", *self.flags, "-o", "program", "program.rs"], cwd=directory, capture_output=True, text=True)
+    def make_of(self, source, programs, words, directory):
+        (directory / source).write_text(programs.Program(self.seed).source())
+        environment = os.environ | {"GOCACHE": str(directory.parent / "go-cache"), "GO111MODULE": "off", "GOFLAGS": ""}
+        built = subprocess.run([*words, *self.flags, "-o", "program", source], cwd=directory, env=environment, capture_output=True, text=True)
         check(built.returncode == 0, f"{self.compiler} in {directory}: {built.stderr[:2000]}")
         return directory / "program"
 
@@ -119,12 +132,14 @@ def builds(count, first):
     compilers = ["gcc", "g++", "clang", "clang++"]
     if SYSROOT:
         compilers += [f"{SYSROOT}:{each}" for each in compilers]
-    compilers += [path for path in rust_compilers() if subprocess.run([path, "--version"], capture_output=True).returncode == 0]
+    compilers += [path for path in [*rust_compilers(), GO] if os.access(path, os.X_OK)]
     for seed in range(first, first + count):
         rng = random.Random(seed)
         compiler = compilers[seed % len(compilers)]
         if compiler.endswith("rustc"):
             yield Build(compiler, ["-C", f"opt-level={rng.choice(RUST_LEVELS)}", *rng.choice(RUST_EXTRA)], seed)
+        elif compiler == GO:
+            yield Build(compiler, [*rng.choice(GO_LEVELS), *rng.choice(GO_EXTRA)], seed)
         else:
             yield Build(compiler, [rng.choice(LEVELS), *rng.choice(EXTRA)], seed)
 

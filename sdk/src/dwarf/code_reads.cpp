@@ -353,6 +353,7 @@ ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
   if (object.base >= most_registers || !moment_.impl.code_walks.spend(code.bytes.size()))
     return ReadBytes(filled.size(), true);
   ReadBytes there(filled.size(), false);
+  std::size_t calls = object.calls;
   std::optional<FramePlace> begin;
   const Callees callees(moment_);
   FrameWalk walk(moment_, {});
@@ -377,6 +378,7 @@ ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
     }
     walk.step(effects);
     walk.leave(at, effects.code, callees);
+    if (at >= pc && effects.code.flow == arch::Flow::call && calls > 0) return --calls, true;
     return at < pc || effects.code.flow == arch::Flow::next || effects.code.flow == arch::Flow::branch;
   });
   return filled;

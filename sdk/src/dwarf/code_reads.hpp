@@ -39,6 +39,7 @@ struct FilledObject {
   std::uint32_t size = 0;
   /// What is read first was there before; but bit-fields are written by reading their word.
   bool reads_count = false;
+  std::size_t calls = 0;  ///< behind so many the object may still be filled
 };
 
 class CodeReads {

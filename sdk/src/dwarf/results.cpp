@@ -83,7 +83,7 @@ void Results::add_of_go(const std::vector<Parameter>& results, Signature& signat
   if (results.empty()) return;
   std::vector<arch::UserShape> shapes;
   for (const Parameter& each : results) shapes.push_back(types_.shape(type_of(each.declared), Language::go));
-  const std::vector<arch::UserPlace> places = arch::go_results(moment_.arch, shapes);
+  const std::vector<arch::UserPlace> places = arch::go_places(moment_.arch, shapes);
   const auto declared_type = type_of(results.front().declared);
   Located whole = of_go(results.front(), places.front());
   std::string text = types_.text(declared_type);

@@ -15,6 +15,7 @@
 #include "dwarf/compiler.hpp"
 #include "dwarf/convention.hpp"
 #include "dwarf/die.hpp"
+#include "dwarf/go_parts.hpp"
 #include "dwarf/impl.hpp"
 #include "dwarf/locator.hpp"
 #include "dwarf/moment.hpp"
@@ -193,6 +194,12 @@ class Signer {
            !arch::go_only_on_stack(moment_.arch, types_.shape(type, language_));
   }
 
+  /// Where Go passes a parameter; nothing: this is not the function's first instruction.
+  [[nodiscard]] std::optional<arch::UserPlace> place_by_go(std::size_t number) const {
+    if (!moment_.at_entry || moment_.instance.inlined) return std::nullopt;
+    return arch::go_places(moment_.arch, shapes_)[number];
+  }
+
   [[nodiscard]] Located locate(StatedPlace what, const Type& type, std::size_t number) {
     const auto bytes_on_stack = convention_.bytes_on_stack(number);
     // Clang and rustc tell where the address of such an object is, as if the object were there.
@@ -206,6 +213,8 @@ class Signer {
       return arch::nowhere(type,
                            moment_.instance.inlined ? "optimised out in this inlined copy" : "optimised out here");
     if (convention_.is_assigned(number)) return arch::nowhere(type, std::string(assigned));
+    if (language_ == Language::go && !place_parts_of_go(what, shapes_[number], place_by_go(number), moment_, checker_))
+      return arch::nowhere(type, "in parts of which debug information does not tell which ones they are");
     const StatedPlace before = what;
     const std::string reason = checker_.hold(what, type.kind);
     if (reason.empty() && !what.from_list && convention_.contradicts(before, number))
@@ -297,7 +306,8 @@ class Signer {
       return CodeReads(moment_).filled_behind({.base = *base,
                                                .displacement = static_cast<std::int64_t>(memory->displacement),
                                                .size = size,
-                                               .reads_count = !bit_fields});
+                                               .reads_count = !bit_fields,
+                                               .calls = structs_copied_within()});
     };
     const ReadBytes whole = filled_behind(located.location, located.type.size);
     if (std::ranges::find(whole, true) != whole.end()) located.location = Unreadable{.reason = std::string(not_filled)};
@@ -306,6 +316,14 @@ class Signer {
       add_parts(piece, filled_behind(piece.location, piece.size), false, not_filled, pieces);
     located.pieces = std::move(pieces);
     return located;
+  }
+
+  /// Clang without optimisation copies objects that are passed to an inlined copy by memcpy() within it, and stores
+  /// other arguments behind that.
+  [[nodiscard]] std::size_t structs_copied_within() const {
+    if (!is_clang(moment_.die) || !is_unoptimised(moment_.inside)) return 0;
+    return static_cast<std::size_t>(
+        std::ranges::count(shapes_, arch::UserShape::Kind::structure, &arch::UserShape::kind));
   }
 
   /// Adds a piece; where it is in memory, that of its bytes which are `wanted`, and of the others the reason.
