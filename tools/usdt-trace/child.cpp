@@ -18,8 +18,6 @@
 namespace usdt_trace {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// In the child: wait for the word, then become the command. Only async-signal-safe calls.
 [[noreturn]] void run_command(int go, int failure, const char* program, char* const* argv) {
   char word = 0;
@@ -108,16 +106,16 @@ void Child::stop(std::chrono::milliseconds grace) {
   if (wait_for_all(grace)) return;
   // Those that were started meanwhile were not seen: again, as long as there are any.
   constexpr std::chrono::seconds longest{2};
-  const auto deadline = Clock::now() + longest;
+  const auto deadline = std::chrono::steady_clock::now() + longest;
   do {
     for (const HeldProcess& process : hold_descendants()) process.signal(SIGKILL);
-  } while (!wait_for_all(std::chrono::milliseconds(20)) && Clock::now() < deadline);
+  } while (!wait_for_all(std::chrono::milliseconds(20)) && std::chrono::steady_clock::now() < deadline);
 }
 
 bool Child::wait_for_all(std::chrono::milliseconds longest) {
-  const auto deadline = Clock::now() + longest;
+  const auto deadline = std::chrono::steady_clock::now() + longest;
   while (!ended() || !hold_descendants().empty()) {
-    if (Clock::now() >= deadline) return false;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return true;

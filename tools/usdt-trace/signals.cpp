@@ -54,19 +54,19 @@ struct Changed {
 // do that to every background job of a script, and `kill -INT` is how such a trace is told to end. Ctrl-Z, or writing
 // to a terminal from the background, would stop who alone can let held programs go on, the user's next command among
 // them.
-std::array<Changed, 10> all{{{SIGCHLD, From::started, SIG_DFL},
-                             {SIGUSR1, From::dumped, on_dump},
-                             {SIGINT, From::attached, on_signal},
-                             {SIGTERM, From::attached, on_signal},
-                             {SIGHUP, From::attached, on_signal, true},
-                             {SIGPIPE, From::written, SIG_IGN},
-                             {SIGXFSZ, From::written, SIG_IGN},
-                             {SIGTSTP, From::held, SIG_IGN},
-                             {SIGTTIN, From::held, SIG_IGN},
-                             {SIGTTOU, From::held, SIG_IGN}}};
+std::array<Changed, 10> changed_signals{{{SIGCHLD, From::started, SIG_DFL},
+                                         {SIGUSR1, From::dumped, on_dump},
+                                         {SIGINT, From::attached, on_signal},
+                                         {SIGTERM, From::attached, on_signal},
+                                         {SIGHUP, From::attached, on_signal, true},
+                                         {SIGPIPE, From::written, SIG_IGN},
+                                         {SIGXFSZ, From::written, SIG_IGN},
+                                         {SIGTSTP, From::held, SIG_IGN},
+                                         {SIGTTIN, From::held, SIG_IGN},
+                                         {SIGTTOU, From::held, SIG_IGN}}};
 
 void change(From from) {
-  for (Changed& each : all) {
+  for (Changed& each : changed_signals) {
     if (each.from != from || each.done) continue;
     ::sigaction(each.number, nullptr, &each.before);
     if (each.keep_ignored && each.before.sa_handler == SIG_IGN) continue;
@@ -106,7 +106,7 @@ void ignore_stop_signals() { change(From::held); }
 bool end_asked_for() noexcept { return first_signal.load() != 0; }
 
 void restore_signals() noexcept {
-  for (const Changed& each : all)
+  for (const Changed& each : changed_signals)
     if (each.done) ::sigaction(each.number, &each.before, nullptr);
   if (mask_changed) ::sigprocmask(SIG_SETMASK, &inherited_mask, nullptr);
 }
