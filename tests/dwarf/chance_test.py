@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions of programs by chance (chance.py): what usdt-trace shows of each call is what the program itself logs, or an
-error. Prints a table by compiler and level.
+"""Functions of programs by chance (chance.py, chance_rust.py, chance_go.py): what usdt-trace shows of each call is what the
+program itself logs, or an error. Prints a table by compiler and level.
 
-With USDT_LONG=1 two million values instead of 20,000. USDT_CHANCE_FROM: the first seed. USDT_CHANCE_SYSROOT: the root of
-another system whose compilers are used too (its gcc, g++, clang, clang++). USDT_CHANCE_AGAINST: another usdt-trace that
-traces the same programs. USDT_CHANCE_GDB=1: GDB prints the same values at the same places. USDT_CHANCE_SHOW: so many wrong values of each build are printed; USDT_CHANCE_KEEP keeps the
-programs there.
+With USDT_LONG=1 two million values and more instead of 20,000. USDT_CHANCE_FROM: the first seed. USDT_CHANCE_SYSROOT: the
+root of another system whose compilers are used too (its gcc, g++, clang, clang++). USDT_CHANCE_AGAINST: another usdt-trace
+that traces the same programs. USDT_CHANCE_GDB=1: GDB prints the same values at the same places, of programs in C and C++.
+USDT_CHANCE_SHOW: so many wrong values of each build are printed; USDT_CHANCE_KEEP keeps the programs there.
 """
 
 import collections
@@ -199,7 +199,7 @@ def tables(run, count, first, rounds):
             name = f"{build.seed} {build.compiler} {' '.join(build.flags)}"
             show(name if tool == run.tool else f"  {tool}"[:45], verdict, time.monotonic() - start)
             rows[tool][build.row].add(verdict)
-        if os.environ.get("USDT_CHANCE_GDB") == "1":
+        if os.environ.get("USDT_CHANCE_GDB") == "1" and not build.rust and not build.go:
             verdict = by_gdb(program, events, directory, rounds)
             verdict.miscounted = []
             show("  gdb", verdict, 0)
@@ -221,7 +221,7 @@ def values_of_programs_by_chance_are_those_they_log(run):
     require_root()
     require_x86_64()
     require_program("gcc", "g++", "clang", "clang++")
-    count = int(os.environ.get("USDT_CHANCE_BUILDS", "240" if LONG else "5"))
+    count = int(os.environ.get("USDT_CHANCE_BUILDS", "240" if LONG else "7"))
     every = tables(run, count, int(os.environ.get("USDT_CHANCE_FROM", "1")), 40 if LONG else 8)
     for rows in every:
         print("\nby compiler and level")

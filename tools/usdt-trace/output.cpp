@@ -163,8 +163,27 @@ std::string_view why_undecided(const usdt::Event& event, std::size_t n) {
 
 namespace {
 
-__extension__ using UInt128 = unsigned __int128;
-__extension__ using Int128 = __int128;
+/// Machines of 32 bits have no type for it.
+std::string wide_decimal(std::uint64_t low, std::uint64_t high, bool negative) {
+  constexpr std::uint64_t nine_digits = 1'000'000'000;
+  if (negative) {
+    low = ~low + 1;
+    high = ~high + (low == 0);
+  }
+  std::array<std::uint64_t, 4> words{high >> 32, high & UINT32_MAX, low >> 32, low & UINT32_MAX};
+  std::string digits;
+  while (std::ranges::any_of(words, [](std::uint64_t word) { return word != 0; })) {
+    std::uint64_t rest = 0;
+    for (std::uint64_t& word : words) {
+      const std::uint64_t part = rest << 32 | word;
+      word = part / nine_digits;
+      rest = part % nine_digits;
+    }
+    digits.insert(0, fmt::format("{:09}", rest));
+  }
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  return (negative ? "-" : "") + (digits.empty() ? "0" : digits);
+}
 
 /// A number in the format of x86's long double, or of IEEE 754 binary128, of which long double may have fewer bits.
 long double wide_real(std::uint64_t low, std::uint64_t high, bool x87) {
@@ -212,9 +231,9 @@ std::optional<WideNumber> wide_number(const usdt::Event& event, std::size_t n, b
   }
   if (found != halves.size()) return std::nullopt;
   if (!integer) return WideNumber{fmt::format("{:.18g}", wide_real(halves[0], halves[1], high_size == 2)), false};
-  const UInt128 bits = UInt128{halves[1]} << 64 | halves[0];
-  if (hex) return WideNumber{fmt::format("{:#x}", bits), false};
-  return WideNumber{negative ? fmt::format("{}", static_cast<Int128>(bits)) : fmt::format("{}", bits), false};
+  if (hex && halves[1] != 0) return WideNumber{fmt::format("{:#x}{:016x}", halves[1], halves[0]), false};
+  if (hex) return WideNumber{fmt::format("{:#x}", halves[0]), false};
+  return WideNumber{wide_decimal(halves[0], halves[1], negative), false};
 }
 
 std::string more_text(std::uint64_t number) { return fmt::format("{} more", number); }

@@ -70,7 +70,7 @@ class RustLayouts {
   RustLayouts(const Types& types, std::optional<unsigned> minor) : types_(types), minor_(minor) {}
 
   RustAbi of(std::optional<Dwarf_Die> declared, unsigned depth = 0) {
-    auto die = resolved(std::move(declared));
+    auto die = resolved(declared);
     if (!die || depth == deepest_type || steps_ == 0) return {};
     const Type type = types_.type(*die);
     const int tag = dwarf_tag(&*die);

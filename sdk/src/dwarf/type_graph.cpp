@@ -146,7 +146,7 @@ std::optional<AlternativeValues> discriminant_values(Dwarf_Die variant, const Ty
   if (!list) return values;
   Dwarf_Block block;
   if (dwarf_formblock(&*list, &block) != 0) return std::nullopt;
-  return DiscriminantList({block.data, block.length}, type).read();
+  return DiscriminantList({block.data, static_cast<std::size_t>(block.length)}, type).read();
 }
 
 bool is_child(Dwarf_Die parent, const Dwarf_Die& wanted) {
