@@ -5,9 +5,8 @@ out a second time and logs before each call.
 A value is an expression in `i`, the number of the call.
 """
 
-import random
+from chance_common import FUNCTIONS, Program as Common, Type
 
-FUNCTIONS = 40
 INTEGERS = ("int8", "int16", "int32", "int64", "int", "uint8", "uint16", "uint32", "uint64", "uint", "uintptr")
 HEAD = """
 package main
@@ -34,23 +33,17 @@ var _ = unsafe.Pointer(nil)
 """
 
 
-class Type:
-    """`name` of it in Go; `make(rng)`: an expression; `use(text)`: statements that use each value in it; `note(text)`: that log it."""
-
-    def __init__(self, name, make, use, note):
-        self.name, self.make, self.use, self.note = name, make, use, note
-
-
 def written(text):
     return [f"fmt.Fprint(to, {text});"]
 
 
-class Program:
+class Program(Common):
+    odd = "now & 1 == 1"
+
     def __init__(self, seed):
-        self.rng = random.Random(seed)
-        self.items, self.calls, self.structs = [], [], []
+        super().__init__(seed)
         for number in range(10):
-            self.structs.append(self.struct(number))
+            self.types.append(self.struct(number))
         for number in range(FUNCTIONS):
             self.function(number)
 
@@ -99,8 +92,8 @@ class Program:
                 return [f'to.WriteString("["); {each} to.WriteString("]");']
             return Type(f"[{count}]{inner.name}", lambda rng: f"[{count}]{inner.name}{{" + ", ".join(inner.make(rng) for _ in range(count)) + "}",
                         lambda text: [use for n in range(count) for use in inner.use(f"{text}[{n}]")], note)
-        if roll < 0.24 and self.structs:
-            return self.rng.choice(self.structs)
+        if roll < 0.24 and self.types:
+            return self.rng.choice(self.types)
         return self.wide() if roll < 0.4 else self.scalar()
 
     def struct(self, number):
@@ -114,30 +107,17 @@ class Program:
 
     def parameter(self):
         roll = self.rng.random()
-        return self.scalar() if roll < 0.5 else self.wide() if roll < 0.7 else self.rng.choice(self.structs) if roll < 0.92 else self.member()
+        return self.scalar() if roll < 0.5 else self.wide() if roll < 0.7 else self.rng.choice(self.types) if roll < 0.92 else self.member()
 
     # --- functions ---
 
-    def statements(self, kind, name):
-        how = self.rng.choice(("none", "all", "all", "all", "some", "escape"))
-        uses = kind.use(name)
-        if how == "none":
-            return []
-        if how == "escape":
-            return [f"kept = {name};" if self.rng.random() < 0.5 else f"kept = &{name};"]
-        return self.rng.sample(uses, (len(uses) + 1) // 2) if how == "some" else uses
+    def escape(self, name):
+        return f"kept = {name};" if self.rng.random() < 0.5 else f"kept = &{name};"
 
     def function(self, number):
         form = self.rng.choice(("plain", "plain", "plain", "any", "method", "value", "pointer", "interface"))
-        kinds = [self.parameter() for _ in range(self.rng.choice((0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 11)))]
-        result = self.rng.choice((None, self.scalar(), self.scalar(), self.wide(), self.rng.choice(self.structs)))
-        lines = [line for n, kind in enumerate(kinds) for line in self.statements(kind, f"p{n}")]
-        self.rng.shuffle(lines)
-        if self.rng.random() < 0.2:
-            half = len(lines) // 2
-            lines = [f"if now & 1 == 1 {{ sink(1); {' '.join(lines[:half])} }} else {{ sink(2); {' '.join(lines[half:])} }};"]
-        if self.rng.random() < 0.4 or not lines:  # (calls of what has no effect are left out)
-            lines.insert(self.rng.randrange(len(lines) + 1), "sink(37);")
+        kinds, result = self.signature()
+        lines = self.body(kinds)
         returned = result.make(self.rng) if result else ""
         lines += [f"i := now; _ = i; return {returned}"] if result else []
         parameters = ", ".join(f"p{n} {kind.name}" for n, kind in enumerate(kinds))

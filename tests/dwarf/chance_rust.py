@@ -5,9 +5,8 @@ works out a second time and logs before each call.
 A value is an expression in `i`, the number of the call. Which of an enum's variants a value is counts as a value of its own.
 """
 
-import random
+from chance_common import FUNCTIONS, Program as Common, Type
 
-FUNCTIONS = 40
 INTEGERS = ("i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize")
 #: How the program logs what it has, and keeps the compiler from knowing it.
 HEAD = """
@@ -54,24 +53,15 @@ fn mix(i: u64, k: u64) -> u64 { let h = (i + 1).wrapping_mul(2654435761).wrappin
 """
 
 
-class Type:
-    """`name` of it in Rust; `make(rng)`: an expression; `use(text)`: statements that use each value in it."""
-
-    def __init__(self, name, make, use, copy=True):
-        self.name, self.make, self.use, self.copy = name, make, use, copy
-
-
 def cast(text):
     return [f"sink({text} as u64);"]
 
 
-class Program:
-    cpp = False
+class Program(Common):
+    odd = "black_box(now) & 1 == 1"
 
     def __init__(self, seed):
-        self.rng = random.Random(seed)
-        self.items, self.calls = [], []
-        self.types = []
+        super().__init__(seed)
         for number in range(10):
             self.types.append(self.struct(number))
         for number in range(4):
@@ -179,36 +169,23 @@ class Program:
             return self.wide()
         if roll < 0.74:
             return Type("String", lambda rng: f"TEXTS[(next(i, {rng.randrange(99)}) & 3) as usize].to_string()",
-                        lambda text: [f"sink({text}.len() as u64);"], copy=False)
+                        lambda text: [f"sink({text}.len() as u64);"])
         if roll < 0.78:
             return Type("Vec<u32>", lambda rng: f"NUMBERS[..(next(i, {rng.randrange(99)}) & 7) as usize].to_vec()",
-                        lambda text: [f"sink({text}.len() as u64);"], copy=False)
+                        lambda text: [f"sink({text}.len() as u64);"])
         return self.rng.choice(self.types) if roll < 0.94 else self.member()
 
     # --- functions ---
 
-    def statements(self, kind, name):
-        how = self.rng.choice(("none", "all", "all", "all", "some", "escape"))
-        uses = kind.use(name)
-        if how == "none":
-            return []
-        if how == "escape":
-            return [f"escape(&{name});"]
-        return self.rng.sample(uses, (len(uses) + 1) // 2) if how == "some" else uses
+    def escape(self, name):
+        return f"escape(&{name});"
 
     def function(self, number):
         form = self.rng.choice(("plain", "plain", "plain", "inline", "any", "C", "method", "generic", "pointer", "dyn"))
-        kinds = [self.parameter() for _ in range(self.rng.choice((0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 8)))]
+        kinds, result = self.signature()
         if form == "generic" and not kinds:
             form = "plain"
-        result = self.rng.choice((None, self.scalar(), self.scalar(), self.wide(), self.rng.choice(self.types)))
-        lines = [line for n, kind in enumerate(kinds) for line in self.statements(kind, f"p{n}")]
-        self.rng.shuffle(lines)
-        if self.rng.random() < 0.2:
-            half = len(lines) // 2
-            lines = [f"if black_box(now) & 1 == 1 {{ sink(1); {' '.join(lines[:half])} }} else {{ sink(2); {' '.join(lines[half:])} }}"]
-        if self.rng.random() < 0.4:
-            lines.insert(self.rng.randrange(len(lines) + 1), "sink(37);")
+        lines = self.body(kinds)
         returned = result.make(self.rng) if result else ""
         lines = ["let now = unsafe { NOW };", *lines] + ([f"let i = now; {returned}"] if result else [])
         parameters = [f"p{n}: {kind.name}" for n, kind in enumerate(kinds)]
@@ -219,7 +196,7 @@ class Program:
         shown = f" -> {result.name}" if result else ""
         name = f"fn{number}"
         # (What is generic is known by nothing but its trait.)
-        # (Calls of what has no effect are left out, and of functions with the same code one is for all.)
+        # (Of functions with the same code one is for all.)
         lines.insert(1, f'unsafe {{ std::arch::asm!("/* {number} */"); }}')
         body = " ".join(lines) if form != "generic" else \
             " ".join([*lines[:2], "escape(&p0);"] + [use for n, kind in enumerate(kinds) if n for use in kind.use(f"p{n}")] +

@@ -17,6 +17,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -37,7 +38,7 @@ RUST_LEVELS = ("0", "1", "2", "3", "s")
 RUST_EXTRA = ((), (), ("-C", "force-frame-pointers=yes"), ("-C", "codegen-units=1"), ("-C", "panic=abort"))
 GO_LEVELS = ((), (), ("-gcflags=-N -l",), ("-gcflags=-l",))
 GO_EXTRA = ((), (), ("-buildmode=pie",))
-GO = "/usr/lib/go-1.19/bin/go"
+GO = shutil.which("go") or shutil.which("go", path="/usr/lib/go-1.19/bin")
 SHOWN = int(os.environ.get("USDT_CHANCE_SHOW", "3"))
 SYSROOT = os.environ.get("USDT_CHANCE_SYSROOT", "")
 
@@ -65,7 +66,7 @@ class Build:
 
     @property
     def go(self):
-        return self.compiler.endswith("go")
+        return self.compiler == GO
 
     @property
     def row(self):
@@ -123,8 +124,9 @@ class Build:
 
 
 def rust_compilers():
-    """The distribution's, and one that its user has installed."""
-    return ["/usr/bin/rustc", *sorted(str(path) for path in pathlib.Path.home().glob(".cargo/bin/rustc"))]
+    """The distribution's, and one that its user has installed, by a program that may have none to run."""
+    installed = ["/usr/bin/rustc", *map(str, pathlib.Path.home().glob(".cargo/bin/rustc"))]
+    return [path for path in installed if shutil.which(path) and subprocess.run([path, "--version"], capture_output=True).returncode == 0]
 
 
 def builds(count, first):
@@ -132,7 +134,7 @@ def builds(count, first):
     compilers = ["gcc", "g++", "clang", "clang++"]
     if SYSROOT:
         compilers += [f"{SYSROOT}:{each}" for each in compilers]
-    compilers += [path for path in [*rust_compilers(), GO] if os.access(path, os.X_OK)]
+    compilers += [*rust_compilers(), *([GO] if GO else [])]
     for seed in range(first, first + count):
         rng = random.Random(seed)
         compiler = compilers[seed % len(compilers)]
