@@ -4,8 +4,8 @@
 # What it may include is what it links, and nothing else compiles: each stage has an include root of its own in the build
 # tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
 # headers that no stage names are plain values, and belong to `base`.
-# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [SERIAL]): one GoogleTest program; its cases become
-# CTest tests, labelled "unit" unless said otherwise. SERIAL for tests that measure time.
+# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [SERIAL]): one GoogleTest program; its
+# cases become CTest tests, labelled "unit" unless said otherwise. ALONE: see usdt_unity(). SERIAL for tests that measure time.
 
 add_library(usdt_options INTERFACE)
 target_compile_options(usdt_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
@@ -139,7 +139,7 @@ function(usdt_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options usdt_test_places GTest::gtest_main GTest::gmock)
   # Of what is tested it matters how fast it is; optimising the tests is half of the compiler's work. What measures time, and
   # what has probes of its own, is compiled as everything else is; so are sources that are traced or make what is traced.
-  set(others ${ARG_SOURCES})
+  set(others ${ARG_SOURCES})  # than tests
   list(FILTER others EXCLUDE REGEX "_test\\.cpp$")
   if(USDT_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <limits>
 
@@ -147,7 +148,8 @@ bool is_no_alternative(const usdt::Event& event, std::size_t whole) {
     const usdt::Value index = event.value(told);
     const auto* bits = std::get_if<std::uint64_t>(&index);
     // Of a std::variant that an exception left without a value (variant_npos).
-    if (bits != nullptr && *bits == UINT64_MAX >> (64 - 8 * event.arg_info(told).type.size)) return false;
+    const std::uint32_t size = event.arg_info(told).type.size;
+    if (bits != nullptr && size >= 1 && size <= 8 && *bits == UINT64_MAX >> (64 - 8 * size)) return false;
     ++count;
   }
   return count > 1;  // one that is not there: a std::optional
@@ -163,26 +165,11 @@ std::string_view why_undecided(const usdt::Event& event, std::size_t n) {
 
 namespace {
 
-/// Machines of 32 bits have no type for it.
-std::string wide_decimal(std::uint64_t low, std::uint64_t high, bool negative) {
-  constexpr std::uint64_t nine_digits = 1'000'000'000;
-  if (negative) {
-    low = ~low + 1;
-    high = ~high + (low == 0);
-  }
-  std::array<std::uint64_t, 4> words{high >> 32, high & UINT32_MAX, low >> 32, low & UINT32_MAX};
-  std::string digits;
-  while (std::ranges::any_of(words, [](std::uint64_t word) { return word != 0; })) {
-    std::uint64_t rest = 0;
-    for (std::uint64_t& word : words) {
-      const std::uint64_t part = rest << 32 | word;
-      word = part / nine_digits;
-      rest = part % nine_digits;
-    }
-    digits.insert(0, fmt::format("{:09}", rest));
-  }
-  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
-  return (negative ? "-" : "") + (digits.empty() ? "0" : digits);
+/// (Machines of 32 bits have no type of the compiler's for it.)
+std::string decimal_of_halves(std::uint64_t low, std::uint64_t high, bool negative) {
+  using Natural = boost::multiprecision::uint128_t;
+  const Natural bits = Natural(high) << 64 | low;
+  return negative ? "-" + Natural(~bits + 1).str() : bits.str();
 }
 
 /// A number in the format of x86's long double, or of IEEE 754 binary128, of which long double may have fewer bits.
@@ -233,7 +220,7 @@ std::optional<WideNumber> wide_number(const usdt::Event& event, std::size_t n, b
   if (!integer) return WideNumber{fmt::format("{:.18g}", wide_real(halves[0], halves[1], high_size == 2)), false};
   if (hex && halves[1] != 0) return WideNumber{fmt::format("{:#x}{:016x}", halves[1], halves[0]), false};
   if (hex) return WideNumber{fmt::format("{:#x}", halves[0]), false};
-  return WideNumber{wide_decimal(halves[0], halves[1], negative), false};
+  return WideNumber{decimal_of_halves(halves[0], halves[1], negative), false};
 }
 
 std::string more_text(std::uint64_t number) { return fmt::format("{} more", number); }

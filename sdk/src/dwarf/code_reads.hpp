@@ -39,7 +39,7 @@ struct FilledObject {
   std::uint32_t size = 0;
   /// What is read first was there before; but bit-fields are written by reading their word.
   bool reads_count = false;
-  std::size_t calls = 0;  ///< behind so many the object may still be filled
+  std::size_t calls = 0;  ///< how many calls of other functions there may be before it is filled
 };
 
 class CodeReads {

@@ -130,9 +130,10 @@ bool PlaceChecker::may_hold_argument(unsigned reg) const {
          (moment_.arch.machine == Machine::i386 && std::ranges::find(kernel, id) != kernel.end());
 }
 
-/// LLVM 14 says of variables, and of parts of them, that are kept in a slot the address of that slot, and forgets to
-/// say that the value is what is in it (tests/dwarf/chance_rust.py finds it, and that GDB shows the address).
-bool PlaceChecker::is_in_frame(const Sum& sum) const {
+/// Whether the number is an address in the function's own frame. LLVM 14 says of variables, and of parts of them, that
+/// are kept in a slot the address of that slot, and forgets to say that the value is what is in it
+/// (tests/dwarf/chance_rust.py finds it, and that GDB shows the address).
+bool PlaceChecker::is_frame_address(const Sum& sum) const {
   if (sum.anchor != Anchor::none) return true;
   const auto cfa = sum.base ? moment_.impl.frames().cfa_at(moment_.instance.pc) : std::nullopt;
   return sum.base && (locator_.id_of(*sum.base) == moment_.arch.stack_pointer || (cfa && cfa->base == sum.base));
@@ -194,7 +195,7 @@ std::string PlaceChecker::hold(StatedPlace& what, TypeKind kind) const {
     if (!memory && value->sum.anchor != Anchor::none && moment_.at_entry)
       return "computed from a frame that is not there yet";
     const bool may_be_address = (kind == TypeKind::pointer || kind == TypeKind::text) && what.pieces.size() == 1;
-    if (!memory && !may_be_address && is_in_frame(value->sum))
+    if (!memory && !may_be_address && is_frame_address(value->sum))
       return "told as the address of a stack slot, which may be where it is";
     if (!count_from_registers(value->sum, reason)) return reason;
     if (!registers_hold(value->sum, what.from_list))

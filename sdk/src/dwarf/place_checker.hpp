@@ -34,7 +34,7 @@ class PlaceChecker {
   [[nodiscard]] bool count_from_registers(Sum& sum, std::string& reason) const;
   void stack_frame_to_cfa(Sum& sum) const;
   [[nodiscard]] bool may_hold_argument(unsigned reg) const;
-  [[nodiscard]] bool is_in_frame(const Sum& sum) const;
+  [[nodiscard]] bool is_frame_address(const Sum& sum) const;
   [[nodiscard]] bool registers_hold(const Sum& sum, bool from_list) const;
   [[nodiscard]] bool slot_is_filled(const StatedPlace& what, bool is_structure) const;
   [[nodiscard]] bool is_behind_prologue() const;

@@ -92,6 +92,8 @@ class Signer {
       shapes_.push_back(types_.shape(type_of(each.declared), language_));
     }
     if (!moment_.instance.inlined) convention_.decide(parameters);
+    if (language_ == Language::go && moment_.at_entry && !moment_.instance.inlined)
+      go_places_ = arch::go_places(moment_.arch, shapes_);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       auto [arg, pieces] = argument(parameters[i], i);
       if (const auto length = length_among(parameters, i)) make_text(arg, i, *length);
@@ -194,10 +196,11 @@ class Signer {
            !arch::go_only_on_stack(moment_.arch, types_.shape(type, language_));
   }
 
-  /// Where Go passes a parameter; nothing: this is not the function's first instruction.
-  [[nodiscard]] std::optional<arch::UserPlace> place_by_go(std::size_t number) const {
-    if (!moment_.at_entry || moment_.instance.inlined) return std::nullopt;
-    return arch::go_places(moment_.arch, shapes_)[number];
+  /// Whether it is certain which part of a value each piece is that Go's compiler tells of; they are put there.
+  [[nodiscard]] bool place_parts(StatedPlace& what, std::size_t number) const {
+    if (language_ != Language::go) return true;
+    const auto place = go_places_.empty() ? std::nullopt : std::optional(go_places_[number]);
+    return place_parts_of_go(what, shapes_[number], place, moment_, checker_);
   }
 
   [[nodiscard]] Located locate(StatedPlace what, const Type& type, std::size_t number) {
@@ -213,7 +216,7 @@ class Signer {
       return arch::nowhere(type,
                            moment_.instance.inlined ? "optimised out in this inlined copy" : "optimised out here");
     if (convention_.is_assigned(number)) return arch::nowhere(type, std::string(assigned));
-    if (language_ == Language::go && !place_parts_of_go(what, shapes_[number], place_by_go(number), moment_, checker_))
+    if (!place_parts(what, number))
       return arch::nowhere(type, "in parts of which debug information does not tell which ones they are");
     const StatedPlace before = what;
     const std::string reason = checker_.hold(what, type.kind);
@@ -385,7 +388,8 @@ class Signer {
   Language language_;
   bool is_noreturn_;
   std::vector<StatedPlace> stated_;
-  std::vector<arch::UserShape> shapes_;  ///< by parameter
+  std::vector<arch::UserShape> shapes_;     ///< by parameter
+  std::vector<arch::UserPlace> go_places_;  ///< by parameter, of Go at a function's first instruction
   Convention convention_;
 };
 
