@@ -11,7 +11,7 @@ from tool import usdt_list
 
 FEATURES = ["uprobe_multi", "uprobe_multi_pid", "attach_cookie", "ref_ctr", "nop5", "nop10", "kernel_btf", "kprobe_multi",
             "kprobe_session", "tracing", "tracing_session", "tracing_multi", "func_arg", "tp_btf_func_arg",
-            "tracing_cookie", "raw_tp_cookie", "sleepable_uprobe", "uprobe_session"]
+            "tracing_cookie", "raw_tp_cookie", "sleepable_uprobe", "growing_hash", "uprobe_session"]
 
 
 class Usage(unittest.TestCase):

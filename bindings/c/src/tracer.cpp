@@ -76,7 +76,7 @@ usdt::Result<usdt::TraceOptions> options_of(const usdtc_trace_options& given) {
   if ((given.flags & USDTC_TRACE_WAIT_FOR_PAGES) != 0) options.wait_for_pages = true;
   if (given.string_size != 0) options.string_size = given.string_size;
   if (given.ring_bytes != 0) options.ring_bytes = given.ring_bytes;
-  if (given.max_open_calls != 0) options.max_open_calls = given.max_open_calls;
+  options.max_open_calls = given.max_open_calls;
   if (given.sample != 0) options.sample = given.sample;
   options.max_rate = given.max_rate;
   options.max_overhead = given.max_overhead;

@@ -86,7 +86,7 @@ class Tracer:
                  descendants: bool = False, texts: str | Iterable[str] | None = "auto",
                  text_args: str | Iterable[str] = (), values: str | Iterable[str] = (), open_structs: bool = False,
                  where: str | None = None, table: Table | None = None, record: str | os.PathLike[str] | None = None,
-                 string_size: int = 200, ring_bytes: int = 32 << 20, max_open_calls: int = 8192,
+                 string_size: int = 200, ring_bytes: int = 32 << 20, max_open_calls: int = 0,
                  count_only: bool = False, wait_for_pages: bool | None = None, allow_unsafe_nop5: bool = False,
                  user_cookie: int = 0, sample: int = 1, max_rate: int = 0, max_overhead: float = 0) -> None:
         """`patterns`: names with globs, "PROVIDER:NAME", "usdt:TARGET:PROVIDER:NAME", "uprobe:TARGET:FUNCTION",

@@ -166,6 +166,8 @@ class BpfObject {
   [[nodiscard]] Result<void> set_global(std::string_view name, const T& value) {
     return set_global(name, std::as_bytes(std::span(&value, 1)));
   }
+  /// Makes a map of another kind (BPF_MAP_TYPE_*, BPF_F_*) for the loads to come. Errors: not_found, invalid_argument.
+  [[nodiscard]] Result<void> set_map_type(std::string_view map, std::uint32_t type, std::uint32_t flags);
   /// Sets a map's entries for the loads to come. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
   /// The same of the size of its values.

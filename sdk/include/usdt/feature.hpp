@@ -25,6 +25,7 @@ enum class Feature : std::uint8_t {
   tracing_cookie,    ///< attach cookies of trampolines
   raw_tp_cookie,     ///< attach cookies of raw tracepoints
   sleepable_uprobe,  ///< programs on sites of files may wait for pages
+  growing_hash,      ///< hash maps of tracing programs may allocate an entry when it is added
   uprobe_session,    ///< both ends of a call of a function in a file in one program
 };
 

@@ -18,13 +18,18 @@
 #include "event/stock_program.hpp"
 #include "usdt/bpf/event.h"
 #include "usdt/bpf/filter.h"
+#include "usdt/features.hpp"
 
 namespace usdt::event {
 namespace {
 
 constexpr const char* kOpenCallsMap = "usdt_open_calls";
-/// The kernel keeps room for all of them: with stacks in their records that has to end somewhere.
+/// With stacks in their records the room for them has to end somewhere.
 constexpr std::uint32_t kMostBytes = 64U << 20;
+/// As many as there is room for where nobody says how many: of a map that the kernel makes whole at once, and of one
+/// that grows (only its buckets, 16 bytes each, are made at once).
+constexpr std::uint32_t kMostWhole = 8192;
+constexpr std::uint32_t kMostGrown = 131'072;
 /// What a processor may set aside of an LRU map, where nobody else gets it (LOCAL_FREE_TARGET of
 /// kernel/bpf/bpf_lru_list.c).
 constexpr std::uint32_t kSetAside = 128;
@@ -45,11 +50,28 @@ std::uint32_t key_size(const AttachPlan& plan) {
 }
 
 /// Those that were asked for, and of many what processors set aside beside them.
-std::uint32_t entries_for(std::uint32_t wanted, std::uint32_t size) {
+std::uint32_t with_set_aside(std::uint32_t wanted) {
   constexpr std::uint32_t many = 1024;
   const auto processors = static_cast<std::uint32_t>(std::clamp(::sysconf(_SC_NPROCESSORS_CONF), 1L, 1024L));
-  const std::uint32_t entries = std::max(wanted, 1U) + (wanted < many ? 0 : kSetAside * processors);
-  return std::min(entries, std::max(kMostBytes / size, 1U));
+  return wanted + (wanted < many ? 0 : kSetAside * processors);
+}
+
+/// A map that grows allocates when something begins, of memory that the kernel keeps at hand for that. Where kernel
+/// functions are traced that may be what is traced, and their calls end sooner or later.
+bool may_grow(const AttachPlan& plan) {
+  return std::ranges::all_of(plan.groups, [](const AttachGroup& group) { return group.source == USDT_SOURCE_USER; }) &&
+         probe_feature(Feature::growing_hash).answer == Answer::yes;
+}
+
+struct Room {
+  std::uint32_t entries;
+  bool grows;
+};
+
+Room room_for(const AttachPlan& plan, std::uint32_t wanted, std::uint32_t size) {
+  const bool grows = wanted == 0 && may_grow(plan);
+  const std::uint32_t entries = grows ? kMostGrown : with_set_aside(wanted == 0 ? kMostWhole : wanted);
+  return {std::min(entries, std::max(kMostBytes / size, 1U)), grows};
 }
 
 /// Whether key number `n` of what pairs the ends of spans is that field, wherever they begin and end.
@@ -95,32 +117,32 @@ Result<void> size_open_calls(BpfObject& object, const AttachPlan& plan, const Ev
                              const TraceOptions& options) {
   if (!keeps_beginnings(plan, options)) return {};
   const std::uint32_t size = value_size(plan, layout);
-  if (auto set = object.set_max_entries(kOpenCallsMap, entries_for(options.max_open_calls, size)); !set) return set;
+  const Room room = room_for(plan, options.max_open_calls, size);
+  if (room.grows) {
+    if (auto set = object.set_map_type(kOpenCallsMap, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC); !set) return set;
+  }
+  if (auto set = object.set_max_entries(kOpenCallsMap, room.entries); !set) return set;
   if (auto set = object.set_key_size(kOpenCallsMap, key_size(plan)); !set) return set;
   if (auto set = object.set_value_size(kOpenCallsMap, size); !set) return set;
   return object.set_value_size("usdt_blank", size);
 }
 
-/// One of them, as the map had it.
+/// One of them, as the map had it. `record`: where it is asked for.
 struct OpenCalls::Entry {
-  std::span<const std::byte> key, value;
+  std::span<const std::byte> key, record;
+  usdt_event head;
+  std::uint64_t open;  ///< of spans, see usdt_open_span; 0: it is not the outermost of those that its key pairs
 
-  [[nodiscard]] usdt_event head() const { return read<usdt_event>(value, 0); }
-  /// Of spans: what pairs their ends, which one it is of those that it pairs, and of the outermost of these how many
-  /// there are; 0: it is not the outermost.
+  /// Of spans: what pairs their ends, and which one it is of those that it pairs.
   [[nodiscard]] std::string_view pair() const {
     constexpr std::size_t at = offsetof(usdt_span_key, key);
     return {reinterpret_cast<const char*>(key.data()) + at, key.size() - at};
   }
   [[nodiscard]] std::uint64_t part() const { return read<std::uint64_t>(key, offsetof(usdt_span_key, part)); }
-  [[nodiscard]] std::uint64_t open(std::uint32_t record_size) const {
-    return read<std::uint64_t>(value, record_size + offsetof(usdt_open_span, open));
-  }
   [[nodiscard]] bool is_of_goroutine() const {
     return read<std::uint64_t>(key, offsetof(usdt_call_key, goroutine)) != 0;
   }
 
- private:
   template <class T>
   static T read(std::span<const std::byte> from, std::size_t at) {
     T value;
@@ -132,47 +154,70 @@ struct OpenCalls::Entry {
 /// What the map has while it is looked at. A record that is blank is being filled, or is of what was not sampled.
 class OpenCalls::Copy {
  public:
-  explicit Copy(const OpenCalls& of) : of_(of) {
+  Copy(const OpenCalls& of, bool with_records) : of_(of), with_records_(with_records) {
     constexpr std::uint32_t batch = 512;  // buckets, which are not divided, have a few
     std::uint32_t token = 0;
     int error = 0;
+    std::vector<std::byte> values;
     for (bool first = true; error == 0; first = false) {
-      std::vector<std::byte> keys(std::size_t{batch} * of.key_size_), values(std::size_t{batch} * of.value_size_);
+      std::vector<std::byte> keys(std::size_t{batch} * of.key_size_);
+      values.resize(std::size_t{batch} * of.value_size_);
       __u32 count = batch;
       DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, options);
       error = bpf_map_lookup_batch(of.map_.get(), first ? nullptr : &token, &token, keys.data(), values.data(), &count,
                                    &options);
       if (error != 0 && errno != ENOENT) break;  // ENOENT: these are the last ones
-      keep(std::move(keys), std::move(values), count);
+      keep(std::move(keys), values, count);
     }
     for (const Entry& entry : entries_)
-      if (of.spans_ && entry.open(of.record_size_) > 0) outermost_[entry.pair()].emplace(entry.part(), entry);
+      if (entry.open > 0) outermost_[entry.pair()].emplace(entry.part(), entry);
   }
 
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   /// Whether it is a span within others of which the outermost was given up: its end finds nothing any more.
   [[nodiscard]] bool is_orphan(const Entry& entry) const {
-    if (!of_.spans_ || entry.open(of_.record_size_) > 0) return false;
+    if (!of_.spans_ || entry.open > 0) return false;
     const auto known = outermost_.find(entry.pair());
     if (known == outermost_.end()) return true;
     auto around = known->second.upper_bound(entry.part());
     if (around == known->second.begin()) return true;
     const Entry& first = (--around)->second;
-    return entry.part() - first.part() >= first.open(of_.record_size_) || entry.head().ts < first.head().ts;
+    return entry.part() - first.part() >= first.open || entry.head.ts < first.head.ts;
+  }
+  /// Whether some are given up for others, or soon will be. A map that cannot grow has some of its room in lists of
+  /// processors; in one that can, something has to be left for what begins until the next look.
+  [[nodiscard]] bool is_crowded() const { return entries_.size() >= (of_.grows_ ? of_.room_ / 2 : of_.room_ / 4 * 3); }
+  /// Those that began then or before have to be given up: half of all. (Of a map that cannot grow, the kernel gives up
+  /// what was looked at longest ago.)
+  [[nodiscard]] std::uint64_t given_up_until() const {
+    if (!of_.grows_ || !is_crowded()) return 0;
+    std::vector<std::uint64_t> times;
+    for (const Entry& entry : entries_) times.push_back(entry.head.ts);
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::ranges::nth_element(times, middle);
+    return *middle;
   }
 
  private:
-  void keep(std::vector<std::byte> keys, std::vector<std::byte> values, std::size_t count) {
+  void keep(std::vector<std::byte> keys, std::vector<std::byte>& values, std::size_t count) {
     const std::span<const std::byte> all_keys = memory_.emplace_back(std::move(keys));
-    const std::span<const std::byte> all_values = memory_.emplace_back(std::move(values));
+    std::span<const std::byte> all_values = values;
+    if (with_records_) all_values = memory_.emplace_back(std::move(values));
     for (std::size_t n = 0; n < count; ++n) {
-      const Entry entry{all_keys.subspan(n * of_.key_size_, of_.key_size_),
-                        all_values.subspan(n * of_.value_size_, of_.value_size_)};
-      if (entry.head().ts != 0) entries_.push_back(entry);
+      const auto value = all_values.subspan(n * of_.value_size_, of_.value_size_);
+      const auto head = Entry::read<usdt_event>(value, 0);
+      if (head.ts == 0) continue;
+      entries_.push_back(
+          {.key = all_keys.subspan(n * of_.key_size_, of_.key_size_),
+           .record = with_records_ ? value.first(of_.record_size_) : std::span<const std::byte>(),
+           .head = head,
+           .open =
+               of_.spans_ ? Entry::read<std::uint64_t>(value, of_.record_size_ + offsetof(usdt_open_span, open)) : 0});
     }
   }
 
   const OpenCalls& of_;
+  bool with_records_;
   std::deque<std::vector<std::byte>> memory_;
   std::vector<Entry> entries_;
   std::map<std::string_view, std::map<std::uint64_t, Entry>> outermost_;
@@ -189,14 +234,16 @@ Result<OpenCalls> OpenCalls::open(const LoadedObject& object, const AttachPlan& 
   open.key_size_ = key_size(plan);
   open.value_size_ = (value_size(plan, layout) + 7) / 8 * 8;  // as the kernel hands them over
   open.record_size_ = layout.record_size();
-  open.room_ = entries_for(options.max_open_calls, value_size(plan, layout));
+  const Room room = room_for(plan, options.max_open_calls, value_size(plan, layout));
+  open.room_ = room.entries;
+  open.grows_ = room.grows;
   open.life_ = life_of_beginnings(plan);
   open.spans_ = plan.spans.has_value();
   return open;
 }
 
 bool OpenCalls::has_left(const Entry& entry, const ThreadEnds& ends) const {
-  const usdt_event head = entry.head();
+  const usdt_event& head = entry.head;
   if (life_ == USDT_PAIR_PROCESS || (!spans_ && entry.is_of_goroutine()))
     return ThreadEnds::process_ended_since(head.pid, head.ts);
   if (life_ == USDT_PAIR_THREAD) return ends.ended_since(head.tid, head.ts);
@@ -209,22 +256,24 @@ bool OpenCalls::is_unchanged(const Entry& entry) const {
   usdt_event head{};
   if (bpf_map_lookup_elem(map_.get(), entry.key.data(), now.data()) != 0) return false;
   std::memcpy(&head, now.data(), sizeof(head));
-  return head.ts == entry.head().ts;
+  return head.ts == entry.head.ts;
 }
 
-std::size_t OpenCalls::look(const ThreadEnds& ends, const Visit& visit, const Visit& left) const {
-  if (!any()) return 0;
-  const Copy copy(*this);
+bool OpenCalls::look(const ThreadEnds& ends, const Visitors& visitors) const {
+  if (!any()) return false;
+  const Copy copy(*this, static_cast<bool>(visitors.record));
+  const std::uint64_t given_up_until = copy.given_up_until();
+  const auto take_out = [this](const Entry& entry) { return bpf_map_delete_elem(map_.get(), entry.key.data()) == 0; };
   for (const Entry& entry : copy.entries()) {
-    const std::span<const std::byte> record = entry.value.first(record_size_);
-    // A look takes a while: what is an orphan in it may have ended meanwhile, and another one begun in its place.
-    const bool gone = has_left(entry, ends) || (copy.is_orphan(entry) && is_unchanged(entry));
-    if (!gone)
-      visit(record);
-    else if (bpf_map_delete_elem(map_.get(), entry.key.data()) == 0)
-      left(record);
+    // A look takes a while: what it found may have ended meanwhile, and another one begun in its place.
+    if (has_left(entry, ends) || (copy.is_orphan(entry) && is_unchanged(entry))) {
+      if (take_out(entry)) visitors.left(entry.head);
+    } else if (entry.head.ts > given_up_until || !is_unchanged(entry) || !take_out(entry)) {
+      visitors.open(entry.head);
+      if (visitors.record) visitors.record(entry.record);
+    }
   }
-  return copy.entries().size();
+  return copy.is_crowded();
 }
 
 }  // namespace usdt::event

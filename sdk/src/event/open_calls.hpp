@@ -38,13 +38,18 @@ class OpenCalls {
 
   /// Whether some could be open.
   [[nodiscard]] bool any() const noexcept { return static_cast<bool>(map_); }
-  /// For how many there is room; what begins beyond that makes the kernel give up others.
+  /// For how many there is room; of more others are given up.
   [[nodiscard]] std::uint32_t room() const noexcept { return room_; }
 
   using Visit = std::function<void(std::span<const std::byte> record)>;
-  /// Visits the records of all that are open by `visit`, and by `left` those that cannot end any more, which it takes
-  /// out: their threads have ended or have become other programs. Returns how many records there were.
-  std::size_t look(const ThreadEnds& ends, const Visit& visit, const Visit& left) const;
+  struct Visitors {
+    std::function<void(const usdt_event& head)> open;
+    std::function<void(const usdt_event& head)> left;  ///< cannot end any more
+    Visit record = {};                                 ///< of each that is open; may be empty
+  };
+  /// Takes out what cannot end any more, since its thread has ended or has become another program, and the oldest where
+  /// there is little room. Returns whether some were given up, or may have been by the kernel.
+  bool look(const ThreadEnds& ends, const Visitors& visitors) const;
 
  private:
   struct Entry;
@@ -59,6 +64,7 @@ class OpenCalls {
   std::uint32_t record_size_ = 0;
   usdt_pair_life life_ = USDT_PAIR_FOREVER;
   bool spans_ = false;
+  bool grows_ = false;  ///< until it is full: then nothing can begin
 };
 
 }  // namespace usdt::event

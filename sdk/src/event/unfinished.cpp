@@ -2,7 +2,6 @@
 #include "event/unfinished.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <utility>
 
@@ -13,12 +12,6 @@ namespace {
 std::uint64_t without_end(const usdt_site_stats& of) {
   const __u64 known = of.ended + of.calls_full + of.not_sampled + of.unpaired;
   return of.hits - std::min(of.hits, known);
-}
-
-std::uint32_t site_of(std::span<const std::byte> record) {
-  usdt_event head;
-  std::memcpy(&head, record.data(), sizeof(head));
-  return head.site;
 }
 
 /// Those whose beginnings wait in the map.
@@ -65,16 +58,16 @@ void Unfinished::look(const SiteCounts& counts, const ThreadEnds& ends, const Op
   std::vector<usdt_site_stats> before;
   for (const Site& site : sites_) before.push_back(counts.of(site.number));
   std::vector<std::uint64_t> open(sites_.size());
-  const auto seen = open_.look(
-      ends,
-      [&](std::span<const std::byte> record) {
-        if (const Site* site = find(site_of(record) - first_)) ++open[static_cast<std::size_t>(site - sites_.data())];
-        if (visit) visit(record);
-      },
-      [&](std::span<const std::byte> record) {
-        if (Site* site = find(site_of(record) - first_)) ++site->left;
-      });
-  crowded_ |= seen >= open_.room() / 4 * 3;
+  crowded_ |= open_.look(ends, {.open =
+                                    [&](const usdt_event& head) {
+                                      if (const Site* site = find(head.site - first_))
+                                        ++open[static_cast<std::size_t>(site - sites_.data())];
+                                    },
+                                .left =
+                                    [&](const usdt_event& head) {
+                                      if (Site* site = find(head.site - first_)) ++site->left;
+                                    },
+                                .record = visit});
   for (std::size_t n = 0; n < sites_.size(); ++n) {
     const usdt_site_stats after = counts.of(sites_[n].number);
     const std::uint64_t meanwhile = after.hits - before[n].hits + (after.ended - before[n].ended);
@@ -96,7 +89,7 @@ bool Unfinished::may_be_crowded(const SiteCounts& counts) const {
     const std::uint64_t without = without_end(counts.of(site.number));
     open += without - std::min(without, site.abandoned);
   }
-  return open > open_.room() / 2;
+  return open > open_.room() / 3;
 }
 
 }  // namespace usdt::event

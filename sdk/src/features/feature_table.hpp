@@ -21,6 +21,7 @@ struct FeatureRow {
 [[nodiscard]] FeatureState probe_uprobe_multi_pid(const FeatureRow& row);
 [[nodiscard]] FeatureState probe_attach_cookie(const FeatureRow& row);
 [[nodiscard]] FeatureState probe_sleepable_uprobe(const FeatureRow& row);
+[[nodiscard]] FeatureState probe_growing_hash(const FeatureRow& row);
 [[nodiscard]] FeatureState probe_ref_ctr(const FeatureRow& row);
 /// `telling_errno`: what uprobe(2) says, called `name`.
 [[nodiscard]] FeatureState probe_nop(const FeatureRow& row, int telling_errno, const char* name);

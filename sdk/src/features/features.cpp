@@ -63,6 +63,7 @@ constexpr std::array kFeatures = {
                [](const FeatureRow& row) { return probe_fentry_helper(row, features::insn_get_attach_cookie); }},
     FeatureRow{Feature::raw_tp_cookie, {"raw_tp_cookie", "6.10", "68ca5d4eebb8"}, features::probe_raw_tp_cookie},
     FeatureRow{Feature::sleepable_uprobe, {"sleepable_uprobe", "6.0", {}}, features::probe_sleepable_uprobe},
+    FeatureRow{Feature::growing_hash, {"growing_hash", "6.1", "02cc5aa29e8c"}, features::probe_growing_hash},
     FeatureRow{Feature::uprobe_session,
                {"uprobe_session", "6.13", "d920179b3d48"},
                [](const FeatureRow& row) { return probe_uprobe_link(row, sys::bpf_attach_trace_uprobe_session); }},

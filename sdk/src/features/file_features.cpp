@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -79,6 +80,26 @@ FeatureState probe_sleepable_uprobe(const FeatureRow& row) {
   if (prog >= 0) ::close(prog);
   if (prog >= 0) return state(row, Answer::yes, "a sleepable program loads");
   if (prog == -EINVAL) return needs(row, "EINVAL for a sleepable program");
+  return unsure(row, "BPF_PROG_LOAD", prog);
+}
+
+/// The programs that may wait were the last ones that were refused such maps.
+FeatureState probe_growing_hash(const FeatureRow& row) {
+  sys::MapCreate of;
+  of.map_type = sys::bpf_map_type_hash;
+  of.key_size = of.value_size = sizeof(std::uint64_t);
+  of.max_entries = 1;
+  of.map_flags = sys::bpf_f_no_prealloc;
+  const int map = sys::syscalls().bpf(sys::bpf_map_create_cmd, &of, sizeof(of));
+  if (map < 0) return unsure(row, "BPF_MAP_CREATE", map);
+  const sys::UniqueFd owner(map);
+  constexpr std::uint64_t insn_map_to_r1 = 0x1118;  // r1 = the map whose descriptor is the upper half; two instructions
+  const std::array code{insn_map_to_r1 | static_cast<std::uint64_t>(map) << 32, std::uint64_t{}, insn_move_r0,
+                        insn_exit};
+  const int prog = load_program(code, {.flags = sys::bpf_f_sleepable});
+  if (prog >= 0) ::close(prog);
+  if (prog >= 0) return state(row, Answer::yes, "a sleepable program with such a map loads");
+  if (prog == -EINVAL) return needs(row, "EINVAL for a sleepable program with such a map");
   return unsure(row, "BPF_PROG_LOAD", prog);
 }
 

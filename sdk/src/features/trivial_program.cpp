@@ -11,11 +11,14 @@
 namespace usdt::features {
 
 int load_trivial_program(std::uint64_t first, const TrivialProgram& as) {
-  const std::array<std::uint64_t, 3> code{first, insn_move_r0, 0x0000000000000095 /* exit */};
+  return load_program(std::array{first, insn_move_r0, insn_exit}, as);
+}
+
+int load_program(std::span<const std::uint64_t> code, const TrivialProgram& as) {
   static constexpr char license[] = "Dual BSD/GPL";
   sys::ProgLoad attr;
   attr.insns = reinterpret_cast<std::uintptr_t>(code.data());
-  attr.insn_cnt = code.size();
+  attr.insn_cnt = static_cast<std::uint32_t>(code.size());
   attr.license = reinterpret_cast<std::uintptr_t>(license);
   attr.prog_type = as.type;
   attr.expected_attach_type = as.attach_type;

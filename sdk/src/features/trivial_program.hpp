@@ -4,13 +4,15 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <span>
 
 #include "features/red_zone_code.hpp"
 #include "sys/uapi.hpp"
 
 namespace usdt::features {
 
-inline constexpr std::uint64_t insn_move_r0 = 0x00000000000000b7;            // r0 = 0
+inline constexpr std::uint64_t insn_move_r0 = 0x00000000000000b7;  // r0 = 0
+inline constexpr std::uint64_t insn_exit = 0x0000000000000095;
 inline constexpr std::uint64_t insn_get_attach_cookie = 0x000000ae00000085;  // BPF_FUNC_get_attach_cookie is 174
 inline constexpr std::uint64_t insn_get_func_arg_cnt = 0x000000b900000085;   // BPF_FUNC_get_func_arg_cnt is 185
 
@@ -22,7 +24,9 @@ struct TrivialProgram {
   std::uint32_t btf_id = 0;  ///< what a tracing program is tied to
 };
 
-/// A program that returns 0 after `first`; its descriptor or -errno.
+/// A program of these instructions; its descriptor or -errno.
+[[nodiscard]] int load_program(std::span<const std::uint64_t> code, const TrivialProgram& as = {});
+/// One that returns 0 after `first`.
 [[nodiscard]] int load_trivial_program(std::uint64_t first, const TrivialProgram& as = {});
 
 /// A link (uprobe_multi) that runs `program` in process `pid` at one place; its descriptor or -errno.

@@ -20,6 +20,7 @@ inline constexpr int bpf_raw_tracepoint_open_cmd = 17;
 inline constexpr int bpf_btf_get_fd_by_id_cmd = 19;
 inline constexpr int bpf_btf_get_next_id_cmd = 23;
 inline constexpr std::uint32_t bpf_prog_type_kprobe = 2;
+inline constexpr std::uint32_t bpf_map_type_hash = 1;
 inline constexpr std::uint32_t bpf_map_type_ringbuf = 27;          // 5.8
 inline constexpr std::uint32_t bpf_f_sleepable = 1u << 4;          // 5.10; of programs on sites 6.0
 inline constexpr std::uint32_t bpf_prog_type_raw_tracepoint = 17;  // 4.17
@@ -182,7 +183,8 @@ struct MapCreate {
   char map_name[16] = {};  // 4.15
 };
 static_assert(sizeof(MapCreate) == 44);
-inline constexpr std::uint32_t bpf_f_mmapable = 1u << 10;  // 5.5
+inline constexpr std::uint32_t bpf_f_no_prealloc = 1u << 0;  // 4.6
+inline constexpr std::uint32_t bpf_f_mmapable = 1u << 10;    // 5.5
 
 /// The part of union bpf_attr's BPF_PROG_LOAD that a probe program needs.
 struct ProgLoad {

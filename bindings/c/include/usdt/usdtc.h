@@ -299,7 +299,7 @@ struct usdtc_trace_options {
   uint32_t flags;          /* enum usdtc_trace_flags */
   uint32_t string_size;    /* texts are cut to so many bytes; 0: 200 */
   uint32_t ring_bytes;     /* size of the ring between the kernel and the consumer; 0: 32 MiB */
-  uint32_t max_open_calls; /* so many calls can be under way at once; 0: 8192 */
+  uint32_t max_open_calls; /* so many calls can be under way at once; 0: 131072, before Linux 6.1 8192 */
   /* Only hits of these processes count, and of those that they start; the plan then has no pids. */
   const int32_t* family;
   size_t family_count;

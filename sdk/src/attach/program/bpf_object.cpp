@@ -152,6 +152,14 @@ Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entr
   return add_map_size(*impl_, {std::string(map), entries, bpf_map__set_max_entries});
 }
 
+Result<void> BpfObject::set_map_type(std::string_view map, std::uint32_t type, std::uint32_t flags) {
+  const auto set_type = [](bpf_map* of, std::uint32_t value) {
+    return bpf_map__set_type(of, static_cast<bpf_map_type>(value));
+  };
+  if (auto set = add_map_size(*impl_, {std::string(map), type, set_type}); !set) return set;
+  return add_map_size(*impl_, {std::string(map), flags, bpf_map__set_map_flags});
+}
+
 Result<void> BpfObject::set_key_size(std::string_view map, std::uint32_t bytes) {
   return add_map_size(*impl_, {std::string(map), bytes, bpf_map__set_key_size});
 }

@@ -28,7 +28,7 @@ class Recipe {
     std::string name;
     std::vector<std::byte> value;
   };
-  /// Entries, or bytes of a value.
+  /// Entries, bytes of a key or value, or what kind of map it is.
   struct MapSize {
     std::string map;
     std::uint32_t value;
