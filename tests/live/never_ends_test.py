@@ -69,21 +69,20 @@ def ends_that_are_left_out_hide_no_others(run):
 
 @scenario
 def each_span_is_still_its_own_where_many_were_given_up(run):
-    trace = Traced(run, build(run), f"skip {8 * MORE}", "-M", 10_000_000, "-q", probes=SPAN)
-    check_equal(trace.probes[0]["paired"], len(trace.events), "spans")
-    for span in trace.events:
-        check_equal(span["args"], span["end_args"], f"the number at both ends of {span}")
+    trace = Traced(run, build(run), f"skip {8 * MORE}", "--where", "arg0 != end.arg0", "-q", probes=SPAN)
+    begun_is_accounted_for(trace.probes[0])
+    check_equal((trace.probes[0]["paired"], trace.events), (trace.said[1] + WHOLE, []), "spans, and those of two numbers")
 
 
 @scenario
 def spans_within_others_that_were_given_up_end_nothing_else(run):
     """The innermost ones are whole; an end whose beginning was given up takes no other one."""
-    trace = Traced(run, build(run), f"within {MORE}", "-M", 10_000_000, "-q", probes=SPAN)
+    trace = Traced(run, build(run), f"within {MORE}", "--where", "arg0 != end.arg0", "-q", probes=SPAN)
     begun_is_accounted_for(trace.probes[0])
-    check(len(trace.events) >= ROOM // 4 + WHOLE, f"those that there is room for: {len(trace.events)}")
-    for span in trace.events:
-        check_equal(span["args"], span["end_args"], f"the number at both ends of {span}")
-    check_equal(trace.probes[1]["hits"], len(trace.events) + trace.probes[1]["unmatched"], "ends")
+    paired = trace.probes[0]["paired"]
+    check_equal(trace.events, [], "spans of two numbers")
+    check(paired >= ROOM // 4 + WHOLE, f"those that there is room for: {paired}")
+    check_equal(trace.probes[1]["hits"], paired + trace.probes[1]["unmatched"], "ends")
 
 
 @scenario

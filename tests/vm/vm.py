@@ -126,7 +126,7 @@ def build(arch, *targets):
                      f"-DUSDT_VM_TRIPLE={debian.TRIPLES[arch]}", f"-DCMAKE_SYSROOT={debian.sysroot(arch)}"]
     env = dict(os.environ)
     if shutil.which("ccache"):
-        env |= {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache"}
+        env |= {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_NOHASHDIR": "true"}
     started = time.monotonic()
     for argv in (["cmake", "-G", "Ninja", "-S", PROJECT, "-B", home, "--log-level=WARNING", *settings],
                  ["cmake", "--build", home, "--target", *targets]):

@@ -187,8 +187,8 @@ class OpenCalls::Copy {
   /// Whether some are given up for others, or soon will be. A map that cannot grow has some of its room in lists of
   /// processors; in one that can, something has to be left for what begins until the next look.
   [[nodiscard]] bool is_crowded() const { return entries_.size() >= (of_.grows_ ? of_.room_ / 2 : of_.room_ / 4 * 3); }
-  /// Those that began then or before have to be given up: half of all. (Of a map that cannot grow, the kernel gives up
-  /// what was looked at longest ago.)
+  /// Those that began then or before have to be given up: half of all, but for those that keep the account of others
+  /// within them. (Of a map that cannot grow, the kernel gives up what was looked at longest ago.)
   [[nodiscard]] std::uint64_t given_up_until() const {
     if (!of_.grows_ || !is_crowded()) return 0;
     std::vector<std::uint64_t> times;
@@ -250,6 +250,15 @@ bool OpenCalls::has_left(const Entry& entry, const ThreadEnds& ends) const {
   return life_ == USDT_PAIR_IMAGE && ends.left_since(head.tid, head.ts);
 }
 
+/// Takes it out if it is still what has its place: else that is put back, unless another one has begun there already.
+bool OpenCalls::give_up(const Entry& entry) const {
+  std::vector<std::byte> now(value_size_);
+  if (bpf_map_lookup_and_delete_elem(map_.get(), entry.key.data(), now.data()) != 0) return false;
+  if (Entry::read<usdt_event>(now, 0).ts == entry.head.ts) return true;
+  bpf_map_update_elem(map_.get(), entry.key.data(), now.data(), BPF_NOEXIST);
+  return false;
+}
+
 /// Whether what the map has in its place is it still.
 bool OpenCalls::is_unchanged(const Entry& entry) const {
   std::vector<std::byte> now(value_size_);
@@ -263,12 +272,11 @@ bool OpenCalls::look(const ThreadEnds& ends, const Visitors& visitors) const {
   if (!any()) return false;
   const Copy copy(*this, static_cast<bool>(visitors.record));
   const std::uint64_t given_up_until = copy.given_up_until();
-  const auto take_out = [this](const Entry& entry) { return bpf_map_delete_elem(map_.get(), entry.key.data()) == 0; };
   for (const Entry& entry : copy.entries()) {
     // A look takes a while: what it found may have ended meanwhile, and another one begun in its place.
     if (has_left(entry, ends) || (copy.is_orphan(entry) && is_unchanged(entry))) {
-      if (take_out(entry)) visitors.left(entry.head);
-    } else if (entry.head.ts > given_up_until || !is_unchanged(entry) || !take_out(entry)) {
+      if (bpf_map_delete_elem(map_.get(), entry.key.data()) == 0) visitors.left(entry.head);
+    } else if (entry.head.ts > given_up_until || entry.open > 1 || !give_up(entry)) {
       visitors.open(entry.head);
       if (visitors.record) visitors.record(entry.record);
     }

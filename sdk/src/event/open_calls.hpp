@@ -56,6 +56,7 @@ class OpenCalls {
   class Copy;
   [[nodiscard]] bool has_left(const Entry& entry, const ThreadEnds& ends) const;
   [[nodiscard]] bool is_unchanged(const Entry& entry) const;
+  [[nodiscard]] bool give_up(const Entry& entry) const;
 
   sys::UniqueFd map_ = {};
   std::uint32_t room_ = 0;
