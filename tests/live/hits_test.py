@@ -661,5 +661,74 @@ def functions_of_a_go_program_without_symbols_have_the_names_of_its_runtime(run)
             check(listed.returncode in (0, 1, 2), f"{go}: exit {listed.returncode}")
 
 
+# Functions that two files have, of which the linker keeps one copy.
+SHARED = {
+    "shared.h": r"""
+extern volatile long sink;
+extern volatile int other;
+extern volatile long calls;
+inline __attribute__((always_inline)) long leaf(long x, int y) {
+  calls = calls + 1; long t = x * y; sink = t; return t + 1; }
+inline __attribute__((noinline)) long first(long a, long b) {
+  other = 0x11223344; long r = leaf(a, 3); other = 5; r += leaf(b, 7) / 3; other = r; return r * b; }
+inline __attribute__((noinline)) long second(long *p, int n) {
+  long s = p[0]; other = n; s += leaf(p[1], n); p[2] = s; s ^= leaf(n, p[3]); return s + p[0]; }
+inline __attribute__((noinline)) long third(int n) {
+  long v[4] = {n, n + 1, n + 2, n + 3}; long s = 0;
+  for (int i = 0; i < 4; i++) { other = i; s += leaf(v[i], i); }
+  return s + leaf(n, n + 5); }
+""",
+    "one.cc": r"""
+#include "shared.h"
+__attribute__((noinline)) long one(int n, long *p) { return first(n, 2) + second(p, n) + third(n); }
+""",
+    "two.cc": r"""
+#include "shared.h"
+#include <stdio.h>
+volatile long sink;
+volatile int other;
+volatile long calls;
+long numbers[4] = {1, 2, 3, 4};
+long one(int n, long *p);
+int main(int argc, char **) {
+  long r = one(argc, numbers) + first(argc, 3) + second(numbers, argc) + third(argc);
+  printf("leaf %ld\n%ld %ld %x\n", calls, r, (long)sink, (int)other);
+}
+"""}
+# What the second file is compiled with otherwise than the first, which is by -g -O2.
+OTHERWISE = ["", "-fno-schedule-insns2", "-O1", "-fomit-frame-pointer -fno-inline-functions", "-mtune=znver3", "-g0"]
+
+
+def built_of_two(run, compiler, otherwise, number):
+    for name, text in SHARED.items():
+        (run.dir / name).write_text(text)
+    objects = [run.dir / f"{name}{number}.o" for name in ("one", "two")]
+    for each, flags in zip(objects, ([], otherwise.split())):
+        # (The copy that is kept is the first one's.)
+        flags = ["-g", "-O2"] + (["-g0"] if "-g0" in flags and "one" in each.name else [f for f in flags if f != "-g0"])
+        subprocess.run([compiler, *flags, "-c", run.dir / f"{each.name[:3]}.cc", "-o", each], check=True)
+    program = run.dir / f"two_files_{number}"
+    subprocess.run([compiler, *objects, "-o", program], check=True)
+    return program
+
+
+@scenario
+def functions_that_two_files_have_are_those_of_the_copy_that_was_kept(run):
+    """GNU ld lets the debug information of both files describe it."""
+    require_root()
+    for compiler in compilers("c++"):
+        for number, otherwise in enumerate(OTHERWISE):
+            where = f"{compiler}: -g -O2 and {otherwise}"
+            program = built_of_two(run, compiler, otherwise, number)
+            said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+            for name in ["leaf", "first", *(f"@shared.h:{line}" for line in (6, 8, 10, 13))]:
+                out = run.dir / "out"
+                result = run.trace(f"uprobe:{program}:{name}", "--count", command=["sh", "-c", f"exec {program} > {out}"])
+                check_equal(out.read_text(), said, f"{where}: {name}: what the program says\n{result.stderr}")
+                # (Without debug information of the first file nothing is known of its copies.)
+                if name == "leaf" and otherwise != "-g0" and "calls may be missed" not in result.stderr:
+                    check_equal(result.summary["hits"], int(said.split()[1]), f"{where}: calls of leaf\n{result.stderr}")
+
+
 if __name__ == "__main__":
     main()

@@ -157,5 +157,75 @@ def what_is_passed_by_value_in_programs_of_32_bits_is_shown_as_it_was_passed(run
             compare(run, 3, compiler, [level, "-m32"])
 
 
+# What nobody gave a name, or classes whose functions have a parameter that nobody wrote. Each "NAME NUMBERS..." of what
+# is said is a call.
+UNNAMED = r"""
+#include <cstdio>
+#include <optional>
+#define KEEP __attribute__((noinline, noclone))
+template <class... T> void said(const char *name, T... values) { printf("%s", name); ((printf(" %ld", (long)values)), ...); puts(""); }
+struct Base { int kept; Base(int x) : kept(x) {} virtual ~Base() {} };
+struct Middle : virtual Base { long m; KEEP Middle(int first, long second) : Base(first), m(second) { said("Middle", first, second); } };
+struct Last : Middle { KEEP Last(int first, long second) : Base(first), Middle(11, 22) { m += second; said("Last", first, second); } };
+template <class F> KEEP long call(F f, long first, int second) { said("call", first, second); return f() + first + second; }
+template <class F> KEEP long one(F f, long first, int second) { said("one", first, second); return f() + first + second; }
+template <class T> KEEP long go(T t, long first, int second) { said("go", first, second); return t.q + first + second; }
+template <class T> KEEP long maybe(std::optional<T> t, long first, int second) { said("maybe", first, second); return (*t)() + first + second; }
+int main() {
+  long here = 7;
+  struct Local { long *p; long q; };
+  struct Small { int q; };
+  long sum = go(Local{&here, 3}, 1000, 50) + go(Small{4}, 1001, 51);
+  sum += call([p = &here, q = 99L] { return *p + q; }, 10, 20) + call([q = 5] { return q; }, 11, 21) + call([] { return 1; }, 12, 22);
+  sum += call([&here] { return here; }, 13, 23) + one([a = 1L, b = 2L, c = 3L, &here] { return a + b + c + here; }, 14, 24);
+  sum += maybe(std::optional([q = 6] { return q; }), 15, 25);
+  Middle middle(31, 32);
+  Last last(41, 42);
+  return sum + middle.m + last.m == 1;
+}
+"""
+TRANSPARENT = r"""
+#include <stdio.h>
+typedef union { int *p; long *q; } pointers __attribute__((transparent_union));
+__attribute__((noinline)) int go(pointers u, int first, int second) { printf("go %d %d\n", first, second); return *u.p + first + second; }
+int main(void) { int one = 1; return go(&one, 333, 1) + go(&one, 444, 2) == 1; }
+"""
+
+
+@scenario
+def values_behind_what_has_no_name_are_those_that_were_passed(run):
+    require_root()
+    for language, text, compilers in (("cpp", UNNAMED, ("g++", "clang++")), ("c", TRANSPARENT, ("gcc", "clang"))):
+        source = run.dir / f"unnamed.{language}"
+        source.write_text(text)
+        for compiler in compilers:
+            for level in ("-O0", "-O1", "-O2"):
+                program = run.build(f"unnamed-{compiler}{level}", [source], ["-g", "-w", level, *(["-std=c++17"] if language == "cpp" else [])],
+                                    compiler)
+                said = run.dir / "said"
+                names = ["go*"] if language == "c" else ["go*", "call*", "one*", "maybe*", "Middle::Middle", "Last::Last"]
+                traced = run.trace([f"uprobe:{program}:{name}" for name in names], "--print", "first, second",
+                                   command=["sh", "-c", f"exec {program} > {said}"])
+                judge_unnamed(f"{compiler} {level}", traced, said.read_text().splitlines())
+
+
+def judge_unnamed(where, traced, said):
+    """Each hit has the numbers that were said, or errors."""
+    right = 0
+    check_equal(len(traced.events), len(said), f"{where}: hits\n{traced.stderr}")
+    names = list(dict.fromkeys(line.split()[0] for line in said))
+
+    def of_name(event):
+        return next(n for n, name in enumerate(names) if f":{name}" in event["probe"].replace("Last::", "").replace("Middle::", ""))
+    # (Those within others say it later than they are hit.)
+    for event, line in zip(sorted(traced.events, key=of_name), sorted(said, key=lambda line: names.index(line.split()[0]))):
+        name, *numbers = line.split()
+        check(name in event["probe"], f"{where}: {line} is not {event}")
+        for shown, number in zip(event["args"], numbers):
+            check(shown == int(number) or isinstance(shown, dict), f"{where}: {line} is shown as {event}")
+            right += shown == int(number)
+    check(right >= 6 or where.startswith(("gcc", "clang ")), f"{where}: {right} values are right\n{traced.stderr}")
+
+
 if __name__ == "__main__":
     main()

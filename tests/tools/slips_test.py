@@ -73,6 +73,15 @@ class Slips(tool.TempDirCase):
             with self.subTest(words):
                 self.assertIn("did pgrep find none?", said(*words))
 
+    def test_a_variable_of_the_shell_that_is_not_set(self):
+        for option in ("--where", "--by", "--sum", "--hist", "--pair-by", "--print", "--format-string", "-o", "--script", "--cgroup"):
+            with self.subTest(option):
+                self.assertIn("empty", said(option, "", f"usdt:{self.app}:app:work"))
+
+    def test_an_option_about_time_is_named_where_there_is_none(self):
+        for option in ("--slowest", "--in-flight"):
+            self.assertIn(f"{option}=3".split("=")[0] + ": ", said("--explain", f"{option}=3", f"usdt:{self.app}:app:work"))
+
     def test_an_arrow_that_the_shell_took(self):
         for words in (("--by", "r-"), ("--where", "r-"), ("--print", "arg0, r-"), ("--sum", "r-")):
             with self.subTest(words):

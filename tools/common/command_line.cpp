@@ -157,6 +157,17 @@ bool read_all(const std::string& text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+/// What is wrong with an option whose value has no text, which would otherwise be as if it was not there.
+std::optional<std::string> complaint_of_nothing(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty() || option->get_expected_min() == 0) continue;
+    if (std::ranges::any_of(option->results(), &std::string::empty))
+      return fmt::format("--{}: its value is empty (a variable of the shell that is not set?)",
+                         option->get_lnames()[0]);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error,
@@ -182,6 +193,10 @@ std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> wo
     print_notice(app.get_name(), fmt::format("{}; see --help", in_our_words(app, error)));
     return usage_error;
   }
+  if (const auto complaint = complaint_of_nothing(app)) {
+    print_notice(app.get_name(), *complaint);
+    return usage_error;
+  }
   if (manual) return print_lines(manual_page(documented(app)), usage_error);
   if (!shell.empty()) return print_lines(*completion_script(documented(app), shell), usage_error);
   return std::nullopt;
@@ -194,7 +209,7 @@ std::optional<std::string> complaint_of(CLI::App& app, std::vector<std::string> 
   } catch (const CLI::ParseError& error) {
     return in_our_words(app, error);
   }
-  return std::nullopt;
+  return complaint_of_nothing(app);
 }
 
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {

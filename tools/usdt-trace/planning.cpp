@@ -390,8 +390,8 @@ usdt::Result<void> check_slowest(const Flags& flags, const usdt::AttachPlan& pla
       if (!probes.empty() && !probes[probe.value]) continue;
       return usdt::fail(
           usdt::ErrorKind::invalid_argument,
-          fmt::format("--slowest: {} is one moment; spans ('A ~~ B') and calls (ucall, kcall) take some time",
-                      full_name(plan, plan.probes[probe])));
+          fmt::format("{}: {} is one moment; spans ('A ~~ B') and calls (ucall, kcall) take some time",
+                      flags.view.in_flight ? "--in-flight" : "--slowest", full_name(plan, plan.probes[probe])));
     }
   }
   return {};

@@ -41,15 +41,49 @@ struct Inside {
   std::optional<Dwarf_Die> scope;     ///< that, or the instance inlined into it
 };
 
+/// Of a function that several units have the linker keeps one copy. GNU ld lets all of them describe that, where theirs
+/// were of its size: only the first one's description is of its code.
+class Owners {
+ public:
+  explicit Owners(const DebugInfo::Impl& impl) : impl_(impl) {}
+
+  /// Whether `function` of `unit`, which units are asked for in their order, is what is at `entry`.
+  bool owns(Dwarf_Die unit, Dwarf_Die function, VirtAddr entry) {
+    if (dwarf_cu_getdwarf(unit.cu) == impl_.main.dwarf.get())
+      if (const auto first = impl_.unit_in_aranges(entry))
+        return *first == dwarf_dieoffset(&unit) - dwarf_cuoffset(&unit);
+    std::string_view name = linkage_name_of(function);
+    if (name.empty()) name = text(attribute(function, DW_AT_name));
+    const auto [known, is_new] = known_.try_emplace(entry, Owner{unit.addr, name});
+    return is_new || known->second.unit == unit.addr || known->second.name != name;
+  }
+
+ private:
+  struct Owner {
+    const void* unit;
+    std::string_view name;
+  };
+  const DebugInfo::Impl& impl_;
+  std::map<VirtAddr, Owner> known_;
+};
+
 /// Walks a unit for code: calls `visit(die, its entry, what it is in)` for each subprogram that has an entry and for
 /// each inlined instance.
 template <class Visit>
 class CodeWalk {
  public:
-  CodeWalk(const DebugInfo::Impl& impl, const StopToken& stop, Visit visit)
-      : impl_(impl), tree_(stop), visit_(std::move(visit)) {}
+  /// `owners`: leaves out what is another unit's; null: nothing.
+  CodeWalk(const DebugInfo::Impl& impl, const StopToken& stop, Owners* owners, Visit visit)
+      : impl_(impl), tree_(stop), owners_(owners), visit_(std::move(visit)) {}
 
-  void walk(Dwarf_Die parent, const Inside& inside = {}, unsigned depth = 0) {
+  void walk_unit(Dwarf_Die unit) {
+    unit_ = unit;
+    walk(unit, {}, 0);
+  }
+  [[nodiscard]] bool in_circles() const noexcept { return tree_.in_circles(); }
+
+ private:
+  void walk(Dwarf_Die parent, const Inside& inside, unsigned depth) {
     if (depth == deepest_tree || done_) return;
     tree_.children(parent, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
@@ -57,14 +91,13 @@ class CodeWalk {
       return !done_;
     });
   }
-  [[nodiscard]] bool in_circles() const noexcept { return tree_.in_circles(); }
 
- private:
   void enter(Dwarf_Die child, int tag, Inside inside, unsigned depth) {
     if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) {
       const auto entry = impl_.entry_of(child);
       // The linker leaves what it discarded at address 0 and the like; so is all that is in it.
       if (entry && !impl_.code.contains(*entry)) return;
+      if (entry && owners_ != nullptr && tag == DW_TAG_subprogram && !owners_->owns(unit_, child, *entry)) return;
       if (entry && !visit_(child, *entry, inside)) {
         done_ = true;
         return;
@@ -77,7 +110,9 @@ class CodeWalk {
 
   const DebugInfo::Impl& impl_;
   TreeWalk tree_;
+  Owners* owners_;
   Visit visit_;
+  Dwarf_Die unit_ = {};
   bool done_ = false;
 };
 
@@ -286,22 +321,18 @@ SourceLine DebugInfo::Impl::place_of(Dwarf_Die die) const {
   return scope ? declared_at(*scope) : declared;
 }
 
-/// The unit that .debug_aranges says. Nothing: it says none, or libdw has to be asked.
-std::optional<Dwarf_Die> DebugInfo::Impl::unit_in_aranges(VirtAddr pc) const {
-  if (searches_of_aranges == most_searches_of_aranges) return std::nullopt;
-  ++searches_of_aranges;
-  const DebugSections sections = main.sections();
-  const auto offset = unit_by_aranges(sections.aranges, pc.value);
-  const auto head = offset ? unit_head(sections.info, *offset) : std::nullopt;
-  Dwarf_Die unit;
-  if (!head || dwarf_offdie(main.dwarf.get(), head->first_entry, &unit) == nullptr) return std::nullopt;
-  return unit;
+std::optional<std::uint64_t> DebugInfo::Impl::unit_in_aranges(VirtAddr pc) const {
+  const SectionBytes aranges = main.sections().aranges;
+  if (!sorted_aranges && searches_of_aranges++ < most_searches_of_aranges) return unit_by_aranges(aranges, pc.value);
+  if (!sorted_aranges) sorted_aranges = dwarf::unit_ranges(aranges);
+  return find_unit(*sorted_aranges, pc.value);
 }
 
 std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   Dwarf_Die unit;
-  if (const auto listed = unit_in_aranges(pc)) return split.whole(*listed);
-  if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) return split.whole(unit);
+  const auto listed = unit_in_aranges(pc);
+  const auto head = listed ? unit_head(main.sections().info, *listed) : std::nullopt;
+  if (head && dwarf_offdie(main.dwarf.get(), head->first_entry, &unit) != nullptr) return split.whole(unit);
   // Clang writes no .debug_aranges: the units themselves are asked.
   if (!unit_ranges) {
     unit_ranges.emplace();
@@ -309,7 +340,7 @@ std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
       add_ranges(each, shared_reads, *unit_ranges);
       return true;
     });
-    std::ranges::sort(*unit_ranges, {}, &DieRange::start);
+    std::ranges::stable_sort(*unit_ranges, {}, &DieRange::start);
   }
   return find_range(*unit_ranges, pc);
 }
@@ -323,19 +354,21 @@ void add_ranges(Dwarf_Die die, Budget& budget, std::vector<DieRange>& all) {
 
 std::optional<Dwarf_Die> find_range(const std::vector<DieRange>& all, VirtAddr pc) {
   const auto after = std::ranges::upper_bound(all, pc.value, {}, &DieRange::start);
-  if (after == all.begin() || std::prev(after)->end <= pc.value) return std::nullopt;
-  return std::prev(after)->die;
+  if (after == all.begin()) return std::nullopt;
+  const auto first = std::ranges::lower_bound(all, std::prev(after)->start, {}, &DieRange::start);
+  const auto found = std::find_if(first, after, [pc](const DieRange& range) { return pc.value < range.end; });
+  return found == after ? std::nullopt : std::optional(found->die);
 }
 
 const std::vector<DieEntry>& DebugInfo::Impl::entries_of(Dwarf_Die unit) const {
   auto [known, is_new] = function_entries.try_emplace(unit.addr);
   std::vector<DieEntry>& entries = known->second;
   if (!is_new) return entries;
-  CodeWalk walk(*this, stop, [&](Dwarf_Die die, VirtAddr pc, const Inside&) {
+  CodeWalk walk(*this, stop, nullptr, [&](Dwarf_Die die, VirtAddr pc, const Inside&) {
     if (dwarf_tag(&die) == DW_TAG_subprogram) entries.push_back({pc, die});
     return true;
   });
-  walk.walk(unit);
+  walk.walk_unit(unit);
   std::ranges::stable_sort(entries, {}, &DieEntry::pc);
   return entries;
 }
@@ -421,14 +454,15 @@ UnitSet DebugInfo::Impl::units_naming(const NameHint& hint, const StopToken& sto
 Result<std::vector<FunctionInfo>> DebugInfo::Impl::functions(const Wanted& wanted, const NameHint* hint,
                                                              const StopToken& stop_looking) const {
   Collector collector(*this, wanted);
+  Owners owners(*this);
   bool circular = false;
   const auto stopped = [&] { return stop_looking.stop_requested() || stop.stop_requested(); };
   for_each_unit(main.dwarf.get(), split, units_with(wanted, hint, stop_looking), [&](Dwarf_Die unit) {
-    CodeWalk walk(*this, stop_looking, [&](Dwarf_Die die, VirtAddr pc, const Inside& inside) {
+    CodeWalk walk(*this, stop_looking, &owners, [&](Dwarf_Die die, VirtAddr pc, const Inside& inside) {
       collector.add(die, pc, inside);
       return !names.spent() && may_read_on().has_value();
     });
-    walk.walk(unit);
+    walk.walk_unit(unit);
     circular = walk.in_circles();
     return !circular && !names.spent() && !shared_reads.spent() && !stopped();
   });

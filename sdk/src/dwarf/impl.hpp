@@ -156,8 +156,9 @@ struct DebugInfo::Impl {
   mutable std::vector<KnownDie> dies;  ///< by DieId
   mutable std::unordered_map<const void*, DieId> die_ids;
   mutable std::optional<std::vector<DieRange>> unit_ranges;
-  /// How often .debug_aranges was gone through. libdw sorts it when it is first asked, in ten times the memory.
+  /// How often .debug_aranges was gone through, before it was sorted.
   mutable unsigned searches_of_aranges = 0;
+  mutable std::optional<std::vector<UnitRange>> sorted_aranges;
   mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
   mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
   mutable std::unordered_map<const void*, std::vector<MergedCall>> calls_of_units;  ///< by unit
@@ -217,7 +218,8 @@ struct DebugInfo::Impl {
   [[nodiscard]] SourceLine place_of(Dwarf_Die die) const;
   /// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.
   [[nodiscard]] const std::vector<DieEntry>& entries_of(Dwarf_Die unit) const;
-  [[nodiscard]] std::optional<Dwarf_Die> unit_in_aranges(VirtAddr pc) const;
+  /// The first unit of `main` that .debug_aranges gives the code at `pc`, by where its head is.
+  [[nodiscard]] std::optional<std::uint64_t> unit_in_aranges(VirtAddr pc) const;
   /// The unit whose code has `pc`.
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
   /// Of all units; or of those that `filter`, if it is not null, lets through.

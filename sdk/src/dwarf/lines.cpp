@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "base/near_text.hpp"
 #include "dwarf/die.hpp"
@@ -72,11 +75,17 @@ class LineSearch {
 
  private:
   /// A row begins a block of the line unless the one before it, of another address or not, is of the line too. Code
-  /// without a line (0) between belongs to what is before it.
+  /// without a line (0) between belongs to what is before it. What another unit has described already (Owners in
+  /// find.cpp) is that one's: rows from one end to the next begin where they do in its table.
   void rows(Dwarf_Lines* lines, std::size_t count) {
     bool inside = false;
+    bool begins = true;
+    bool is_others = false;
     for (std::size_t i = 0; i < count; ++i) {
       const Row row = row_of(lines, i);
+      if (begins) is_others = !begun_.emplace(row.address).second;
+      begins = row.end;
+      if (is_others) continue;
       if (row.line == 0 && !row.end) continue;
       const auto line = static_cast<std::uint32_t>(std::max(row.line, 0));
       const bool in_file = !row.end && line >= line_ && row.file != nullptr && ends_in(row.file, file_);
@@ -99,6 +108,7 @@ class LineSearch {
   bool file_known_ = false;
   std::optional<std::uint32_t> next_line_;
   std::vector<VirtAddr> found_;
+  std::set<std::uint64_t> begun_;  ///< where runs of rows began
 };
 
 }  // namespace
@@ -175,19 +185,28 @@ class Statements {
   /// An empty range is where GCC has a statement that the instructions of the next one belong to.
   void range(Dwarf_Lines* lines, std::size_t count, Dwarf_Addr begin, Dwarf_Addr end) {
     end = std::max(end, begin + 1);
+    ++ranges_;
     for (std::size_t i = first_row(lines, count, begin); i < count; ++i) {
       const Row row = row_of(lines, i);
       if (row.address >= end || row.end) return;
-      if (is_ours(row)) rows_.push_back({row.address, row.line, column_of(lines, i)});
+      if (is_ours(row)) rows_.push_back({row.address, row.line, column_of(lines, i), ranges_});
     }
   }
 
-  [[nodiscard]] bool first_is_repeated() const {
+  /// Whether the first one begins at several addresses; or another one in so many ranges as no scheduling of one copy's
+  /// instructions makes of it, as where what comes first was taken out of an unrolled loop.
+  [[nodiscard]] bool are_repeated() const {
+    constexpr std::size_t of_unrolled_loop = 3;
     const auto first =
         std::ranges::find_if(rows_, [this](const Begun& each) { return each.address >= instance_.pc.value; });
-    return first != rows_.end() && std::ranges::any_of(rows_, [first](const Begun& each) {
-             return each.address != first->address && each.line == first->line && each.column == first->column;
-           });
+    std::map<std::pair<int, int>, std::set<unsigned>> ranges_of;
+    for (const Begun& each : rows_) {
+      auto& ranges = ranges_of[{each.line, each.column}];
+      ranges.insert(each.range);
+      const bool is_first = first != rows_.end() && each.line == first->line && each.column == first->column;
+      if ((is_first && each.address != first->address) || ranges.size() >= of_unrolled_loop) return true;
+    }
+    return false;
   }
 
  private:
@@ -195,6 +214,7 @@ class Statements {
     std::uint64_t address;
     int line;
     int column;
+    unsigned range;
   };
 
   /// Of the function itself, as far as lines tell: functions inlined into it are declared before it.
@@ -212,6 +232,7 @@ class Statements {
 
   const FunctionInfo& function_;
   const Instance& instance_;
+  unsigned ranges_ = 0;
   std::vector<Begun> rows_;
 };
 
@@ -232,7 +253,7 @@ bool DebugInfo::is_repeated(const FunctionInfo& function, const Instance& instan
     statements.range(lines, count, begin, end);
     return true;
   });
-  return statements.first_is_repeated();
+  return statements.are_repeated();
 }
 
 namespace {

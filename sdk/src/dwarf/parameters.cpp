@@ -53,6 +53,13 @@ std::vector<Dwarf_Die> parameters_in(Dwarf_Die function, const ReadingEnds& ends
   return found;
 }
 
+/// What constructors and destructors of classes with virtual bases are declared with, and GCC passes to the forms of
+/// them alone that have it in their own list: the others have been told apart by it.
+bool is_of_some_forms_alone(Dwarf_Die parameter) {
+  const std::string_view name = text(attribute(parameter, DW_AT_name));
+  return flag(attribute(parameter, DW_AT_artificial)) && (name == "__in_chrg" || name == "__vtt_parm");
+}
+
 }  // namespace
 
 std::vector<Parameter> parameters_of(Dwarf_Die instance, const ReadingEnds& ends, bool& varargs) {
@@ -69,6 +76,7 @@ std::vector<Parameter> parameters_of(Dwarf_Die instance, const ReadingEnds& ends
       const auto of = reference(own_attribute(one, DW_AT_abstract_origin));
       return of && of->addr == each.addr;
     });
+    if (copy == here.end() && is_of_some_forms_alone(each)) continue;
     all.push_back({each, copy == here.end() ? std::nullopt : std::optional(*copy)});
   }
   if (declared.empty())

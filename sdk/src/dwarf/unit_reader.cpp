@@ -241,14 +241,18 @@ std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset) {
   return unit;
 }
 
-std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t address) {
+namespace {
+
+/// Calls `visit(range)` for each range of .debug_aranges, as far as that is understood, until it returns false.
+template <class Visit>
+void for_each_unit_range(SectionBytes aranges, Visit&& visit) {
   for (std::uint64_t at = 0; at < aranges.size();) {
     SectionReader bytes(aranges, at);
     const auto extent = read_extent(bytes, aranges);
-    if (!extent || bytes.fixed(2) != 2) return std::nullopt;  // the version of the table, the same in DWARF 2 to 5
+    if (!extent || bytes.fixed(2) != 2) return;  // the version of the table, the same in DWARF 2 to 5
     const std::uint64_t unit = bytes.fixed(extent->offset_size);
     const auto size = static_cast<unsigned>(bytes.fixed(1));
-    if (bytes.fixed(1) != 0 || (size != 4 && size != 8)) return std::nullopt;
+    if (bytes.fixed(1) != 0 || (size != 4 && size != 8)) return;
     // The pairs begin at a multiple of their size, counted from the head (DWARF 5, 6.1.2).
     const auto read = static_cast<std::uint64_t>(bytes.position() - aranges.data()) - at;
     const std::uint64_t pair = std::uint64_t{size} * 2;
@@ -257,12 +261,40 @@ std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t
       const std::uint64_t begin = bytes.fixed(size);
       const std::uint64_t length = bytes.fixed(size);
       if (begin == 0 && length == 0) break;
-      if (begin <= address && address - begin < length) return unit;
+      if (length != 0 && !visit(UnitRange{begin, length, unit})) return;
     }
-    if (!bytes.good()) return std::nullopt;
+    if (!bytes.good()) return;
     at = extent->end;
   }
-  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t address) {
+  std::optional<std::uint64_t> unit;
+  for_each_unit_range(aranges, [&](const UnitRange& range) {
+    if (range.contains(address)) unit = range.unit;
+    return !unit;
+  });
+  return unit;
+}
+
+std::vector<UnitRange> unit_ranges(SectionBytes aranges) {
+  std::vector<UnitRange> ranges;
+  for_each_unit_range(aranges, [&](const UnitRange& range) {
+    ranges.push_back(range);
+    return true;
+  });
+  std::ranges::stable_sort(ranges, {}, &UnitRange::begin);
+  return ranges;
+}
+
+std::optional<std::uint64_t> find_unit(std::span<const UnitRange> ranges, std::uint64_t address) {
+  const auto behind = std::ranges::upper_bound(ranges, address, {}, &UnitRange::begin);
+  if (behind == ranges.begin()) return std::nullopt;
+  const auto first = std::ranges::lower_bound(ranges, std::prev(behind)->begin, {}, &UnitRange::begin);
+  const auto found = std::find_if(first, behind, [&](const UnitRange& range) { return range.contains(address); });
+  return found == behind ? std::nullopt : std::optional(found->unit);
 }
 
 namespace {

@@ -142,6 +142,18 @@ struct UnitHead {
 /// understood.
 [[nodiscard]] std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t address);
 
+/// Code of a unit, whose head is at `unit`.
+struct UnitRange {
+  std::uint64_t begin = 0;
+  std::uint64_t length = 0;
+  std::uint64_t unit = 0;
+  [[nodiscard]] bool contains(std::uint64_t at) const noexcept { return begin <= at && at - begin < length; }
+};
+/// All that .debug_aranges has, by where they begin; those that begin at one place in the order of their units.
+[[nodiscard]] std::vector<UnitRange> unit_ranges(SectionBytes aranges);
+/// As unit_by_aranges(), of what unit_ranges() has found.
+[[nodiscard]] std::optional<std::uint64_t> find_unit(std::span<const UnitRange> ranges, std::uint64_t address);
+
 /// Bytes of abbreviations that are read if each unit reads its table by itself, as in libdw; where those are more than
 /// `most`, any number above it.
 [[nodiscard]] std::uint64_t bytes_of_all_tables(const DebugSections& sections, std::uint64_t most);

@@ -56,7 +56,7 @@ Special special_of(Dwarf_Die function, Dwarf_Die structure) {
 /// The functions of one kind that a class declares. Those with a condition ("~T() requires ...", C++20) are listed
 /// whether it applies or not, and nothing tells which of several counts.
 struct Declared {
-  unsigned trivial = 0;  ///< defaulted where they are declared
+  unsigned trivial = 0;  ///< defaulted where they are declared, or not declared at all
   unsigned deleted = 0;
   unsigned others = 0;
 
@@ -75,7 +75,9 @@ class SpecialFunctions {
     if (special == Special::unclear) unclear_ = true;
     Declared* of = of_kind(special);
     if (of == nullptr) return;
-    const bool is_default = own_number(function, DW_AT_defaulted) == std::uint64_t{DW_DEFAULTED_in_class};
+    // What nobody has written down, as of lambda expressions and classes within functions, is artificial.
+    const bool is_default = own_number(function, DW_AT_defaulted) == std::uint64_t{DW_DEFAULTED_in_class} ||
+                            flag(own_attribute(function, DW_AT_artificial));
     ++(own_attribute(function, DW_AT_deleted) ? of->deleted : is_default ? of->trivial : of->others);
   }
 
@@ -293,6 +295,9 @@ UserShape Types::shape(const std::optional<Dwarf_Die>& declared, Language langua
   const int tag = dwarf_tag(&*die);
   if (is_structure(tag)) {
     shape.kind = passed_as(*die, language);
+    // GCC writes a transparent union, as glibc's __SOCKADDR_ARG, without what it has. A class of C++ without members
+    // has one byte.
+    if (shape.empty && shape.size > 1 && !shape.overaligned) shape.kind = UserShape::Kind::unknown;
   } else {
     shape.empty = false;
     shape.kind = shape.scalars.empty() ? UserShape::Kind::unknown : UserShape::Kind::scalar;

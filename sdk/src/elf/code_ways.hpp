@@ -39,6 +39,9 @@ class CodeWays {
   /// Errors: not_supported (x86 in a static build; the code is not in this file), malformed (not all instructions).
   [[nodiscard]] static Result<CodeWays> of(const ElfFile& file, VirtAddr entry, std::span<const CodeRange> ranges);
 
+  /// Whether an instruction begins at `at`.
+  [[nodiscard]] bool has_instruction(VirtAddr at) const { return number_of(at) != nowhere; }
+
   /// How the copy with code in `copy` is come to, which is said to begin at `entry`; `all` are the beginnings of this
   /// and the other copies of the same function, whose code in all is `copies`. `steps` is what may be spent: an
   /// instruction each; 0 behind it: the result may lack something.

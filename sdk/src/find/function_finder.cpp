@@ -18,6 +18,10 @@
 namespace usdt::find {
 namespace {
 
+/// Why nothing is attached where a breakpoint would stand within an instruction.
+constexpr const char* kOtherCode =
+    "debug information has it within an instruction: it is that of other code, as of a copy that the linker left out";
+
 /// Writes "server.c:12".
 std::string text_of(const dwarf::SourceLine& line) {
   return line.file.empty() ? std::string("a place not known") : fmt::format("{}:{}", line.file, line.line);
@@ -105,10 +109,12 @@ Result<void> FunctionFinder::add_line(const FunctionPattern& pattern) {
     FunctionPoint point;
     point.name = line_text(pattern.source_file, pattern.line);
     point.signature = nothing();
-    if (const auto function = debug_->function_around(pc)) describe(point, *function, pattern);
+    const auto function = debug_->function_around(pc);
+    if (function) describe(point, *function, pattern);
     if (point.inlined && !pattern.inlined) continue;
     point.source_line = pattern.line;
     place_at_start(point, pc);
+    if (function && is_of_other_code(function->instances.front())) point.refused = kOtherCode;
     if (is_new(point, pc)) file_.functions.push_back(std::move(point));
   }
   return {};
@@ -468,6 +474,8 @@ void FunctionFinder::make_inlined(FunctionPoint& point, const dwarf::Instance& i
                                                              : "";
   if (!why.empty())
     point.refused = fmt::format("inlined into {} at {}, {}", instance.caller, text_of(instance.where_called), why);
+  else if (!go && is_of_other_code(instance))
+    point.refused = kOtherCode;
   place(point, instance.pc);
 }
 

@@ -109,6 +109,11 @@ class FunctionFinder {
   void leave_out_variants_around_copies();
 
   // --- how inlined copies are come to: inlined_copies.cpp ---
+  /// The ways through the code of a function, whose instructions are told apart once.
+  const Result<elf::CodeWays>& ways_through(const dwarf::DebugInfo::Code& code);
+  /// Whether debug information has a place within an instruction, or that of other places of the same function: it is
+  /// of other code, as a copy of the function that the linker left out had.
+  bool is_of_other_code(const dwarf::Instance& instance);
   /// Looks at the ways to each inlined copy, and keeps what is out of the ordinary.
   void look_at_ways(const dwarf::FunctionInfo& info);
   /// What was split off and inlined again where nothing else of the function is: calls may have left nothing but that.
@@ -193,6 +198,7 @@ class FunctionFinder {
   /// What is known of the ways to inlined copies, by where they begin, and functions whose copies are told of.
   struct Ways {
     std::map<VirtAddr, Result<elf::CodeWays>> of_callers;
+    std::set<VirtAddr> other_code;  ///< functions whose debug information is of other code
     std::map<dwarf::DieId, VirtAddr> meet;
     std::set<std::string> missed;
     std::set<std::string> rounds;

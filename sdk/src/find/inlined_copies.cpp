@@ -11,6 +11,19 @@
 
 namespace usdt::find {
 
+const Result<elf::CodeWays>& FunctionFinder::ways_through(const dwarf::DebugInfo::Code& code) {
+  auto known = ways_.of_callers.find(code.entry);
+  if (known == ways_.of_callers.end())
+    known = ways_.of_callers.emplace(code.entry, elf::CodeWays::of(*file_.elf, code.entry, code.function)).first;
+  return known->second;
+}
+
+bool FunctionFinder::is_of_other_code(const dwarf::Instance& instance) {
+  const dwarf::DebugInfo::Code code = debug_->code_of(instance);
+  const auto& ways = ways_through(code);
+  return ways_.other_code.contains(code.entry) || (ways && !ways->has_instruction(instance.pc));
+}
+
 void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
   if (go_ || std::ranges::none_of(patterns_, &FunctionPattern::inlined)) return;
   std::vector<VirtAddr> begin;
@@ -24,6 +37,8 @@ void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
     }
   if (begin.empty()) return;
   std::ranges::sort(begin);
+  for (const dwarf::Instance& one : info.instances)
+    if (is_copy(one) && is_of_other_code(one)) ways_.other_code.insert(debug_->code_of(one).entry);
   const auto those_in = [&begin](const std::vector<elf::CodeRange>& function) {
     std::vector<VirtAddr> there;
     for (const elf::CodeRange& range : function)
@@ -34,12 +49,10 @@ void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
   for (const dwarf::Instance& one : info.instances) {
     if (!is_copy(one) || ways_.steps == 0 || stop_.stop_requested()) continue;
     const dwarf::DebugInfo::Code code = debug_->code_of(one);
-    auto known = ways_.of_callers.find(code.entry);
-    if (known == ways_.of_callers.end())
-      known = ways_.of_callers.emplace(code.entry, elf::CodeWays::of(*file_.elf, code.entry, code.function)).first;
-    if (!known->second) continue;
+    const auto& ways = ways_through(code);
+    if (!ways || ways_.other_code.contains(code.entry)) continue;
     const elf::CopyArrival found =
-        known->second->arrival(one.pc, code.copy, those_in(code.function), others[code.entry], ways_.steps);
+        ways->arrival(one.pc, code.copy, those_in(code.function), others[code.entry], ways_.steps);
     if (found.all_come_by) ways_.meet.emplace(one.die, *found.all_come_by);
     if (found.passed_by || found.left_early) ways_.missed.insert(info.qualified);
     if (found.rounds) ways_.rounds.insert(info.qualified);

@@ -115,7 +115,9 @@ def waits_for_a_mutex_are_as_long_as_the_program_times(run):
     *_, mutex, waits, waited, longest = json.loads(result.program_said()[-1])
     row = result.rows[(mutex,)]
     check_equal(row["count"], waits, "waits for the mutex that is held")
-    check_equal(len(result.rows), 1, "mutexes that are waited for")
+    # (A thread may lose its processor while it locks another one, which nobody holds.)
+    others = [each["count"] for key, each in result.rows.items() if key != (mutex,)]
+    check(all(count <= 2 for count in others), f"other mutexes that are waited for: {others}")
     check(row["max"] <= longest, f"{row['max']} ns of {longest} ns")
     check_near(row["max"] / 1e9, longest / 1e9, f"the longest of {waited} ns in all")
 
