@@ -42,7 +42,7 @@ class Signer {
       : moment_(impl, instance, die, inside),
         checker_(moment_),
         spilled_(moment_),
-        types_(impl.names, impl.arch),
+        types_(impl.names, impl.arch, [&impl] { return impl.code_names().has_quads(); }),
         locator_(impl.arch),
         language_(language_of(die)),
         is_noreturn_(function.noreturn),

@@ -15,7 +15,8 @@ namespace usdt::dwarf {
 class DwarfTypes final : public TypeGraph {
  public:
   explicit DwarfTypes(std::shared_ptr<const DebugInfo::Impl> impl)
-      : impl_(std::move(impl)), types_(impl_->names, impl_->arch) {}
+      : impl_(std::move(impl)),
+        types_(impl_->names, impl_->arch, [of = impl_.get()] { return of->code_names().has_quads(); }) {}
 
   [[nodiscard]] Result<TypeInfo> info(TypeId type) const override;
   [[nodiscard]] Result<std::vector<MemberInfo>> members(TypeId type) const override;
