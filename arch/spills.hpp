@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the first instructions of a function put the registers that it was given.
+// What the first instructions of a function do with the registers that it was given.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,16 @@ struct Spill {
   std::int64_t at = 0;  ///< of the first byte, from the stack pointer at the function's first instruction
   std::uint32_t size = 0;
   RegisterId reg = RegisterId::none;  ///< whose lowest bytes they are; none: they are filled with something else
+  bool from_memory = false;           ///< they are copied from where a register points, outside of the frame
 };
 
 /// Those of the code that runs in any case: up to the first jump, call, or instruction that does what is not followed.
 /// In the order in which they are filled. Of machines that knows_instructions() has, and not of arm64; else empty.
 [[nodiscard]] std::vector<Spill> first_spills(const Arch& arch, std::span<const std::uint8_t> code);
+
+/// Registers whose values the code that runs in any case (as above) uses before it sets them: of those that programs
+/// pass arguments in or keep for their callers, the general ones, and the upper half of the vector registers where they
+/// are stored. Whoever saves a general register for the caller does not use it.
+[[nodiscard]] std::vector<RegisterId> first_uses(const Arch& arch, std::span<const std::uint8_t> code);
 
 }  // namespace usdt::arch

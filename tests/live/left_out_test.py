@@ -3,6 +3,8 @@
 """What callers need not have written, and what is not where a calling convention has it: each value is the one that the
 program passes, or an error. Some of each are read."""
 
+import subprocess
+
 from puppet import HERE  # noqa: F401 (finds the harness)
 from harness import check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
 
@@ -117,6 +119,61 @@ __attribute__((noinline)) void call_constants(int i) { struct text t = { "early"
 __attribute__((noinline)) void named(struct text t, struct letters l) { put(t.name[0] + t.less + l.n); }
 int main(void) { for (int i = 0; i < 3; i++) { call(i); call_constants(i); struct text t = { "name", -5 }; struct letters l = { "abcd", i }; named(t, l); } return 0; }
 """
+PARTLY_USED = SPOILED + """
+struct part { volatile long a; int b; };
+__attribute__((noinline)) long serve(struct part p, int x) { return p.a + x; }
+__attribute__((noinline)) void call(int i) { struct part p = { i, 7 }; put(serve(p, i + 5)); }
+int main(void) { for (int i = 0; i < 3; i++) { dirty(); call(i); } return 0; }
+"""
+#: Clang without optimisation tells nothing of an object that is passed by reference and not used.
+UNTOLD = SPOILED + """
+struct own { long x; own(long v) : x(v) {} own(const own &o) : x(o.x) {} ~own() {} };
+extern "C" __attribute__((noinline)) own make(own, int x, short y) { put(y); return own(x); }
+extern "C" __attribute__((noinline)) int count(own, int x, const char *s) { put(*s); return x; }
+extern "C" __attribute__((noinline)) int plain(int x, short y) { put(y); return x; }
+int main() { for (int i = 0; i < 3; i++) { own o(i); make(o, i + 5, i + 6); count(o, i + 7, "text"); plain(i, -i); } return 0; }
+"""
+#: One function of the file is optimised, whatever the command line says.
+PARTLY_OPTIMISED = """
+struct big { long a, b, c; };
+volatile long sink;
+OPTIMISE __attribute__((noinline)) void look(struct big *p) { sink = p->a; }
+static inline __attribute__((always_inline)) long inlined(struct big p, int k) { look(&p); return p.a + k; }
+OPTIMISE __attribute__((noinline)) long call(int n) { struct big p = { n, n + 1, n + 2 }; return inlined(p, n + 7); }
+__attribute__((noinline)) long kept(struct big p, int k) { return inlined(p, k); }
+int main(void) { for (int i = 0; i < 3; i++) { struct big p = { i, 2, 3 }; call(i); kept(p, i); } return 0; }
+"""
+#: The compiler may keep a parameter in a register from behind the first instructions on.
+IN_REGISTER = SPOILED + """
+__attribute__((noinline)) long serve(register int a, register long b, int c) { register int d = a * 3; put(d); return d + b + c; }
+int main(void) { for (int i = 0; i < 3; i++) serve(i, i + 10, i + 20); return 0; }
+"""
+#: GCC tells of no function that it has another calling convention.
+OTHERWISE_CALLED = SPOILED + """
+struct pair { long a, b; };
+struct big { long a, b, c; };
+struct small { char a, b, c; };
+CONVENTION int numbers(int a, long b, int c, long d, int e, long f) { put(a); return b + c + d + e + f; }
+CONVENTION long one(struct pair p) { sink = p.b; return p.a + p.b; }
+CONVENTION long two(struct pair p, struct pair q) { put(p.a); return q.b; }
+CONVENTION long large(long n, struct big p, long m) { put(p.c); return n + m; }
+CONVENTION long tiny(struct small p, int n) { sink = n; return p.a + p.c + n; }
+CONVENTION long mixed(double d, int k, const char *s) { put(*s); return k + (d > 1); }
+CONVENTION struct pair made(void) { struct pair p = { sink * 0 + 71, 72 }; return p; }
+CONVENTION struct pair made_of(int k) { sink = k; struct pair p = { k, 72 }; return p; }
+CONVENTION struct small tiny_made(void) { struct small p = { sink * 0 + 1, 2, 3 }; return p; }
+int main(void) {
+  for (int i = 0; i < 3; i++) {
+    struct pair p = { i, 2 }, q = { 3, i }; struct big b = { i, 5, 6 }; struct small s = { 1, i, 3 };
+    dirty(); numbers(i, 2, 3, 4, 5, 6 + i); one(p); two(p, q); large(i, b, i + 9); tiny(s, i + 4); mixed(2.5, i, "text"); made(); made_of(i); tiny_made();
+  }
+  return 0;
+}
+"""
+CALLS_OTHERWISE = {"numbers": lambda i: [i, 2, 3, 4, 5, 6 + i, i + 20], "one": lambda i: [{"a": i, "b": 2}, i + 2],
+                   "two": lambda i: [{"a": i, "b": 2}, {"a": 3, "b": i}, i], "large": lambda i: [i, {"a": i, "b": 5, "c": 6}, i + 9, 2 * i + 9],
+                   "tiny": lambda i: [{"a": 1, "b": i, "c": 3}, i + 4, i + 8], "mixed": lambda i: [2.5, i, "text", i + 1],
+                   "made": lambda i: [{"a": 71, "b": 72}], "made_of": lambda i: [i, {"a": i, "b": 72}], "tiny_made": lambda i: [{"a": 1, "b": 2, "c": 3}]}
 
 
 def build(run, name, source, compiler, flags):
@@ -284,6 +341,83 @@ def characters_and_small_numbers_in_registers_are_shown_as_they_are_in_memory(ru
                 right = right_values(run, program, f"uprobe:{program}:named", lambda i: [{"name": "name", "less": -5}, {"name": "abcd", "n": i}])
                 check_equal(right, [6, 6], f"{compiler} {level}: a struct in registers")
             right_values(run, program, f"uprobe:{program}:constants", lambda i: [{"name": "early", "less": -105}])
+
+
+@scenario
+def bytes_of_a_struct_that_a_function_has_no_place_for_are_not_what_their_register_has(run):
+    for compiler in ("clang", "gcc"):
+        for level in ("-O1", "-O2"):
+            program = build(run, "partly", PARTLY_USED, compiler, [level])
+            right = right_values(run, program, f"uprobe:{program}:serve", lambda i: [{"a": i, "b": 7}, i + 5])
+            check(right[0] >= 3 and right[1] == 3, f"{compiler} {level}: {right} values")
+
+
+@scenario
+def a_parameter_that_is_not_told_shifts_none_of_extern_c(run):
+    for compiler in ("clang++", "g++"):
+        program = build(run, "untold", UNTOLD, compiler, ["-O0"])
+        for name, wanted, result in (("make", lambda i: [{"x": i}, i + 5, i + 6], lambda i: {"x": i + 5}),
+                                     ("count", lambda i: [{"x": i}, i + 7, "text"], lambda i: i + 7), ("plain", lambda i: [i, -i], lambda i: i)):
+            traced = run.trace(f"ucall:{program}:{name}", "--depth", 4, command=[program])
+            for i, event in enumerate(traced.events):
+                told = len(event["args"])  # an object that is not told is the first
+                right = [judge(*pair, f"{compiler} {name} call {i}") for pair in zip(event["args"], wanted(i)[-told:], strict=True)]
+                check_equal(right[-2:], [1, 1], f"{compiler}: {name}")
+                check_equal(event["return"], result(i), f"{compiler}: {name} returns")
+            check_equal(len(traced.events), 3, f"{compiler}: {name}")
+
+
+@scenario
+def an_optimised_function_of_a_file_without_optimisation_fills_slots_later(run):
+    for level in ("O1", "O2"):
+        source = PARTLY_OPTIMISED.replace("OPTIMISE", f'__attribute__((optimize("{level}")))')
+        program = build(run, f"optimised-{level}", source, "gcc", [])
+        passed = [[{"a": n, "b": n + 1, "c": n + 2}, n + 7] if optimised else [{"a": n, "b": 2, "c": 3}, n] for n in range(3) for optimised in (True, False)]
+        right_values(run, program, f"uprobe:{program}:inlined", lambda i, passed=passed: passed[i])
+        right = right_values(run, program, f"uprobe:{program}:kept", lambda i: [{"a": i, "b": 2, "c": 3}, i])
+        check_equal(right, [9, 3], f"{level}: of a function that is not optimised")
+
+
+@scenario
+def parameters_that_are_kept_in_a_register_are_not_there_when_their_function_begins(run):
+    for compiler in ("gcc", "clang"):
+        program = build(run, "register", IN_REGISTER, compiler, ["-O0"])
+        right = right_values(run, program, f"uprobe:{program}:serve", lambda i: [i, i + 10, i + 20])
+        check_equal(right, [3, 3, 3], compiler)
+
+
+def right_of_calls(run, program, wanted):
+    """How many arguments and results are right, by function; a wrong one fails the scenario."""
+    traced = run.trace([f"ucall:{program}:{name}" for name in wanted], "--depth", 4, command=[program])
+    traced.check_code(0)
+    right, calls = dict.fromkeys(wanted, 0), dict.fromkeys(wanted, 0)
+    for event in traced.events:
+        name = event["probe"].rsplit(":", 1)[1]
+        for n, pair in enumerate(zip([*event["args"], event["return"]], wanted[name](calls[name]), strict=True)):
+            right[name] += judge(*pair, f"{program.name} {name} call {calls[name]} value {n}")
+        calls[name] += 1
+    check_equal(calls, dict.fromkeys(wanted, 3), f"calls: {traced.stderr}")
+    return right
+
+
+def has_attribute(compiler, name):
+    source = f"#if !__has_attribute({name})\n#error none\n#endif\n"
+    return subprocess.run([compiler, "-x", "c", "-fsyntax-only", "-"], input=source, text=True, capture_output=True).returncode == 0
+
+
+@scenario
+def functions_of_another_calling_convention_are_not_taken_for_others(run):
+    for compiler, convention, levels in (("gcc", "", ["-O0"]), ("gcc", "ms_abi", ["-O0", "-O2", "-Os"]), ("gcc", "preserve_none", ["-O0", "-O2"]),
+                                         ("clang", "ms_abi", ["-O0"])):
+        for level in levels:
+            source = OTHERWISE_CALLED.replace("CONVENTION", f"__attribute__((noinline, {'noipa, ' if compiler == 'gcc' else ''}{convention}))")
+            if convention == "preserve_none" and not has_attribute(compiler, convention):
+                continue
+            program = build(run, f"called-{convention}", source, compiler, [level])
+            right = right_of_calls(run, program, CALLS_OTHERWISE)
+            if not convention and level == "-O0":
+                expected = {"numbers": 21, "one": 9, "two": 15, "large": 18, "tiny": 15, "mixed": 9, "made": 6, "made_of": 9, "tiny_made": 9}
+                check_equal(right, expected, f"{compiler} {level}: of the usual convention")
 
 
 if __name__ == "__main__":

@@ -366,5 +366,42 @@ def what_is_not_there_is_refused_with_what_there_is(run):
         check("at column" in result.stderr, f"{asked}: {result.stderr}")
 
 
+#: Each source file has structs of its own by the same names; the last file only declares them.
+SAME_NAMES = {"first": """struct node { int id; int pad; long val; }; struct twin { int a; int b; }; struct same { int x, y; };
+static struct node node = { 1, 0, 100 }; static struct twin twin = { 3, 4 }; static struct same same = { 5, 6 };
+__attribute__((noinline)) long use_first(void *n, void *t) { __asm__ volatile("" : : "r"(n), "r"(t) : "memory"); return node.id; }
+void run_first(void) { use_first(&node, &twin); } void *get_same(void) { return &same; }
+""", "second": """struct node { long val; char name[8]; int id; }; struct twin { long both; }; struct same { int x, y; };
+static struct node node = { 200, "bee", 2 }; static struct twin twin = { 7 }; struct same other = { 8, 9 };
+__attribute__((noinline)) long use_second(void *n, void *t) { __asm__ volatile("" : : "r"(n), "r"(t) : "memory"); return node.id; }
+void run_second(void) { use_second(&node, &twin); } void *get_node(void) { return &node; }
+""", "third": """struct node; void run_first(void), run_second(void); void *get_node(void), *get_same(void);
+__attribute__((noinline)) long use_third(void *n, void *s) { __asm__ volatile("" : : "r"(n), "r"(s) : "memory"); return n != 0; }
+int main(void) { run_first(); run_second(); use_third(get_node(), get_same()); return 0; }
+"""}
+
+
+@scenario
+def a_name_is_what_the_source_file_of_the_function_means_by_it(run):
+    require_root()
+    paths = []
+    for name, text in SAME_NAMES.items():
+        paths.append(run.dir / f"{name}.c")
+        paths[-1].write_text(text)
+    for compiler, order in (("gcc", paths), ("gcc", paths[::-1]), ("clang", paths)):
+        for flags in (["-O0"], ["-O2", "-gdwarf-4"]):
+            program = run.build(f"names-{compiler}{order[0].stem}{''.join(flags)}", order, ["-g", *flags], compiler)
+            asked = "((struct node *)arg0)->id, sizeof(struct node), *(struct twin *)arg1"
+            for function, wanted in (("use_first", [1, 16, {"a": 3, "b": 4}]), ("use_second", [2, 24, {"both": 7}])):
+                (event,) = run.trace(f"uprobe:{program}:{function}", "--print", asked, command=quiet(program)).events
+                check_equal(event["args"], wanted, f"{program.name}: {function}")
+            for asked in ("((struct node *)arg0)->id", "sizeof(struct node)", "*(struct twin *)arg1"):
+                refused = run.trace(f"uprobe:{program}:use_third", "--print", asked, command=quiet(program))
+                refused.check_code(2)
+                check("is one thing in some source files" in refused.stderr, refused.stderr)
+            (event,) = run.trace(f"uprobe:{program}:use_third", "--print", "*(struct same *)arg1", command=quiet(program)).events
+            check_equal(event["args"], [{"x": 5, "y": 6}], f"{program.name}: a struct that is the same in both files")
+
+
 if __name__ == "__main__":
     main()

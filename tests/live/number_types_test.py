@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, scenario
+from harness import Skip, check, check_equal, main, require_root, require_x86_64, scenario
 from said import quiet
 
 INTEGERS = [("signed char", 8, True), ("unsigned char", 8, False), ("short", 16, True), ("unsigned short", 16, False),
@@ -338,6 +338,61 @@ def integers_that_do_not_fill_their_bytes_are_none(run):
         check(refused.code == 2 and "not fill" in refused.stderr, refused.describe())
     if not tried:
         raise Skip("no compiler here has _BitInt")
+
+
+#: Callers pass doubles, which the function makes floats: those on the stack are told as floats from the first instruction on.
+WITHOUT_PROTOTYPE = """
+__attribute__((noinline)) int serve(a, b, c, d, e, f, g, h, i, last) float a, b, c, d, e, f, g, h, i; long last; { __asm__ volatile(""); return last + i; }
+int main(void) { return serve(1., 2., 3., 4., 5., 6., 7., 8., 9., 77L) != 86; }
+"""
+
+
+@scenario
+def floats_of_a_function_without_a_prototype_are_no_floats_when_it_begins(run):
+    require_root()
+    path = run.dir / "old.c"
+    path.write_text(WITHOUT_PROTOTYPE)
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O1", "-Og", "-O2"):
+            try:
+                program = run.build(f"old-{compiler}{level}", [path], ["-g", "-w", "-std=c99", level], compiler)
+            except Skip:
+                continue
+            traced = run.trace(f"uprobe:{program}:serve", command=quiet(program))
+            (event,) = traced.events
+            *floats, last = event["args"]
+            check(all(isinstance(each, dict) for each in floats), f"{compiler} {level}: {event['args']}")
+            check(last == 77 or isinstance(last, dict), f"{compiler} {level}: {event['args']}")
+
+
+LONG_DOUBLES = """
+struct wide { long double v; int k; };
+__attribute__((noinline)) int serve(struct wide w, int k, struct wide *p) { KEEP(p); return (int)w.v + k; }
+__attribute__((noinline)) int pass(long double v, int k) { KEEP(k); return v > 1 ? k : 0; }
+int main(int argc, char **argv) { struct wide w = { 1.5L * argc, 7 }; return serve(w, 3, &w) + pass(w.v, 4) != 8; }
+"""
+
+
+@scenario
+def long_doubles_are_numbers_of_the_size_that_the_compiler_was_told(run):
+    require_root()
+    require_x86_64()
+    path = run.dir / "long_doubles.c"
+    path.write_text(HEAD + LONG_DOUBLES)
+    for compiler in ("gcc", "clang"):
+        for option in ("-mlong-double-80", "-mlong-double-128", "-mlong-double-64"):
+            for level in ("-O0", "-O2"):
+                program = run.build(f"long{option}-{compiler}{level}", [path], ["-g", "-w", option, level], compiler)
+                traced = run.trace(f"uprobe:{program}:serve", "--print", "*p, w, k", command=quiet(program))
+                (event,) = traced.events
+                known = compiler == "gcc" or option != "-mlong-double-128"
+                right = [{"v": 1.5 if option == "-mlong-double-64" else "1.5", "k": 7}] * 2 + [3]
+                errors = []
+                compared(event["args"], right, program.name, errors)
+                check(not known or not isinstance(event["args"][0]["v"], dict), f"{errors}")
+                traced = run.trace(f"uprobe:{program}:pass", command=quiet(program))
+                (event,) = traced.events
+                compared(event["args"], ["1.5", 4], program.name, errors)
 
 
 if __name__ == "__main__":

@@ -105,6 +105,12 @@ class TypeGraph {
   [[nodiscard]] Result<TypeId> find(std::string_view name) const {
     return find_all(name).map([](const std::vector<TypeId>& all) { return all.front(); });
   }
+  /// What the source that uses `beside` means by `name`: the type of its own unit, or else the one of all others if
+  /// they do not differ. `none`: it is not known which unit. Errors: of find_all(), and not_supported (they differ).
+  [[nodiscard]] virtual Result<TypeId> find_beside(std::string_view name, TypeId beside) const {
+    static_cast<void>(beside);
+    return find(name);
+  }
 };
 
 }  // namespace v1

@@ -22,12 +22,20 @@ class Arrival {
  public:
   explicit Arrival(const Moment& moment) : moment_(moment), locator_(moment.arch) {}
 
-  /// Whether it is in a register that nobody passes it in, or made of one.
+  /// Whether it is in a register that nobody passes it in, or made of one, or in memory that an argument leads to while
+  /// no address of it is passed, or another one.
   [[nodiscard]] bool is_elsewhere(const StatedPlace& told, const UserPlace& place) const {
-    if (place.where == UserPlace::Where::unknown || place.where == UserPlace::Where::nowhere) return false;
+    using Place = UserPlace::Where;
+    if (place.where == Place::unknown || place.where == Place::nowhere) return false;
+    const auto is_passed_in = [&place](RegisterId reg) {
+      return std::ranges::find(place.parts, reg, &arch::UserPart::reg) != place.parts.end();
+    };
     return std::ranges::any_of(told.pieces, [&](const WherePiece& piece) {
+      if (const auto reg = address_in(piece.where))
+        return place.where == Place::registers || place.where == Place::stack ||
+               (place.where == Place::address_in_register && !is_passed_in(*reg));
       const auto reg = register_of(piece.where);
-      return reg && std::ranges::find(place.parts, *reg, &arch::UserPart::reg) == place.parts.end();
+      return reg && !is_passed_in(*reg);
     });
   }
 
@@ -108,6 +116,15 @@ class Arrival {
     return locator_.id_of(*made->value.sum.base);
   }
 
+  /// The register of arguments that the address of an object is in.
+  [[nodiscard]] std::optional<RegisterId> address_in(const Where& where) const {
+    const auto* address = std::get_if<AtAddress>(&where);
+    if (address == nullptr || address->address.loaded || !address->address.sum.is_register()) return std::nullopt;
+    const RegisterId reg = locator_.id_of(*address->address.sum.base);
+    const auto& all = moment_.arch.user_calls.arguments;
+    return std::ranges::find(all, reg) == all.end() ? std::nullopt : std::optional(reg);
+  }
+
   /// Which one it is of those that arguments are passed in.
   [[nodiscard]] std::optional<std::ptrdiff_t> number_of(const Where& where) const {
     const auto reg = register_of(where);
@@ -132,11 +149,12 @@ Contradictions contradictions(const Moment& moment, const std::vector<StatedPlac
       number(attribute(moment.die, DW_AT_calling_convention)).value_or(DW_CC_normal) == DW_CC_normal;
   const bool in_order = each_is_told || !places.empty() || !order_known || arrival.are_in_order(told);
   for (std::size_t i = 0; i < told.size(); ++i) {
-    if (!told[i].from_list) continue;
+    // Without optimisation a register told of the whole function is what the first instructions copy it to.
+    if (!told[i].from_list && moment.impl.is_surely_unoptimised(moment.inside)) continue;
     const bool elsewhere = !places.empty() && arrival.is_elsewhere(told[i], places[i]);
     // (Clang says by an attribute how a function is called, if not as others are.)
     found.convention |= elsewhere && !is_clang(moment.die);
-    if (each_is_told) continue;
+    if (each_is_told || !told[i].from_list) continue;
     const bool shifted = !places.empty() && arrival.is_shifted(told[i], places[i]);
     found.assigned[i] =
         elsewhere || shifted || arrival.is_computed(told[i]) || (!in_order && arrival.has_register(told[i]));

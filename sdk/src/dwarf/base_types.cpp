@@ -8,13 +8,11 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
 
 namespace usdt::dwarf {
 namespace {
-
-/// Formats of floating-point numbers that DW_ATE_float does not tell apart.
-enum class FloatFormat : std::uint8_t { unknown, binary16, binary32, binary64, binary128, x87 };
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
@@ -34,7 +32,8 @@ FloatFormat format_of(std::string_view name, std::uint64_t size, const arch::Arc
     case 12:
     case 16:
       // GCC and Clang; Fortran, D and Pascal.
-      if (x86 && is_one_of(name, {"long double", "_Float64x", "real(kind=10)", "real", "Extended", "EXTENDED"}))
+      if (x86 &&
+          is_one_of(name, {"long double", "_Float64x", "__float80", "real(kind=10)", "real", "Extended", "EXTENDED"}))
         return FloatFormat::x87;
       if (size == 16 && (is_one_of(name, {"_Float128", "__float128", "real(kind=16)", "f128"}) ||
                          (!x86 && is_one_of(name, {"long double", "_Float64x"}))))
@@ -43,6 +42,21 @@ FloatFormat format_of(std::string_view name, std::uint64_t size, const arch::Arc
     default:
       return FloatFormat::unknown;
   }
+}
+
+/// -mlong-double-128 makes a long double of x86 one of 128 bits. GCC says so; where no options are told it is possible
+/// in a file that computes with such numbers.
+FloatFormat format_of_long_double(Dwarf_Die die, std::uint64_t size, const arch::Arch& arch,
+                                  const std::function<bool()>& has_quads) {
+  constexpr std::uint64_t words_of_128_bits = 16;
+  if (size != words_of_128_bits) return FloatFormat::x87;
+  const std::string_view told = producer_of(die);
+  const auto last = told.rfind(" -mlong-double-");
+  if (last != told.npos && told.substr(last).starts_with(" -mlong-double-128")) return FloatFormat::binary128;
+  const bool names_options = told.starts_with("GNU ") && told.find(" -m") != told.npos;
+  if (last != told.npos || names_options) return FloatFormat::x87;
+  if (arch.machine == Machine::i386 && is_clang(die)) return FloatFormat::binary128;
+  return has_quads() ? FloatFormat::unknown : FloatFormat::x87;
 }
 
 /// "complex double" and "_Complex double"; Fortran's "complex(kind=8)", whose parts are of that kind.
@@ -60,9 +74,13 @@ std::vector<NumberPart> halves(std::uint32_t high_size, bool is_signed, bool swa
   return {{"low", low, {.size = 8}}, {"high", high, {.size = high_size, .is_signed = is_signed}}};
 }
 
-void make_floating(BaseType& base, std::string_view name, const arch::Arch& arch) {
+void make_floating(BaseType& base, Dwarf_Die die, const arch::Arch& arch, const std::function<bool()>& has_quads) {
   base.type.kind = TypeKind::floating;
-  switch (format_of(name, base.type.size, arch)) {
+  const std::string_view name = own_name(die);
+  base.format = format_of(name, base.type.size, arch);
+  if (base.format == FloatFormat::x87 && name == "long double")
+    base.format = format_of_long_double(die, base.type.size, arch, has_quads);
+  switch (base.format) {
     case FloatFormat::binary16:
     case FloatFormat::binary32:
     case FloatFormat::binary64:
@@ -114,7 +132,7 @@ std::optional<std::uint64_t> endianity(Dwarf_Die die) { return own_number(die, D
 
 bool is_swapped(Dwarf_Die die) { return endianity(die) == std::uint64_t{DW_END_big}; }
 
-BaseType base_type(Dwarf_Die die, std::uint32_t size, const arch::Arch& arch) {
+BaseType base_type(Dwarf_Die die, std::uint32_t size, const arch::Arch& arch, const std::function<bool()>& has_quads) {
   BaseType base{.type = {.size = size}, .swapped = size > 1 && is_swapped(die)};
   const std::string_view name = own_name(die);
   const auto encoding = own_number(die, DW_AT_encoding);
@@ -123,7 +141,7 @@ BaseType base_type(Dwarf_Die die, std::uint32_t size, const arch::Arch& arch) {
       if (size == 1) base.type.kind = TypeKind::boolean;
       break;
     case DW_ATE_float:
-      make_floating(base, name, arch);
+      make_floating(base, die, arch, has_quads);
       break;
     case DW_ATE_complex_float:
       make_complex(base, name, arch);

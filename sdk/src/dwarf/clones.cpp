@@ -39,6 +39,15 @@ bool is_function(const elf::Symbol& symbol) {
   return symbol.section != SHN_UNDEF && (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC);
 }
 
+/// Of libgcc and compiler-rt: "__addtf3", "__lttf2", "__extenddftf2", "__trunctfxf2", "__fixtfdi", "__floatunsitf".
+bool is_of_quads(std::string_view name) {
+  if (!name.starts_with("__")) return false;
+  constexpr std::string_view ends[] = {"tf2", "tf3", "sitf", "ditf", "titf"};
+  constexpr std::string_view begins[] = {"__trunctf", "__fixtf", "__fixunstf"};
+  return std::ranges::any_of(ends, [name](std::string_view end) { return name.ends_with(end); }) ||
+         std::ranges::any_of(begins, [name](std::string_view begin) { return name.starts_with(begin); });
+}
+
 bool is_symbol_table(const elf::Section& section) { return section.type == SHT_SYMTAB || section.type == SHT_DYNSYM; }
 
 /// Functions that are looked up one by one. A pass over the tables costs about as much as to keep a tenth of them.
@@ -113,6 +122,20 @@ bool CodeNames::begins_at(VirtAddr address) const {
     std::ranges::sort(*beginnings_);
   }
   return std::ranges::binary_search(*beginnings_, address.value);
+}
+
+bool CodeNames::has_quads() const {
+  if (has_quads_) return *has_quads_;
+  has_quads_ = false;
+  for (const auto& [file, image] : files_) {
+    elf::SymbolTables tables(*file, *image);
+    for (std::uint32_t i = 0; i < image->sections.size() && !*has_quads_; ++i) {
+      if (!is_symbol_table(image->sections[i])) continue;
+      const elf::SymbolTable& table = tables.at(i);
+      for (std::size_t n = 0; n < table.size() && !*has_quads_; ++n) has_quads_ = is_of_quads(table.name_of(table[n]));
+    }
+  }
+  return *has_quads_;
 }
 
 CodeNames::Known CodeNames::search(VirtAddr entry) const {

@@ -44,6 +44,8 @@ class CodeNames {
   }
   /// The dynamic linker may take another file's in its place.
   [[nodiscard]] bool is_replaceable(VirtAddr entry) const { return known(entry).replaceable; }
+  /// Some symbol is that of a function that computes with numbers of 128 bits in software (__addtf3).
+  [[nodiscard]] bool has_quads() const;
   /// The symbol of a function is there, and not of a part that the compiler put elsewhere.
   [[nodiscard]] bool begins_at(VirtAddr address) const;
 
@@ -71,6 +73,7 @@ class CodeNames {
   mutable std::unordered_map<std::uint64_t, Known> names_;  ///< of those that were asked for; or of all
   mutable bool all_ = false;
   mutable std::optional<std::vector<std::uint64_t>> beginnings_;  ///< of functions, sorted
+  mutable std::optional<bool> has_quads_;
 };
 
 }  // namespace usdt::dwarf

@@ -24,6 +24,25 @@ bool is_optimised(Dwarf_Die function) {
   return own_attribute(function, DW_AT_call_all_calls) || own_attribute(function, DW_AT_GNU_all_call_sites);
 }
 
+namespace {
+
+/// Whether GCC tells of a function's variables by lists, or nothing of a parameter, as it does of no function that it
+/// does not optimise, whatever the command line says (__attribute__((optimize)), #pragma GCC optimize).
+bool has_optimised_variables(Dwarf_Die function) {
+  bool found = false;
+  std::uint64_t steps = 256;
+  for_each_child(function, steps, [&found](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    if (tag != DW_TAG_formal_parameter && tag != DW_TAG_variable) return true;
+    const auto at = own_attribute(child, DW_AT_location);
+    found = at ? !is_single_expression(*at) : tag == DW_TAG_formal_parameter;
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
 bool is_unoptimised(Dwarf_Die function) {
   if (is_clang(function)) return unit_version(function) >= 4 && !is_optimised(function);
   const std::string_view told = producer_of(function);
@@ -31,7 +50,7 @@ bool is_unoptimised(Dwarf_Die function) {
   if (!gcc || told.find(" -m") == std::string_view::npos) return false;  // it names no options
   for (auto at = told.find(" -O"); at != std::string_view::npos; at = told.find(" -O", at + 1))
     if (!told.substr(at).starts_with(" -O0")) return false;
-  return true;
+  return !has_optimised_variables(function);
 }
 
 bool has_conditions(Dwarf_Die die) {

@@ -12,7 +12,8 @@ namespace usdt::dwarf {
 [[nodiscard]] std::string_view producer_of(Dwarf_Die die);
 [[nodiscard]] bool is_clang(Dwarf_Die die);
 [[nodiscard]] bool is_rust(Dwarf_Die die);
-/// By what GCC was told, or what Clang says of functions it optimises; false where that is not known.
+/// By what GCC was told and how it tells of the function's variables, or what Clang says of functions it optimises;
+/// false where that is not known.
 [[nodiscard]] bool is_unoptimised(Dwarf_Die function);
 /// Clang says of functions it optimises, and of no others, that all calls they make are described.
 [[nodiscard]] bool is_optimised(Dwarf_Die function);

@@ -16,7 +16,7 @@ constexpr std::string_view untold_convention = "it has a calling convention that
 
 }  // namespace
 
-void Convention::decide(const std::vector<Parameter>& parameters) {
+void Convention::decide(const std::vector<Parameter>& parameters, bool varargs) {
   why_not_ = why_unknown(parameters);
   if (why_not_.empty()) {
     arch::UserPlaces places(moment_.arch, types_.shape(type_of(moment_.die), language_), kind_);
@@ -27,7 +27,9 @@ void Convention::decide(const std::vector<Parameter>& parameters) {
   find_on_stack(parameters);
   of_results_ = {.holds = why_not_.empty() || only_arguments_differ_, .reason = why_not_};
   if (!why_not_.empty()) return;
-  if (!found_.convention && !some_are_above_the_frame(parameters) && !some_are_elsewhere_on_stack(parameters)) return;
+  if (!found_.convention && !some_are_above_the_frame(parameters) && !some_are_elsewhere_on_stack(parameters) &&
+      !code_contradicts(varargs))
+    return;
   why_not_ = untold_convention;
   // Microsoft's convention has scalars where others have them.
   of_results_ = {.holds = moment_.arch.machine == Machine::i386, .holds_for_scalars = true, .reason = why_not_};
@@ -102,6 +104,41 @@ bool Convention::some_are_elsewhere_on_stack(const std::vector<Parameter>& param
   return false;
 }
 
+/// GCC does not say that a function has another convention (ms_abi, preserve_none); Clang does. Where the places of
+/// parameters do not show it, the first instructions may.
+bool Convention::code_contradicts(bool varargs) const {
+  if (moment_.arch.machine != Machine::x86_64 || !moment_.at_entry || is_clang(moment_.die)) return false;
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    if (spilled_.contradict(stated_[i], places_[i])) return true;
+  return uses_what_is_not_passed(varargs);
+}
+
+/// Whether the function uses registers that by the convention nobody passes anything in, or saves vector registers,
+/// which by the convention it need not.
+bool Convention::uses_what_is_not_passed(bool varargs) const {
+  if (std::ranges::find(places_, arch::UserPlace::Where::unknown, &arch::UserPlace::where) != places_.end())
+    return false;
+  const auto& arguments = moment_.arch.user_calls.arguments;
+  const std::size_t passed = varargs ? arguments.size() : registers_passed();
+  const auto is_passed = [&](RegisterId reg) {
+    return std::ranges::find(arguments.first(passed), reg) != arguments.first(passed).end();
+  };
+  return !std::ranges::all_of(spilled_.used_registers(), is_passed);
+}
+
+/// How many registers have arguments, the first of which may be the address of the room for the result.
+std::size_t Convention::registers_passed() const {
+  const auto& arguments = moment_.arch.user_calls.arguments;
+  using Place = arch::UserPlace::Where;
+  const auto result = arch::user_result(moment_.arch, types_.shape(type_of(moment_.die), language_)).where;
+  std::size_t passed = result == Place::unknown || result == Place::address_in_register ? 1 : 0;
+  for (const arch::UserPlace& each : places_)
+    for (const arch::UserPart& part : each.parts)
+      if (const auto at = std::ranges::find(arguments, part.reg); at != arguments.end())
+        passed = std::max(passed, static_cast<std::size_t>(at - arguments.begin()) + 1);
+  return passed;
+}
+
 std::string Convention::why_unknown(const std::vector<Parameter>& parameters) {
   if (language_ == Language::go) return "debug information of Go does not tell all parameters, nor so where they are";
   if (language_ == Language::other) return "its language has a calling convention of its own";
@@ -113,23 +150,33 @@ std::string Convention::why_unknown(const std::vector<Parameter>& parameters) {
   if (name == CodeName::other_args || name == CodeName::other_result)
     return "this copy of the function has other parameters";
   if (name == CodeName::unknown) return "no symbol tells whether this copy of the function has its parameters";
-  if (is_clang(moment_.die) && !is_optimised(moment_.die) && lacks_some(parameters))
+  if (is_clang(moment_.die) && !is_optimised(moment_.die) && lacks_some(parameters)) {
+    only_arguments_differ_ = true;
     return "debug information lacks some of its parameters";
+  }
   const bool complete = std::ranges::none_of(stated_, [](const StatedPlace& each) { return each.pieces.empty(); });
   const bool external = external_ && moment_.impl.code_names().is_external(entry);
   if (!external && is_clang(moment_.die) && (is_optimised(moment_.die) || !complete))
     return "its compiler may have changed how it is called";
   if (!external && !complete) return "its compiler may have changed how it is called";
-  if (language_ == Language::c && !flag(attribute(moment_.die, DW_AT_prototyped)) && has_floats(parameters))
-    return "it has no prototype, by which callers would pass floats";
+  if (!has_prototype() && has_floats(parameters)) return "it has no prototype, by which callers would pass floats";
   return {};
 }
 
+bool Convention::has_prototype() const {
+  return language_ != Language::c || flag(attribute(moment_.die, DW_AT_prototyped));
+}
+
+bool Convention::passes_as_double(const Type& type) const {
+  return moment_.at_entry && !moment_.instance.inlined && type.is_float() && type.size == sizeof(float) &&
+         !has_prototype();
+}
+
 /// Clang without optimisation does not tell of an object passed by reference that the function does not use; its
-/// type is in the symbol.
+/// type is in the symbol. That of extern "C" has no types.
 bool Convention::lacks_some(const std::vector<Parameter>& parameters) const {
   const std::string_view symbol = text(attribute(moment_.die, DW_AT_linkage_name));
-  if (symbol.empty()) return false;  // C
+  if (symbol.empty()) return language_ != Language::c;
   const elf::Demangled name = moment_.impl.demangler.demangle(symbol);
   const auto count = elf::count_parameters(name.name.substr(name.without_parameters.size()));
   const auto told = std::ranges::count_if(

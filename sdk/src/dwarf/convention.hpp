@@ -14,6 +14,7 @@
 #include "dwarf/parameters.hpp"
 #include "dwarf/place_checker.hpp"
 #include "dwarf/results.hpp"
+#include "dwarf/spilled.hpp"
 #include "dwarf/stated_place.hpp"
 #include "dwarf/types.hpp"
 
@@ -23,10 +24,12 @@ class Convention {
  public:
   /// What it is made of must outlive it. `external`: debug information says so of the function. `stated` and `shapes`
   /// are by parameter, and may grow until decide().
-  Convention(const Moment& moment, const PlaceChecker& checker, const Types& types, Language language, bool external,
-             const std::vector<StatedPlace>& stated, const std::vector<arch::UserShape>& shapes)
+  Convention(const Moment& moment, const PlaceChecker& checker, SpilledPlaces& spilled, const Types& types,
+             Language language, bool external, const std::vector<StatedPlace>& stated,
+             const std::vector<arch::UserShape>& shapes)
       : moment_(moment),
         checker_(checker),
+        spilled_(spilled),
         types_(types),
         language_(language),
         external_(external),
@@ -35,8 +38,8 @@ class Convention {
   Convention(const Convention&) = delete;
   Convention& operator=(const Convention&) = delete;
 
-  /// Once, of a function that is no inlined copy.
-  void decide(const std::vector<Parameter>& parameters);
+  /// Once, of a function that is no inlined copy. `varargs`: it may be passed more than `parameters`.
+  void decide(const std::vector<Parameter>& parameters, bool varargs);
 
   /// Why parameters may be elsewhere than by the convention; empty: they are in place().
   [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
@@ -54,6 +57,9 @@ class Convention {
   /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
   /// convention leaves for arguments above the return address. What is on the stack is not behind a pointer there.
   [[nodiscard]] bool contradicts(const StatedPlace& what, std::size_t number) const;
+  /// Callers pass a float as a double to a function without a prototype, which makes it a float behind its first
+  /// instruction; debug information tells of it as a float all the time.
+  [[nodiscard]] bool passes_as_double(const Type& type) const;
   [[nodiscard]] const ResultConvention& of_results() const noexcept { return of_results_; }
 
  private:
@@ -67,15 +73,20 @@ class Convention {
   [[nodiscard]] std::string why_not_i386(const std::vector<Parameter>& parameters);
   [[nodiscard]] bool take(std::uint64_t convention);
   [[nodiscard]] bool lacks_some(const std::vector<Parameter>& parameters) const;
+  [[nodiscard]] bool has_prototype() const;
   [[nodiscard]] bool has_floats(const std::vector<Parameter>& parameters) const;
   void find_on_stack(const std::vector<Parameter>& parameters);
   [[nodiscard]] FirstPlace first_place(const Parameter& parameter, const StatedPlace& told) const;
   [[nodiscard]] bool is_on_stack_at(Sum sum, const arch::UserPlace& place) const;
   [[nodiscard]] bool some_are_above_the_frame(const std::vector<Parameter>& parameters) const;
+  [[nodiscard]] bool code_contradicts(bool varargs) const;
+  [[nodiscard]] bool uses_what_is_not_passed(bool varargs) const;
+  [[nodiscard]] std::size_t registers_passed() const;
   [[nodiscard]] bool some_are_elsewhere_on_stack(const std::vector<Parameter>& parameters) const;
 
   const Moment& moment_;
   const PlaceChecker& checker_;
+  SpilledPlaces& spilled_;
   const Types& types_;
   Language language_;
   bool external_;

@@ -144,6 +144,19 @@ std::optional<Dwarf_Attribute> own_expression(Dwarf_Die die, unsigned name) {
   return found;
 }
 
+bool is_single_expression(Dwarf_Attribute at) {
+  switch (dwarf_whatform(&at)) {
+    case DW_FORM_exprloc:
+    case DW_FORM_block:
+    case DW_FORM_block1:
+    case DW_FORM_block2:
+    case DW_FORM_block4:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::optional<Dwarf_Die> first_child(Dwarf_Die die) {
   Dwarf_Die child;
   if (dwarf_child(&die, &child) != 0) return std::nullopt;

@@ -102,6 +102,8 @@ class TreeWalk {
 /// The same of an attribute that is an expression. Go writes those as blocks, which libdw takes for none since DWARF 4;
 /// of less than 128 bytes both forms are alike.
 [[nodiscard]] std::optional<Dwarf_Attribute> own_expression(Dwarf_Die die, unsigned name);
+/// Whether it is an expression, and not a list of them.
+[[nodiscard]] bool is_single_expression(Dwarf_Attribute at);
 
 class CodeNames;
 

@@ -186,6 +186,7 @@ struct DebugInfo::Impl {
   mutable std::unordered_map<const void*, bool> units_with_types;   ///< by unit, of those that were asked for
   mutable std::unordered_map<const void*, bool> unoptimised_units;  ///< likewise
   mutable std::optional<TypeNames> type_names;
+  mutable std::unordered_map<const void*, std::optional<TypeNames>> names_of_units;  ///< of those that were asked for
   mutable std::optional<GoTypes> go_types;
   mutable std::optional<FunctionIndex> function_index;
 

@@ -168,7 +168,9 @@ std::string PlaceChecker::hold(StatedPlace& what, TypeKind kind) const {
   std::string reason;
   for (WherePiece& piece : what.pieces) {
     if (auto* reg = std::get_if<InRegister>(&piece.where)) {
-      if (moment_.at_entry && !moment_.instance.inlined && !what.from_list && !may_hold_argument(reg->number))
+      const bool is_copied =
+          !may_hold_argument(reg->number) || moment_.impl.is_surely_unoptimised(moment_.inside);  // "register int n"
+      if (moment_.at_entry && !moment_.instance.inlined && !what.from_list && is_copied)
         return "in a register that is set only behind this instruction";
       continue;
     }

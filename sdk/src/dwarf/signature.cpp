@@ -31,6 +31,7 @@ namespace usdt::dwarf {
 namespace {
 
 constexpr std::string_view left_out = "left out by some callers if this function does not use it";
+constexpr std::string_view partly_gone = "optimised out here, as a part of what is passed";
 constexpr std::string_view not_filled = "in memory that may be filled only behind this instruction";
 
 /// Finds the signature of one instance of a function.
@@ -41,11 +42,11 @@ class Signer {
       : moment_(impl, instance, die, inside),
         checker_(moment_),
         spilled_(moment_),
-        types_(impl.names, impl.arch),
+        types_(impl.names, impl.arch, [&impl] { return impl.code_names().has_quads(); }),
         locator_(impl.arch),
         language_(language_of(die)),
         is_noreturn_(function.noreturn),
-        convention_(moment_, checker_, types_, language_, function.external, stated_, shapes_) {}
+        convention_(moment_, checker_, spilled_, types_, language_, function.external, stated_, shapes_) {}
   Signer(const Signer&) = delete;
   Signer& operator=(const Signer&) = delete;
 
@@ -91,7 +92,7 @@ class Signer {
       stated_.push_back(stated_place(each, moment_));
       shapes_.push_back(types_.shape(type_of(each.declared), language_));
     }
-    if (!moment_.instance.inlined) convention_.decide(parameters);
+    if (!moment_.instance.inlined) convention_.decide(parameters, signature.varargs);
     if (language_ == Language::go && moment_.at_entry && !moment_.instance.inlined)
       go_places_ = arch::go_places(moment_.arch, shapes_);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -141,6 +142,8 @@ class Signer {
                           ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
                           : locate(stated_[number], type, number);
     if (may_lack_referred(declared_type, located)) located = arch::nowhere(type, std::string(left_out));
+    if (convention_.passes_as_double(type) && arch::is_place(located.location))
+      located = arch::nowhere(type, "passed as a double, since the function has no prototype");
     refuse_number(types_, parameter.declared, declared_type, located);
     const auto name = text(attribute(parameter.declared, DW_AT_name));
     Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
@@ -248,6 +251,27 @@ class Signer {
       return as_read(std::move(located), in_room(place.stack - moment_.arch.entry_frame, type));
     if (place.where == Place::address_in_register && callers_may_leave_out())
       return as_read(std::move(located), behind(dwarf_number(place.parts.front().reg), type, number));
+    return as_told(std::move(located), before.pieces);
+  }
+
+  /// Of bytes that debug information has no place for, the function uses nothing, and callers need not pass them.
+  [[nodiscard]] static Located as_told(Located located, const std::vector<WherePiece>& told) {
+    ReadBytes has_place;
+    for (const WherePiece& piece : told) {
+      if (piece.size == 0) return located;
+      const bool is_place =
+          std::holds_alternative<InRegister>(piece.where) || std::holds_alternative<AtAddress>(piece.where);
+      has_place.insert(has_place.end(), std::min<std::uint64_t>(piece.size, located.type.size), is_place);
+    }
+    has_place.resize(located.type.size, false);
+    if (std::ranges::find(has_place, false) == has_place.end()) return located;
+    if (located.pieces.empty()) return arch::nowhere(located.type, std::string(partly_gone));
+    std::vector<Piece> pieces;
+    for (const Piece& piece : located.pieces) {
+      const auto first = has_place.begin() + std::min(piece.offset, located.type.size);
+      add_parts(piece, ReadBytes(first, has_place.end()), true, partly_gone, pieces);
+    }
+    located.pieces = std::move(pieces);
     return located;
   }
 
@@ -352,7 +376,7 @@ class Signer {
     if (memory == nullptr || std::ranges::find(read, true) == read.end())
       return arch::nowhere(located.type, std::string(left_out));
     std::vector<Piece> pieces;
-    add_parts({0, located.type.size, *memory}, read, true, left_out, pieces);
+    add_parts({0, located.pieces[0].size, *memory}, read, true, left_out, pieces);
     located.pieces = std::move(pieces);
     return located;
   }

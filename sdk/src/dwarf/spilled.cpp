@@ -20,6 +20,7 @@ std::optional<std::vector<WherePiece>> SpilledPlaces::at_entry(const StatedPlace
                                                                bool is_structure) {
   if (told.from_list || !moment_.at_entry || moment_.instance.inlined || told.pieces.size() != 1) return std::nullopt;
   if (!moment_.impl.is_surely_unoptimised(moment_.inside) || size == 0) return std::nullopt;
+  if (told.pieces.front().size != 0 && told.pieces.front().size < size) return std::nullopt;
   const auto* place = std::get_if<AtAddress>(&told.pieces.front().where);
   constexpr std::uint64_t most = 64;
   if (place == nullptr || (!place->address.loaded && size > most)) return std::nullopt;
@@ -100,15 +101,35 @@ const arch::Spill* SpilledPlaces::first_store_to(std::int64_t byte) {
 }
 
 const std::vector<arch::Spill>& SpilledPlaces::spills() {
-  if (spills_) return *spills_;
-  spills_.emplace();
+  if (!spills_) spills_ = arch::first_spills(moment_.arch, first_code());
+  return *spills_;
+}
+
+std::vector<RegisterId> SpilledPlaces::used_registers() const { return arch::first_uses(moment_.arch, first_code()); }
+
+std::vector<std::uint8_t> SpilledPlaces::first_code() const {
   const elf::OpenedFile& opened = *moment_.impl.opened;
   const auto offset = elf::code_offset(opened.image, moment_.instance.pc);
-  if (!offset || !arch::knows_instructions(moment_.arch.machine)) return *spills_;
+  if (!offset || !arch::knows_instructions(moment_.arch.machine)) return {};
   const std::uint64_t size = std::min(code_size(moment_.inside, moment_.instance.pc, moment_.impl.shared_reads),
                                       elf::code_bytes_from(opened.image, moment_.instance.pc));
-  spills_ = arch::first_spills(moment_.arch, opened.file.bytes(offset->value, std::min(size, longest_prologue)));
-  return *spills_;
+  return opened.file.bytes(offset->value, std::min(size, longest_prologue));
+}
+
+bool SpilledPlaces::contradict(const StatedPlace& told, const arch::UserPlace& place) {
+  using Place = arch::UserPlace::Where;
+  if (told.from_list || told.pieces.size() != 1 || !moment_.impl.is_surely_unoptimised(moment_.inside)) return false;
+  const auto* address = std::get_if<AtAddress>(&told.pieces.front().where);
+  if (address == nullptr || (address->address.width != 0 && address->address.width != moment_.arch.word_size))
+    return false;
+  const auto slot = slot_of(address->address.sum);
+  const arch::Spill* first = slot && *slot < 0 ? first_store_to(*slot) : nullptr;
+  if (first == nullptr || first->at != *slot) return false;
+  if (first->from_memory) return place.where == Place::registers || place.where == Place::stack;
+  if (first->reg == RegisterId::none) return false;
+  if (place.where == Place::stack) return true;
+  const bool in_register = place.where == Place::registers || place.where == Place::address_in_register;
+  return in_register && !place.parts.empty() && place.parts.front().reg != first->reg;
 }
 
 std::optional<unsigned> SpilledPlaces::number_of(RegisterId reg) const {

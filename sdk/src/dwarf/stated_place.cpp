@@ -23,20 +23,6 @@ constexpr std::size_t most_listed = 16;
 
 constexpr std::string_view lists_again = "told by lists that are read again and again: not read to the end";
 
-/// Whether it is an expression, and not a list of them.
-bool is_single(Dwarf_Attribute at) {
-  switch (dwarf_whatform(&at)) {
-    case DW_FORM_exprloc:
-    case DW_FORM_block:
-    case DW_FORM_block1:
-    case DW_FORM_block2:
-    case DW_FORM_block4:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Goes through the entries of a location list, as far as they are looked at and the budget of all lists goes.
 class ListEntries {
  public:
@@ -84,7 +70,7 @@ class Reader {
     }
     auto at = own_expression(*parameter.here, DW_AT_location);
     if (!at) return {};
-    const bool single = is_single(*at);
+    const bool single = is_single_expression(*at);
     Dwarf_Op* expression = nullptr;
     std::size_t count = 0;
     const bool arrives = !moment_.instance.inlined && moment_.at_entry;
@@ -101,7 +87,7 @@ class Reader {
   [[nodiscard]] std::vector<ListedPlace> listed(const Parameter& parameter) {
     std::vector<ListedPlace> all;
     auto at = parameter.here ? own_expression(*parameter.here, DW_AT_location) : std::nullopt;
-    if (!at || is_single(*at)) return all;
+    if (!at || is_single_expression(*at)) return all;
     ListEntries entries(moment_.impl.list_entries, *at);
     while (all.size() < most_listed) {
       const auto entry = entries.next();
@@ -260,7 +246,7 @@ class Reader {
     auto at = own_expression(moment_.inside, DW_AT_frame_base);
     Dwarf_Op* expression = nullptr;
     std::size_t count = 0;
-    if (!at || !find_expression(*at, is_single(*at), false, expression, count))
+    if (!at || !find_expression(*at, is_single_expression(*at), false, expression, count))
       return std::string(moment_.impl.list_entries.spent() ? lists_again : "in a frame whose base is not told");
     const auto pieces = evaluate(
         {expression, count}, {.arch = moment_.arch, .attribute = &*at, .at_entry = moment_.at_entry, .frame_base = {}});

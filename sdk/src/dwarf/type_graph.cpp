@@ -417,6 +417,59 @@ Result<std::vector<TypeId>> DwarfTypes::find_all(std::string_view name) const {
                                                 impl_->main.path.string(), name, (*all)->near(name)));
 }
 
+Result<TypeId> DwarfTypes::find_beside(std::string_view name, TypeId beside) const {
+  {
+    const std::scoped_lock lock(impl_->mutex);
+    const TypeNames* own = names_beside(beside);
+    const std::vector<Dwarf_Die> found = own != nullptr ? own->named(name, impl_->names) : std::vector<Dwarf_Die>();
+    if (!found.empty()) return impl_->type_id(found.front());
+  }
+  auto all = find_all(name);
+  if (!all) return fail(std::move(all.error()));
+  const auto is_other = [&](TypeId each) { return !is_meant_alike(all->front(), each); };
+  if (std::ranges::none_of(*all, is_other)) return all->front();
+  return fail(
+      ErrorKind::not_supported,
+      fmt::format("'{}' is one thing in some source files of {} and another in others: which is meant nobody tells",
+                  name, impl_->main.path.string()));
+}
+
+const TypeNames* DwarfTypes::names_beside(TypeId type) const {
+  const auto number = static_cast<std::size_t>(type);
+  if (type == TypeId::none || number >= impl_->types.size()) return nullptr;
+  Dwarf_Die die = impl_->types[number].die;
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return nullptr;
+  const auto [known, fresh] = impl_->names_of_units.try_emplace(unit.addr);
+  if (fresh) {
+    TypeNames found;
+    if (found.add_unit(unit, impl_->stop)) {
+      found.finish();
+      known->second = std::move(found);
+    }
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+/// Whether two types of one name are the same where they are used. What a bare name means in C, a typedef, comes before
+/// structs of that name, and is another thing.
+bool DwarfTypes::is_meant_alike(TypeId one, TypeId other) const {
+  const auto tag_of = [this](TypeId type) { return dwarf_tag(&impl_->types[static_cast<std::size_t>(type)].die); };
+  {
+    const std::scoped_lock lock(impl_->mutex);
+    if (is_structure(tag_of(one)) != is_structure(tag_of(other))) return true;
+  }
+  const auto are_alike = [this](TypeId a, TypeId b) {
+    const auto info_of_a = info(a), info_of_b = info(b);
+    return info_of_a && info_of_b && info_of_a->type == info_of_b->type;
+  };
+  const auto of_one = members(one), of_other = members(other);
+  return are_alike(one, other) && enumerators(one) == enumerators(other) && of_one && of_other &&
+         std::ranges::equal(*of_one, *of_other, [&](const MemberInfo& a, const MemberInfo& b) {
+           return a.name == b.name && a.offset == b.offset && a.shift == b.shift && are_alike(a.type, b.type);
+         });
+}
+
 std::shared_ptr<const TypeGraph> DebugInfo::types() const { return std::make_shared<const DwarfTypes>(impl_); }
 
 }  // namespace usdt::dwarf

@@ -15,7 +15,8 @@ namespace usdt::dwarf {
 class DwarfTypes final : public TypeGraph {
  public:
   explicit DwarfTypes(std::shared_ptr<const DebugInfo::Impl> impl)
-      : impl_(std::move(impl)), types_(impl_->names, impl_->arch) {}
+      : impl_(std::move(impl)),
+        types_(impl_->names, impl_->arch, [of = impl_.get()] { return of->code_names().has_quads(); }) {}
 
   [[nodiscard]] Result<TypeInfo> info(TypeId type) const override;
   [[nodiscard]] Result<std::vector<MemberInfo>> members(TypeId type) const override;
@@ -23,6 +24,7 @@ class DwarfTypes final : public TypeGraph {
   [[nodiscard]] std::vector<TypeId> template_types(TypeId type) const override;
   [[nodiscard]] Result<std::vector<DynamicType>> dynamic_types(bool errors) const override;
   [[nodiscard]] Result<std::vector<TypeId>> find_all(std::string_view name) const override;
+  [[nodiscard]] Result<TypeId> find_beside(std::string_view name, TypeId beside) const override;
 
  private:
   /// Without typedefs and qualifiers, and defined if it is anywhere; nothing: void. Errors: invalid_argument,
@@ -31,6 +33,9 @@ class DwarfTypes final : public TypeGraph {
   [[nodiscard]] Dwarf_Die defined(Dwarf_Die die) const;
   [[nodiscard]] TypeInfo results_info(Dwarf_Die function) const;
   [[nodiscard]] Result<const TypeNames*> names() const;
+  /// Those of the unit that has `type`; null: it is not known, or cannot be read.
+  [[nodiscard]] const TypeNames* names_beside(TypeId type) const;
+  [[nodiscard]] bool is_meant_alike(TypeId one, TypeId other) const;
   [[nodiscard]] Error broken(std::string_view what) const;
   [[nodiscard]] Result<MemberInfo> member(Dwarf_Die die, std::uint64_t outer_size, bool swapped) const;
   [[nodiscard]] Result<void> add_variants(Dwarf_Die part, std::uint64_t outer_size, std::vector<MemberInfo>& all) const;

@@ -43,6 +43,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {
 std::uint64_t identity(Dwarf_Die die, std::string_view qualified) {
   std::uint64_t hash = mixed(hash_of(qualified), static_cast<std::uint64_t>(kind_of(dwarf_tag(&die))));
   hash = mixed(hash, own_number(die, DW_AT_byte_size).value_or(0));
+  if (const auto first = first_child(die)) hash = mixed(hash, hash_of(own_name(*first)));
   return mixed(hash, number(attribute(die, DW_AT_decl_line)).value_or(0));
 }
 

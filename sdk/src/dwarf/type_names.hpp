@@ -17,7 +17,7 @@
 namespace usdt::dwarf {
 
 /// Structs, unions, classes, enums, typedefs and base types outside functions. Each unit that includes a header has its
-/// types again: those with one name, size and line are one.
+/// types again: those with one name, size, line and first member are one.
 class TypeNames {
  public:
   /// The types of one unit; false: it leads in circles, or there are too many. What was stopped has some of them.

@@ -309,7 +309,7 @@ Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) c
   type.size = size && *size <= UINT32_MAX ? static_cast<std::uint32_t>(*size) : 0;
   const int tag = dwarf_tag(&*die);
   if (tag == DW_TAG_base_type) {
-    type = base_type(*die, type.size, arch_).type;
+    type = base_type(*die, type.size, arch_, has_quads_).type;
   } else if (tag == DW_TAG_enumeration_type) {
     type.kind = TypeKind::enumeration;
     type.is_signed = enumeration_is_signed(*die);
@@ -334,7 +334,7 @@ BaseType Types::number_of(const std::optional<Dwarf_Die>& declared, unsigned dim
   auto die = resolved(declared);
   if (!die) return found;
   const int tag = dwarf_tag(&*die);
-  if (tag == DW_TAG_base_type) return base_type(*die, found.type.size, arch_);
+  if (tag == DW_TAG_base_type) return base_type(*die, found.type.size, arch_, has_quads_);
   if (tag == DW_TAG_array_type) found.no_number = why_no_array(*die);
   if (tag == DW_TAG_string_type && own_number(*die, DW_AT_byte_size).value_or(0) == 0)
     found.no_number = "a text whose length is known only at run time";

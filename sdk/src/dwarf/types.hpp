@@ -3,8 +3,10 @@
 // dwarf/.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arch/user_calls.hpp"
@@ -32,7 +34,9 @@ enum class Language : std::uint8_t {
 /// of its first dimensions are left away.
 class Types {
  public:
-  Types(ScopeNames& names, const arch::Arch& arch) : names_(names), arch_(arch) {}
+  /// `has_quads` as of base_type().
+  Types(ScopeNames& names, const arch::Arch& arch, std::function<bool()> has_quads)
+      : names_(names), arch_(arch), has_quads_(std::move(has_quads)) {}
 
   /// Size, sign and kind; a type that is not known has size 0.
   [[nodiscard]] Type type(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
@@ -62,6 +66,7 @@ class Types {
 
   ScopeNames& names_;
   const arch::Arch& arch_;
+  std::function<bool()> has_quads_;
 };
 
 /// A result of a Go function, which may have several.

@@ -149,16 +149,6 @@ UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language, unsigne
   return known && functions && steps != 0 ? Kind::structure : Kind::unknown;
 }
 
-namespace {
-
-/// Of a floating-point number of more than 8 bytes of x86: the 80-bit one, and not one of 128 bits.
-bool is_x87(Dwarf_Die die) {
-  const std::string_view name = own_name(die);
-  return name.find("128") == std::string_view::npos && name != "real(kind=16)";
-}
-
-}  // namespace
-
 void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset) const {
   const Type what = type(die);
   const auto encoding = own_number(die, DW_AT_encoding).value_or(0);
@@ -179,8 +169,9 @@ void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset
     const bool half = what.size == 2 && arch_.machine != Machine::i386;  // whatever its format
     scalar.kind = half || what.size == 4 || what.size == 8 ? Scalar::Kind::floating : Scalar::Kind::other;
     const bool has_parts = what.kind == TypeKind::floating && what.size > 8;
-    if (x86 && has_parts) scalar.kind = is_x87(die) ? Scalar::Kind::x87 : Scalar::Kind::other;
-    if (arch_.machine == Machine::x86_64 && has_parts && !is_x87(die)) scalar.kind = Scalar::Kind::vector;
+    const bool x87 = has_parts && number_of(die).format == FloatFormat::x87;
+    if (x86 && has_parts) scalar.kind = x87 ? Scalar::Kind::x87 : Scalar::Kind::other;
+    if (arch_.machine == Machine::x86_64 && has_parts && !x87) scalar.kind = Scalar::Kind::vector;
     if (!x86 && what.size == 16) scalar.kind = Scalar::Kind::floating;  // quad precision, in a vector register
   } else if (dwarf_tag(&die) == DW_TAG_ptr_to_member_type && what.kind == TypeKind::structure) {
     scalar.size = alignment = arch_.word_size;  // to a function: two words

@@ -84,6 +84,16 @@ class JoinedTypes final : public TypeGraph {
     return std::vector<TypeId>{joined(found->graph, found->type)};
   }
 
+  [[nodiscard]] Result<TypeId> find_beside(std::string_view name, TypeId beside) const override {
+    const std::scoped_lock lock(mutex_);
+    const Place place = place_of(beside);
+    auto own = graphs_.front()->find_beside(name, place.graph == 0 ? place.type : TypeId::none);
+    if (own || own.error().kind != ErrorKind::not_found) return own;
+    const auto found = in_libraries(std::string(name));
+    if (!found) return own;
+    return joined(found->graph, found->type);
+  }
+
  private:
   struct Place {
     std::size_t graph = 0;

@@ -78,10 +78,16 @@ Follower::TypeRef Follower::target_of(const TypeRef& type, const TypeInfo& known
   return type.pointers > 0 ? TypeRef{type.id, type.pointers - 1, type.basic} : TypeRef{known.target};
 }
 
+/// One that the source has where the arguments are, whose unit knows what is meant by a name.
+TypeId Follower::known_type() const {
+  const auto known = std::ranges::find_if(list_.types, [](TypeId each) { return each != TypeId::none; });
+  return known == list_.types.end() ? TypeId::none : *known;
+}
+
 /// What the program or kernel itself calls so comes first: "char" is of four bytes in Rust.
 Result<Follower::TypeRef> Follower::named(const std::string& name) const {
   Result<TypeId> found = fail(ErrorKind::not_found, fmt::format("({}): no types are known here but C's own", name));
-  if (types_ != nullptr) found = types_->find(name);
+  if (types_ != nullptr) found = types_->find_beside(name, known_type());
   if (found) return TypeRef{*found};
   if (const BasicType* basic = find_basic_type(name); basic != nullptr) return TypeRef{.basic = basic};
   return fail(std::move(found.error()));
@@ -369,7 +375,7 @@ Result<void> Follower::append_size(const ValuePath& path) {
     type = object->type;
   } else if (path.steps.size() == 1 && types_ != nullptr && std::holds_alternative<std::string>(path.root)) {
     const auto [name, pointers] = split_pointers(std::get<std::string>(path.root));
-    auto found = types_->find(name);
+    auto found = types_->find_beside(name, known_type());
     if (!found) return fail(std::move(found.error()));
     type = {.id = *found, .pointers = pointers};
   } else {

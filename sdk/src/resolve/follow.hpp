@@ -141,6 +141,7 @@ class Follower {
   [[nodiscard]] Result<TypeInfo> info(TypeRef type) const;
   /// What `type`, of which `known` is the info, points to, or is an array of.
   [[nodiscard]] static TypeRef target_of(const TypeRef& type, const TypeInfo& known) noexcept;
+  [[nodiscard]] TypeId known_type() const;
   [[nodiscard]] Result<TypeRef> named(const std::string& name) const;
   [[nodiscard]] Result<std::vector<MemberInfo>> members_of(TypeId type) const;
   [[nodiscard]] Result<Object> take(Object object, const PathStep& step) const;
