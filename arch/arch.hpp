@@ -93,9 +93,10 @@ struct Arch {
 /// `bytes` begin with one; else 0.
 [[nodiscard]] std::uint8_t landing_pad(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
-/// Why the kernel takes no uprobe on the instruction that `bytes` begin with, for people; empty where it takes one, or
-/// where the bytes end too early to tell. It finds out when a process maps the file and then tells nobody: the probe
-/// would be attached and never hit. Instructions younger than the kernel are not told apart.
+/// Why there can be no uprobe on the instruction that `bytes` begin with, for people; empty where there can, or where
+/// the bytes end too early to tell. Some do something else where the kernel steps them; most the kernel refuses. It
+/// finds out when a process maps the file and then tells nobody: the probe would be attached and never hit.
+/// Instructions younger than the kernel are not told apart.
 [[nodiscard]] std::string_view uprobe_refusal(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace usdt::arch

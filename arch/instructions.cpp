@@ -21,6 +21,7 @@ Instruction decode_x86(bool, std::span<const std::uint8_t>) noexcept { return {}
 bool keeps_arguments_x86(bool, std::span<const std::uint8_t>) noexcept { return false; }
 bool is_nop_x86(bool, std::span<const std::uint8_t>) noexcept { return false; }
 SwitchJump switch_jump_x86(bool, std::span<const std::uint8_t>, std::span<const std::size_t>) noexcept { return {}; }
+bool returns_elsewhere_x86(bool, std::span<const std::uint8_t>, std::span<const std::size_t>) noexcept { return false; }
 
 #else
 
@@ -53,7 +54,12 @@ Instruction decode_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept 
   const ZydisDecoder decoder = decoder_for(is64);
   ZydisDecodedInstruction decoded;
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, bytes.data(), bytes.size(), &decoded))) return {};
-  Instruction instruction{.size = decoded.length, .flow = flow_of(decoded)};
+  constexpr ZyanU64 repeats = ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
+  Instruction instruction{.size = decoded.length,
+                          .flow = flow_of(decoded),
+                          .repeats = (decoded.attributes & repeats) != 0,
+                          .calls_kernel = decoded.meta.category == ZYDIS_CATEGORY_SYSCALL ||
+                                          decoded.meta.category == ZYDIS_CATEGORY_INTERRUPT};
   if (instruction.flow != Flow::next && decoded.raw.imm[0].is_relative)
     instruction.target = decoded.raw.imm[0].value.s + decoded.length;
   return instruction;
@@ -167,6 +173,33 @@ SwitchJump switch_jump_x86(bool is64, std::span<const std::uint8_t> bytes,
   return {};
 }
 
+bool is_stack_pointer(ZydisRegister reg) noexcept { return reg == ZYDIS_REGISTER_RSP || reg == ZYDIS_REGISTER_ESP; }
+
+/// `mov %rax,(%rsp)` and the like.
+bool writes_top_of_stack(const ZydisDecodedOperand& operand) noexcept {
+  return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
+         (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 && is_stack_pointer(operand.mem.base) &&
+         operand.mem.index == ZYDIS_REGISTER_NONE && operand.mem.disp.value == 0;
+}
+
+bool moves_stack_pointer(const ZydisDecodedOperand& operand) noexcept {
+  return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && is_stack_pointer(operand.reg.value) &&
+         (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+}
+
+bool returns_elsewhere_x86(bool is64, std::span<const std::uint8_t> bytes,
+                           std::span<const std::size_t> starts) noexcept {
+  for (std::size_t back = 2; back <= starts.size(); ++back) {
+    const auto before = decode_all_x86(is64, bytes.subspan(starts[starts.size() - back]));
+    if (!before || flow_of(before->instruction) != Flow::next) return false;
+    if (before->instruction.meta.category == ZYDIS_CATEGORY_PUSH) return true;
+    const std::span operands(before->operands.data(), before->instruction.operand_count);
+    if (std::ranges::any_of(operands, writes_top_of_stack)) return true;
+    if (std::ranges::any_of(operands, moves_stack_pointer)) return false;
+  }
+  return false;
+}
+
 bool is_nop_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept {
   const ZydisDecoder decoder = decoder_for(is64);
   ZydisDecodedInstruction decoded;
@@ -206,6 +239,8 @@ Instruction decode_arm64(std::span<const std::uint8_t> bytes) noexcept {
     instruction.flow = Flow::call;
   } else if (is(0xfffff000, 0xd65f0000)) {  // ret
     instruction.flow = Flow::ret;
+  } else if (is(0xffe0001f, 0xd4000001)) {  // svc
+    instruction.calls_kernel = true;
   }
   return instruction;
 }
@@ -267,6 +302,11 @@ SwitchJump switch_jump(Machine machine, std::span<const std::uint8_t> bytes,
                        std::span<const std::size_t> starts) noexcept {
   return machine == Machine::aarch64 ? switch_jump_arm64(bytes, starts)
                                      : switch_jump_x86(machine == Machine::x86_64, bytes, starts);
+}
+
+bool returns_elsewhere(Machine machine, std::span<const std::uint8_t> bytes,
+                       std::span<const std::size_t> starts) noexcept {
+  return machine != Machine::aarch64 && returns_elsewhere_x86(machine == Machine::x86_64, bytes, starts);
 }
 
 std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept {

@@ -28,6 +28,8 @@ struct Instruction {
   Flow flow = Flow::next;
   /// From its own start to the other one, where it says that itself.
   std::optional<std::int64_t> target = {};
+  bool repeats = false;       ///< it runs once for each round (rep movs), or not at all
+  bool calls_kernel = false;  ///< a system call
 };
 
 /// The instruction that `bytes` begin with; one of size 0 where they begin with none, or end within it. Of machines
@@ -44,6 +46,11 @@ struct SwitchJump {
 /// Of the jump that `bytes` end with, which does not say itself where it leads. `starts`: where in `bytes` it and the
 /// instructions before it begin.
 [[nodiscard]] SwitchJump switch_jump(Machine machine, std::span<const std::uint8_t> bytes,
+                                     std::span<const std::size_t> starts) noexcept;
+
+/// Whether the return that `bytes` end with goes where the function says: an instruction before it pushed the address,
+/// or wrote it over the one that a call left (retpolines). `starts`: as of switch_jump().
+[[nodiscard]] bool returns_elsewhere(Machine machine, std::span<const std::uint8_t> bytes,
                                      std::span<const std::size_t> starts) noexcept;
 
 /// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. What machine

@@ -2,6 +2,7 @@
 // Which x86 instructions the kernel takes a uprobe on: uprobe_init_insn(), branch_setup_xol_ops() of
 // arch/x86/kernel/uprobes.c and is_trap_insn() of kernel/events/uprobes.c, the same from 5.10 to 7.2 for all that
 // compilers make. Measured on 6.18 for 193,024 encodings in 64-bit and in 32-bit code (tests/live/refusals_test.py).
+// And those that the kernel takes, and that do something else when they are stepped.
 #include <algorithm>
 #include <array>
 
@@ -25,6 +26,10 @@ constexpr std::string_view kNotStepped = "its opcode is none of those that uprob
 constexpr std::string_view kTakenForAnother =
     "the kernel would run it as a jump, a nop or a return: uprobes judge VEX and EVEX instructions by their opcode "
     "alone";
+constexpr std::string_view kStoresTrap =
+    "stepped, pushf would store the processor's trap flag, of which the program dies when it loads its flags again";
+constexpr std::string_view kCallsKernel =
+    "stepped, a system call would return to a copy of the instruction, which a child process does not have";
 constexpr std::string_view kNotKnown = "uprobes do not know SSE4a, XOP, FMA4 and APX instructions";
 
 /// The bytes of an instruction, one after the other; 0 behind the last.
@@ -156,6 +161,16 @@ bool holds_exceptions_back(const Reader& code) {
   return code.peek() == 0x17 || (code.peek() == 0x8e && reg(code.peek(1)) == 2);
 }
 
+/// Why an instruction without VEX is not what it is where it is stepped; empty: it is.
+std::string_view changed_by_stepping(const Reader& code) {
+  constexpr std::uint8_t pushf = 0x9c;
+  constexpr std::uint8_t syscall = 0x05;   // behind 0f
+  constexpr std::uint8_t sysenter = 0x34;  // behind 0f
+  if (code.peek() == pushf) return kStoresTrap;
+  if (code.peek() == 0x0f && code.has(2) && (code.peek(1) == syscall || code.peek(1) == sysenter)) return kCallsKernel;
+  return {};
+}
+
 }  // namespace
 
 std::string_view uprobe_refusal(std::span<const std::uint8_t> bytes, bool is64) noexcept {
@@ -179,7 +194,7 @@ std::string_view uprobe_refusal(std::span<const std::uint8_t> bytes, bool is64) 
   if (code.peek() == 0x0f && (code.peek(1) & 0xfe) == 0x78 && (prefixes.operand16 || prefixes.repne)) return kNotKnown;
   if (holds_exceptions_back(code)) return "it loads the stack segment register";
   if (prefixes.operand16 && is_branch(code)) return "uprobes refuse branches with a 16-bit prefix";
-  return has(good, code.peek()) ? std::string_view() : kNotStepped;
+  return has(good, code.peek()) ? changed_by_stepping(code) : kNotStepped;
 }
 
 }  // namespace usdt::arch::x86

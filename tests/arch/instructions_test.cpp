@@ -45,6 +45,18 @@ TEST(Instructions, of_x86_say_what_runs_behind_them) {
   }
 }
 
+TEST(Instructions, of_x86_that_run_once_a_round_and_that_call_the_kernel_are_told) {
+  const auto code = [](std::vector<std::uint8_t> bytes) { return decode_instruction(Machine::x86_64, bytes); };
+  EXPECT_TRUE(code({0xf3, 0xaa}).repeats) << "rep stosb";
+  EXPECT_TRUE(code({0xf3, 0x48, 0xa5}).repeats) << "rep movsq";
+  EXPECT_TRUE(code({0xf2, 0xae}).repeats) << "repne scasb";
+  for (const auto& bytes : {std::vector<std::uint8_t>{0xaa}, {0xf3, 0xc3}, {0xf3, 0x0f, 0x1e, 0xfa}, {0xf3, 0x90}})
+    EXPECT_FALSE(code(bytes).repeats) << "stosb, repz ret, endbr64, pause";
+  EXPECT_TRUE(code({0x0f, 0x05}).calls_kernel);
+  EXPECT_TRUE(code({0xcd, 0x80}).calls_kernel);
+  EXPECT_FALSE(code({0xc3}).calls_kernel);
+}
+
 TEST(Instructions, that_are_nops_and_a_return_return_at_once) {
   const auto returns = [](Machine machine, std::vector<std::uint8_t> code) { return returns_at_once(machine, code); };
   const Machine x86 = Machine::x86_64;

@@ -131,7 +131,12 @@ TEST(Uprobes, on_x86_64_are_refused_with_the_reason) {
                          {{0x8e, 0xd0}, "stack segment"},       // mov %eax,%ss
                          {{0x66, 0xe9, 0x00, 0x00}, "16-bit"},  // jmpw
                          {{0xf4}, "opcode"},                    // hlt
-                         {{0x48, 0xcf}, "opcode"}}) {           // iretq
+                         {{0x9c}, "trap flag"},                 // pushf
+                         {{0x66, 0x9c}, "trap flag"},
+                         {{0x0f, 0x05}, "system call"},  // syscall
+                         {{0x0f, 0x34}, "system call"},  // sysenter
+                         {{0xcd, 0x80}, "opcode"},       // int $0x80
+                         {{0x48, 0xcf}, "opcode"}}) {    // iretq
     EXPECT_NE(uprobe_refusal(Machine::x86_64, row.bytes).find(row.reason), std::string_view::npos) << row.reason;
   }
 }
@@ -143,6 +148,8 @@ TEST(Uprobes, on_i386_know_no_rex_prefix_and_lds_beside_vex) {
   EXPECT_TRUE(taken(Machine::i386, {0x06}));                     // push %es
   EXPECT_FALSE(taken(Machine::i386, {0x17}));                    // pop %ss
   EXPECT_TRUE(taken(Machine::i386, {0xd5, 0x0a}));               // aad
+  EXPECT_FALSE(taken(Machine::i386, {0x9c}));                    // pushf
+  EXPECT_FALSE(taken(Machine::i386, {0x0f, 0x34}));              // sysenter
 }
 
 TEST(Uprobes, are_not_refused_for_bytes_that_are_not_there) {

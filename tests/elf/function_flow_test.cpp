@@ -13,6 +13,7 @@
 
 #include "base/symbol_name.hpp"
 #include "elf/functions.hpp"
+#include "elf/return_address.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {
@@ -278,12 +279,72 @@ TEST_F(Assembled, pieces_of_one_name_are_of_the_function_that_they_jump_to_or_fr
 
 TEST_F(Assembled, what_is_no_instruction_makes_no_return) {
   // A table within the code: what is behind it would be taken for the end of an instruction.
-  assemble(function("has_data", "jmp 1f; .byte 0x48, 0xb8; 1: ret; nop; nop; nop; nop; nop; nop; nop; ret") +
+  const std::string nops = "nop; nop; nop; nop; nop; nop; nop; ret";
+  assemble(function("knows_its_ways", "jmp 1f; .byte 0x48, 0xb8; 1: ret; " + nops) +
+           function("jumps_anywhere", "je 1f; jmp *%rax; .byte 0x48, 0xb8; 1: ret; " + nops) +
+           function("has_numbers", "lea 1f(%rip),%rax; mov (%rax),%eax; ret; 1: .byte 0x48, 0x89, 0xc3, 0xc3") +
            function("leaves_lock_out", "je 1f; lock; 1: incl (%rdi); ret"));
-  const auto refused = flow("has_data");
+  EXPECT_EQ(flow("knows_its_ways")->returns.size(), 1U);
+  EXPECT_EQ(flow("has_numbers")->returns.size(), 1U);
+  const auto refused = flow("jumps_anywhere");
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("middle of what was taken for an instruction"));
   EXPECT_TRUE(flow("leaves_lock_out")->returns_itself()) << "glibc leaves out the prefix where there is one thread";
+}
+
+TEST_F(Assembled, what_only_an_unknown_jump_or_a_handler_leads_to_has_returns) {
+  assemble(function("by_value", "je 1f; jmp *%rdi; 1: ret; nop; ret") +
+           function("handles",
+                    ".cfi_startproc; .cfi_personality 0, nobody; .cfi_lsda 0, table; call handles; ret; nop; "
+                    "ret; .cfi_endproc") +
+           "\n.weak nobody\ntable: .quad 1\n");
+  EXPECT_EQ(flow("by_value")->returns.size(), 2U);
+  EXPECT_EQ(flow("handles")->returns.size(), 2U);
+}
+
+TEST_F(Assembled, returns_to_where_the_function_says_are_jumps) {
+  const std::string trap = "2: pause; lfence; jmp 2b; ";
+  assemble(function("pushes", "lea pushes(%rip),%rax; push %rax; ret") +
+           function("retpoline", "test %edi,%edi; js 9f; call 1f; " + trap + "1: mov %rax,(%rsp); ret; 9: ret") +
+           function("calls_by_retpoline",
+                    "jmp 3f; 4: call 1f; " + trap + "1: mov %rax,(%rsp); ret; 3: call 4b; add $1,%eax; ret") +
+           function("calls_itself_within", "call 1f; call 1f; ret; 1: add $1,%edi; ret") +
+           function("falls_into_what_it_calls", "call 1f; 1: add $1,%edi; ret") +
+           function("pops", "push %rbx; mov %rdi,(%rsp); pop %rbx; ret"));
+  EXPECT_EQ(flow("pushes")->returns.size(), 0U);
+  EXPECT_EQ(flow("pushes")->jumps_by_value, 1U);
+  EXPECT_EQ(flow("retpoline")->returns.size(), 1U);
+  EXPECT_EQ(flow("retpoline")->jumps_by_value, 1U);
+  for (const char* name : {"calls_by_retpoline", "calls_itself_within", "falls_into_what_it_calls", "pops"}) {
+    EXPECT_EQ(flow(name)->returns.size(), 1U) << name;
+    EXPECT_TRUE(flow(name)->returns_itself()) << name;
+  }
+}
+
+TEST_F(Assembled, return_addresses_are_looked_at_by_who_reads_them_or_calls_nobody_knows_whom) {
+  assemble(function("leaf", "lea 1(%rdi),%eax; ret") + function("goes_on", "shl %edi; jmp leaf") +
+           function("frame", "push %rbp; mov %rsp,%rbp; mov 16(%rbp),%rax; leave; jmp leaf") +
+           function("reads", "mov (%rsp),%rax; jmp leaf") + function("leads_to_it", "inc %edi; jmp reads") +
+           function("reads_later", "push %rbx; test %edi,%edi; je 1f; inc %edi; 1: mov 8(%rsp),%rax; pop %rbx; ret") +
+           function("reads_by_frame", "push %rbp; mov %rsp,%rbp; mov 8(%rbp),%rax; leave; ret") +
+           function("reads_argument", "push %rbx; mov 16(%rsp),%rax; pop %rbx; jmp leaf") +
+           function("calls_it", "call reads; jmp leaf") + function("by_value", "call *%rax; jmp leaf") +
+           function("asks_kernel", "syscall; jmp leaf") + function("switches", "mov %rsi,%rsp; jmp leaf") +
+           function("elsewhere", "jmp other_file@plt"));
+  elf::ReturnAddresses addresses(*file_, *pieces_);
+  const auto function_of = [&](std::string_view name) {
+    const std::vector wanted{elf::FunctionName(name)};
+    return elf::find_functions(*file_, wanted)->at(0);
+  };
+  for (const char* name : {"goes_on", "frame", "reads_argument"})
+    EXPECT_TRUE(addresses.nobody_looks(function_of(name))) << name;
+  for (const char* name : {"reads", "leads_to_it", "reads_later", "reads_by_frame", "calls_it", "by_value",
+                           "asks_kernel", "switches", "elsewhere"})
+    EXPECT_FALSE(addresses.nobody_looks(function_of(name))) << name;
+  for (const char* name : {"reads", "leads_to_it", "reads_later", "reads_by_frame"})
+    EXPECT_TRUE(addresses.is_read(function_of(name))) << name;
+  for (const char* name : {"goes_on", "frame", "reads_argument", "calls_it", "by_value", "switches"})
+    EXPECT_FALSE(addresses.is_read(function_of(name))) << name;
 }
 
 TEST_F(Assembled, functions_begin_at_their_own_symbols) {

@@ -109,6 +109,77 @@ def the_kernels_return_probe_stands_only_where_a_function_begins(run):
     check(refused.code != 0 and "no function begins there" in refused.stderr, refused.describe())
 
 
+# What looks at its caller, or has exceptions pass by, in C and in a program of C++: it says what it found.
+LOOKS = """#include <cstdio>
+#include <cstdlib>
+#include <csetjmp>
+#include <mutex>
+#include <stdexcept>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <unistd.h>
+extern "C" void *next_of(const char *name);
+extern "C" int frames_of(int n);
+static jmp_buf place;
+static int compared;
+static int compare(const void *a, const void *b) {
+  if (++compared == 3) throw std::runtime_error("third");
+  return *(const int *)a - *(const int *)b;
+}
+extern "C" pid_t getppid(void) noexcept { return -1; }
+int main() {
+  std::setvbuf(stdout, nullptr, _IONBF, 0);
+  std::once_flag once;
+  int tries = 0;
+  for (int i = 0; i < 3; i++) try {
+    std::call_once(once, [&] { if (tries++ < 1) throw std::runtime_error("first"); });
+    std::puts("done");
+  } catch (std::exception &e) { std::printf("caught %s\\n", e.what()); }
+  int numbers[] = {5, 3, 1, 4, 2};
+  try { qsort(numbers, 5, sizeof(int), compare); } catch (std::exception &e) { std::printf("caught %s\\n", e.what()); }
+  volatile int i = 0;
+  const int value = setjmp(place);
+  std::printf("setjmp %d\\n", value);
+  if (++i < 4) longjmp(place, i);
+  void *next = next_of("getppid");
+  std::printf("next %s\\n", next && next != (void *)getppid ? "found" : "not found");
+  std::printf("frames %d\\n", frames_of(1) > 2);
+}
+"""
+LOOKS_LIBRARY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <execinfo.h>
+void *next_of(const char *name) { return dlsym(RTLD_NEXT, name); }
+int frames_of(int n) { void *frames[20]; return backtrace(frames, 20 * n); }
+"""
+
+
+@scenario
+def no_return_probe_of_the_kernel_stands_where_somebody_looks_at_the_caller(run):
+    require_root()
+    library_source, source = run.dir / "looks.c", run.dir / "looks.cpp"
+    library_source.write_text(LOOKS_LIBRARY)
+    source.write_text(LOOKS)
+    library = run.build("liblooks.so", [library_source], ["-O2", "-shared", "-fPIC"])
+    program = run.build("looks", [source], ["-O2"], "g++", [str(library), "-pthread"])
+    libc = ["_setjmp", "__sigsetjmp", "pthread_once", "qsort", "dlsym", "backtrace", "longjmp"]
+    probes = {
+        "C's library": [f"libc.so.6:{name}" for name in libc],
+        "the unwinder": ["libgcc_s.so.1:_Unwind_*"],
+        "a library of one's own": [f"{library}:next_of", f"{library}:frames_of"],
+    }
+    for whose, names in probes.items():
+        for prefix in PREFIXES:
+            # (So that there is one that can be attached.)
+            many = [f"uprobe:{program}:main", *(f"{prefix}:{name}" for name in names)]
+            check_harmless(run, f"{prefix} of {whose}", many, [program])
+    asked = ["__sigsetjmp", "dlsym", "backtrace", "longjmp"]
+    result = check_harmless(run, "asked for", [f"uprobe:{program}:main", *(f"ucall:libc.so.6:{name}" for name in asked)],
+                            [program], "--no-ret-probes")
+    check("it looks at its return address" in result.stderr, result.stderr)
+
+
 @scenario
 def no_name_harms_a_program_without_debug_information(run):
     program = build(run, "g++")

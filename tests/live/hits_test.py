@@ -523,6 +523,53 @@ int main(int argc, char **argv) {
 """
 
 
+CHECKED = """#include <stdio.h>
+typedef int (*fn)(int);
+__attribute__((noinline)) int foo(int x) { __asm__ volatile(""); return x + 1; }
+__attribute__((noinline)) int bar(int x) { __asm__ volatile(""); return x + 2; }
+volatile fn table[2] = {foo, bar};
+int main(void) { int s = 0; for (int i = 0; i < 4; i++) s += table[i & 1](i); s += foo(3); printf("%d\\n", s); return 0; }
+"""
+
+
+@scenario
+def entries_of_a_table_of_checked_calls_are_not_the_function(run):
+    """Clang's CFI: indirect calls come by `foo`, which jumps to `foo.cfi`; direct ones do not."""
+    require_root()
+    require_program("clang", "ld.lld")
+    source = run.dir / "checked.c"
+    source.write_text(CHECKED)
+    for debug in ("-g", "-g0"):
+        flags = ["-O2", debug, "-flto", "-fvisibility=hidden", "-fsanitize=cfi", "-fuse-ld=lld"]
+        program = run.build("checked" + debug, [source], flags, "clang")
+        for prefix in ("uprobe", "ucall", "uretprobe"):
+            for name in ("foo", "fo*", "foo.cfi"):
+                result = run.trace(f"{prefix}:{program}:{name}", "--count", command=[program])
+                check_equal((result.summary or {}).get("hits"), 3, f"{debug} {prefix}:{name}\n{result.stderr}")
+
+
+ENTERED_WITHIN = """#include <stdio.h>
+__asm__(".text; .globl whole; .type whole,@function; whole: mov $1,%eax; within: add $1,%eax; ret; .size whole,.-whole");
+__asm__(".globl into; .type into,@function; into: mov $2,%eax; jmp within; .size into,.-into");
+int whole(void), into(void);
+int main(void) { int s = 0; for (int i = 0; i < 10; i++) s += whole(); for (int i = 0; i < 20; i++) s += into(); printf("%d\\n", s); return 0; }
+"""
+
+
+@scenario
+def returns_of_who_jumps_into_the_midst_of_a_function_are_said(run):
+    """As mempcpy() does into memmove() of glibc. Calls are told apart by the stack."""
+    require_root()
+    require_x86_64()
+    source = run.dir / "within.c"
+    source.write_text(ENTERED_WITHIN)
+    program = run.build("within", [source], ["-O1"])
+    for prefix, hits, told in (("uretprobe", 30, True), ("ucall", 10, False), ("uprobe", 10, False)):
+        result = run.trace(f"{prefix}:{program}:whole", "--count", command=[program])
+        check_equal((result.summary or {}).get("hits"), hits, f"{prefix}: {result.stderr}")
+        check_equal("lead into the midst of whole" in result.stderr, told, f"{prefix}: {result.stderr}")
+
+
 @scenario
 def a_function_that_is_chosen_at_the_start_is_the_one_that_processes_use(run):
     require_root()

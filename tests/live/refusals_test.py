@@ -103,8 +103,8 @@ def check_all(run, flags, machine):
 
     ours_only, kernels_only = [], []
     for code, (cost, reason), byte in zip(codes, verdicts, seen):
-        if code.startswith("cc") or "red zone" in reason or "would run it as" in reason:
-            continue  # a breakpoint of its own; left out for another reason, of which the last is what the next scenario is about
+        if code.startswith("cc") or "red zone" in reason or "would run it as" in reason or "stepped, " in reason:
+            continue  # a breakpoint of its own; left out for another reason, of which the last two are what the next scenarios are about
         if (cost == "refused") == (byte == 0xcc):
             (ours_only if cost == "refused" else kernels_only).append(code)
     check(sum(byte == 0xcc for byte in seen) > 5000, "hardly any breakpoint in the program's memory")
@@ -153,6 +153,46 @@ int main(void) {
         result.check_code(0)
         check(result.stdout.startswith(expected) or expected in result.stdout, f"{function}: {result.describe()}")
         check("would run it as a jump" in result.stderr, result.stderr)
+
+
+@scenario
+def what_does_something_else_when_it_is_stepped_is_left_alone(run):
+    """pushf stores the flag by which it is stepped; a child that a system call makes has no copy of the instruction."""
+    require_root()
+    require_x86_64()
+    source = run.dir / "stepped.c"
+    source.write_text(r"""
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__asm__(".text; .type flags,@function; flags: pushf; pop %rax; ret; .size flags,.-flags");
+__asm__(".type call,@function; call: syscall; ret; .size call,.-call");
+__asm__(".type landed,@function; landed: endbr64; syscall; ret; .size landed,.-landed");
+static long raw(long number, void (*f)(void)) {
+  long result;
+  __asm__ volatile("call *%2" : "=a"(result) : "0"(number), "r"(f) : "rcx", "r11", "memory");
+  return result;
+}
+extern void flags(void), call(void), landed(void);
+int main(void) {
+  for (int i = 0; i < 3; i++) {
+    const long child = raw(57, call);  // fork
+    if (child == 0) _exit(raw(110, landed) == getppid() ? 4 : 5);  // getppid
+    int status = 0;
+    waitpid(child, &status, 0);
+    printf("%lx %d\n", raw(0, flags) & 0x100, WEXITSTATUS(status));
+  }
+}
+""")
+    program = run.build("stepped", [source], ["-O1"])
+    names = [f"{prefix}:{program}:{name}" for prefix in ("uprobe", "ucall") for name in ("flags", "call", "landed", "main")]
+    log = run.dir / "said"
+    result = run.trace(names, command=["sh", "-c", f"exec {program} > {log}"])
+    result.check_code(0)
+    check_equal(log.read_text(), "0 4\n" * 3, f"what it computes\n{result.stderr}")
+    check("trap flag" in result.stderr and "a system call would return" in result.stderr, result.stderr)
+    hits = {name: len(events) for name, events in result.by_name().items()}
+    check_equal(hits, {"landed": 6, "main": 2}, "hits: what has endbr64 is traced there")
 
 
 @scenario

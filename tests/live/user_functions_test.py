@@ -8,7 +8,7 @@ import platform
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario
+from harness import Skip, check, check_equal, main, require_program, require_root, require_x86_64, scenario
 from said import quiet
 
 FUNCTIONS = ["small_ones", "eight", "texts", "nothing", "with_float", "recursive", "jumps", "local_one"]
@@ -554,6 +554,42 @@ def rounds_of_a_loop_that_a_function_begins_with_are_no_calls(run):
     check_equal(count, 6, "a call and five rounds")
     check("a loop begins with the first instruction of bare: a hit is a call or a round" in said, said)
     check("where a call and a round look alike" in hits("ucall:bare", code=1)[1], "the reason of the refusal")
+
+
+@scenario
+def rounds_of_an_instruction_that_repeats_itself_are_no_calls(run):
+    """rep stos and the like, where a function, an inlined copy or a line begins."""
+    require_root()
+    require_x86_64()
+    source = run.dir / "repeats.c"
+    source.write_text("""
+        char room[100];
+        __attribute__((noipa)) void clear(void *to, long unused, long unused_too, long size);
+        __asm__(".text; .globl clear; .type clear,@function; clear: rep stosb; ret; .size clear,.-clear");
+        __asm__(".globl landed; .type landed,@function; landed: endbr64; rep stosb; ret; .size landed,.-landed");
+        void landed(void *to, long unused, long unused_too, long size);
+        static inline __attribute__((always_inline)) void copy(void *to, long size) {
+          __asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(0) : "memory");
+        }
+        __attribute__((noipa)) void copies(void *to, long unused, long unused_too, long size) {
+          __asm__ volatile("nop" : : "a"(0), "D"(to), "c"(size));
+          copy(to, size);
+        }
+        int main(void) {
+          for (int i = 0; i < 3; i++) { clear(room, 0, 0, 100); landed(room, 0, 0, 100); copies(room, 0, 0, 100); }
+          return 0;
+        }""")
+    program = run.build("repeats", [source], ["-O2", "-g"])
+    for probe, options, hits, said in (
+            ("uprobe:clear", [], 300, "a hit is a call or a round"), ("uretprobe:clear", [], 3, ""),
+            ("uretprobe:clear", ["--no-ret-probes"], 3, ""), ("uprobe:landed", [], 3, ""), ("ucall:landed", [], 3, ""),
+            ("uprobe:landed+4", [], 300, "repeats itself"), ("uprobe:copy", [], 300, "begin with a loop")):
+        prefix, name = probe.split(":")
+        result = run.trace(f"{prefix}:{program}:{name}", *options, "--count", command=[program])
+        check_equal((result.summary or {}).get("hits"), hits, f"{probe} {options}: {result.stderr}")
+        check(said in result.stderr, f"{probe} {options}: {result.stderr}")
+    refused = run.trace(f"ucall:{program}:clear", command=[program])
+    check(refused.code == 1 and "a call and a round look alike" in refused.stderr, refused.describe())
 
 
 @scenario

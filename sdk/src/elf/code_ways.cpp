@@ -89,9 +89,9 @@ std::optional<std::size_t> CodeWays::where_ways_meet(std::size_t first, const Ma
   Marks before = copy;
   for (std::size_t at = first; at != nowhere && copy[at]; at = steps_[at].behind) {
     if (seen[at]) {
-      const bool comes_back = std::ranges::any_of(steps_, [&](const Step& each) {
-        return each.target == at && copy[static_cast<std::size_t>(&each - steps_.data())];
-      });
+      const bool comes_back = steps_[at].code.repeats || std::ranges::any_of(steps_, [&](const Step& each) {
+                                return each.target == at && copy[static_cast<std::size_t>(&each - steps_.data())];
+                              });
       gates[at] = true;
       const Marks left = come_to(copy, gates, steps);
       for (std::size_t i = 0; i < left.size(); ++i)
@@ -144,6 +144,7 @@ CopyArrival CodeWays::arrival(VirtAddr entry, std::span<const CodeRange> copy, s
   gates[first] = true;
   for (const VirtAddr each : all)
     if (const std::size_t number = number_of(each); number != nowhere) gates[number] = true;
+  found.rounds = steps_[first].code.repeats;
   for (std::size_t i = 0; i < steps_.size(); ++i) found.rounds |= inside[i] && steps_[i].target == first;
   found.left_early = leaves_early(first, inside, marks_of(copies), gates, steps);
   const Marks seen = come_to(inside, gates, steps);

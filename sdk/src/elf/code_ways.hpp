@@ -30,7 +30,7 @@ struct CopyArrival {
   /// Its first instructions are run before a branch of the other function, behind which more of the copy, or of another
   /// one of the same function, is on some ways alone.
   bool left_early = false;
-  bool rounds = false;  ///< it begins with a loop, whose rounds come by its first instruction, too
+  bool rounds = false;  ///< it begins with a loop, whose rounds come by its first instruction, too, or are that
 };
 
 /// The instructions of one function, told apart once.

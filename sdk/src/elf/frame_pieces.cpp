@@ -20,6 +20,7 @@ std::uint64_t extended(std::uint32_t value) noexcept {
 FramePieces::FramePieces(const File& file, const Image& image) : machine_(image.machine) {
   const Section* head = image.find(".eh_frame_hdr");
   const Section* frames = image.find(".eh_frame");
+  known_ = (frames == nullptr || frames->size <= kWord) && !image.sections.empty();
   if (head == nullptr || frames == nullptr) return;
   const Bytes table = section_bytes(file, image, *head);
   constexpr std::uint64_t first = 4 + 2 * kWord;  // behind version, three encodings, a pointer and the count
@@ -36,6 +37,7 @@ FramePieces::FramePieces(const File& file, const Image& image) : machine_(image.
          .description = image.wrap(head->addr + extended(little(load<std::uint32_t>(table, at + kWord))))});
   }
   std::ranges::sort(frames_, {}, &Frame::start);
+  known_ = true;
 }
 
 std::uint8_t FramePieces::byte_at(std::uint64_t address) const noexcept {
@@ -68,7 +70,7 @@ bool FramePieces::begins_within(std::uint64_t instructions, std::uint64_t end) c
   return false;
 }
 
-std::optional<CodePart> FramePieces::piece_at(VirtAddr address) const {
+std::optional<FramePieces::Frame> FramePieces::frame_at(VirtAddr address) const {
   const auto after = std::ranges::upper_bound(frames_, address.value, {}, &Frame::start);
   if (after == frames_.begin()) return std::nullopt;
   const Frame& frame = *std::prev(after);
@@ -76,7 +78,28 @@ std::optional<CodePart> FramePieces::piece_at(VirtAddr address) const {
   const std::uint64_t size = word_at(frame.description + 3 * kWord);
   const std::uint64_t starts = frame.description + 2 * kWord + extended(word_at(frame.description + 2 * kWord));
   if (length < 3 * kWord + 1 || starts != frame.start || address.value - frame.start >= size) return std::nullopt;
-  const CodePart piece{.address = VirtAddr(frame.start), .size = size};
+  return frame;
+}
+
+bool FramePieces::may_land_in(VirtAddr address) const {
+  if (!known_) return true;
+  const auto frame = frame_at(address);
+  if (!frame) return false;
+  // Behind the range are as many bytes as one byte says: the address of the table, or 0.
+  const std::uint64_t at = frame->description + 4 * kWord;
+  const std::uint64_t size = byte_at(at);
+  if (size > 127) return true;
+  for (std::uint64_t i = 1; i <= size; ++i)
+    if (byte_at(at + i) != 0) return true;
+  return false;
+}
+
+std::optional<CodePart> FramePieces::piece_at(VirtAddr address) const {
+  const auto found = frame_at(address);
+  if (!found) return std::nullopt;
+  const Frame& frame = *found;
+  const std::uint64_t length = word_at(frame.description);
+  const CodePart piece{.address = VirtAddr(frame.start), .size = word_at(frame.description + 3 * kWord)};
   if (address.value != frame.start) return piece;
   // Behind its range are as many bytes of data as one byte says, of what the compiler made.
   const std::uint64_t data = byte_at(frame.description + 4 * kWord);

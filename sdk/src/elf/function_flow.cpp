@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "arch/arch.hpp"
 #include "arch/instructions.hpp"
@@ -24,7 +25,7 @@ constexpr std::size_t kLongestCheck = 10;
 struct Step {
   std::uint64_t at;
   arch::Instruction code;
-  bool by_table = false;  ///< a jump to where a table says that leads to code of the function
+  bool inner = false;  ///< only a call that the function makes of a part of itself leads there
   [[nodiscard]] std::uint64_t target() const { return at + static_cast<std::uint64_t>(*code.target); }
   [[nodiscard]] bool leaves() const { return code.flow == arch::Flow::jump || code.flow == arch::Flow::branch; }
 };
@@ -59,15 +60,9 @@ std::optional<std::uint64_t> behind_stack_check(const std::vector<Step>& steps) 
 
 /// Whether the jump that `code` ends with, to where a register or memory says, is that of a switch: compilers add a
 /// distance out of a table to an address, or take the address out of a table, whose first one is the function's own.
-bool is_switch(const ElfFile& file, ByteView code, const std::vector<std::uint64_t>& starts,
+bool is_switch(const ElfFile& file, ByteView code, const std::vector<std::size_t>& starts,
                const std::function<bool(VirtAddr)>& is_own) {
-  constexpr std::size_t most = 8;
-  const std::size_t first = starts.size() - std::min(starts.size(), most);
-  std::array<std::size_t, most> last{};
-  for (std::size_t i = first; i < starts.size(); ++i)
-    last[i - first] = static_cast<std::size_t>(starts[i] - starts[first]);
-  const arch::SwitchJump jump = arch::switch_jump(file.machine(), code.subspan(static_cast<std::size_t>(starts[first])),
-                                                  std::span(last).first(starts.size() - first));
+  const arch::SwitchJump jump = arch::switch_jump(file.machine(), code, starts);
   if (jump.by_distance) return true;
   if (!jump.table) return false;
   const OpenedFile& opened = *Inside::of(file);
@@ -83,47 +78,44 @@ bool is_switch(const ElfFile& file, ByteView code, const std::vector<std::uint64
   return false;
 }
 
-/// The instructions of one part of a function.
-struct Steps {
-  std::vector<Step> some;  ///< those that lead elsewhere, and the first ones
-  /// Whether an instruction begins at each place of the part that its own jumps lead to. Where not, something in it is
-  /// no instruction, and what was taken for the ones behind are none.
-  bool in_step = true;
+/// One part of a function, and its instructions as far as they were told apart.
+struct Part {
+  CodePart place;
+  Bytes code;
+  std::vector<std::uint8_t> sizes;  ///< by distance: of the instruction that begins there; 0: none does
+  std::vector<bool> taken;          ///< by distance: it is a byte of an instruction
+  std::vector<Step> steps;
+
+  /// Where up to eight instructions begin that run one after the other and end with the one at `at`.
+  [[nodiscard]] std::vector<std::size_t> straight_to(std::uint64_t at) const;
 };
 
-Result<Steps> steps_of(const ElfFile& file, const CodePart& part, const std::function<bool(VirtAddr)>& is_own) {
-  const OpenedFile& opened = *Inside::of(file);
-  const auto offset = code_offset(opened.image, part.address);
-  if (!offset) return fail(ErrorKind::not_supported, "its code is not in this file");
-  if (part.size == 0)
-    return fail(ErrorKind::not_supported, "no symbol says where it ends, so that its RET instructions are not known");
-  const std::uint64_t size = std::min(part.size, code_bytes_from(opened.image, part.address));
-  const Bytes code = opened.file.bytes(offset->value, size);
-  Steps steps;
-  std::vector<std::uint64_t> starts;
-  for (std::uint64_t at = 0; at < code.size();) {
-    Step step{at, arch::decode_instruction(file.machine(), ByteView(code).subspan(at))};
-    if (step.code.size == 0)
-      return fail(ErrorKind::malformed,
-                  fmt::format("at +{:#x} is no known instruction, so that its RET instructions are "
-                              "not known",
-                              at));
-    starts.push_back(at);
-    if (step.code.flow == arch::Flow::jump && !step.code.target)
-      step.by_table = is_switch(file, ByteView(code).first(at + step.code.size), starts, is_own);
-    if (step.code.flow != arch::Flow::next || starts.size() <= kLongestCheck) steps.some.push_back(step);
-    at += step.code.size;
+std::vector<std::size_t> Part::straight_to(std::uint64_t at) const {
+  constexpr std::size_t most = 8;
+  constexpr std::uint64_t longest = 15;  // bytes of an instruction
+  std::vector<std::size_t> starts{static_cast<std::size_t>(at)};
+  while (starts.size() < most) {
+    std::uint64_t before = 1;
+    const std::uint64_t end = starts.back();
+    while (before <= std::min(longest, end) && sizes[end - before] != before) ++before;
+    if (before > std::min(longest, end)) break;
+    starts.push_back(static_cast<std::size_t>(end - before));
   }
-  // One that is behind a prefix by which it is done at once for all processors leaves that out (lll_lock() of glibc).
-  const auto begins_at = [&](std::uint64_t at) {
-    constexpr std::uint8_t lock = 0xf0;
-    return std::ranges::binary_search(starts, at) ||
-           (at > 0 && code[at - 1] == lock && std::ranges::binary_search(starts, at - 1));
-  };
-  steps.in_step = std::ranges::all_of(steps.some, [&](const Step& step) {
-    return !step.leaves() || !step.code.target || step.target() >= code.size() || begins_at(step.target());
-  });
-  return steps;
+  std::ranges::reverse(starts);
+  return starts;
+}
+
+Result<Part> read_part(const ElfFile& file, const CodePart& place) {
+  const OpenedFile& opened = *Inside::of(file);
+  const auto offset = code_offset(opened.image, place.address);
+  if (!offset) return fail(ErrorKind::not_supported, "its code is not in this file");
+  if (place.size == 0)
+    return fail(ErrorKind::not_supported, "no symbol says where it ends, so that its RET instructions are not known");
+  Part part{.place = place, .code = {}, .sizes = {}, .taken = {}, .steps = {}};
+  part.code = opened.file.bytes(offset->value, std::min(place.size, code_bytes_from(opened.image, place.address)));
+  part.sizes.resize(part.code.size());
+  part.taken.resize(part.code.size());
+  return part;
 }
 
 /// The parts of one function, as far as they are known, and what their instructions say of others.
@@ -132,109 +124,289 @@ class Parts {
   Parts(const ElfFile& file, const FunctionPieces* pieces) : file_(file), pieces_(pieces) {}
 
   Result<void> read(const Function& function, const std::vector<CodePart>& others);
-  [[nodiscard]] FunctionFlow flow() const;
+  [[nodiscard]] FunctionFlow flow();
 
  private:
+  [[nodiscard]] static bool holds(const Part& part, VirtAddr at) {
+    return part.place.has(at) && at.value - part.place.address.value < part.code.size();
+  }
+  [[nodiscard]] const Part* part_at(VirtAddr at) const {
+    const auto found = std::ranges::find_if(parts_, [at](const Part& part) { return holds(part, at); });
+    return found == parts_.end() ? nullptr : &*found;
+  }
   [[nodiscard]] bool is_own(VirtAddr at) const {
-    return std::ranges::any_of(parts_, [at](const CodePart& part) { return part.has(at); });
+    return std::ranges::any_of(parts_, [at](const Part& part) { return part.place.has(at); });
   }
-  [[nodiscard]] Result<Steps> steps_of_part(const CodePart& part) const {
-    return steps_of(file_, part, [this, &part](VirtAddr at) { return part.has(at) || is_own(at); });
-  }
-  /// Calls `visit(target)` for each jump out of a part that says itself where it leads; until one is what is wanted.
+  /// Whether some jump of `part` that says where it leads is wanted.
   template <class Wanted>
-  [[nodiscard]] bool has_jump(const Steps& steps, const CodePart& part, Wanted&& is_wanted) const {
-    return std::ranges::any_of(steps.some, [&](const Step& step) {
-      return step.leaves() && step.code.target && is_wanted(part.address + step.target());
+  [[nodiscard]] static bool has_jump(const Part& part, Wanted&& is_wanted) {
+    return std::ranges::any_of(part.steps, [&](const Step& step) {
+      return step.leaves() && step.code.target && is_wanted(part.place.address + step.target());
     });
   }
-  void add(const CodePart& part);
-  [[nodiscard]] bool belongs(const CodePart& part) const;
-  void add_copies(std::size_t part);
+  Result<void> add(const CodePart& place);
+  [[nodiscard]] bool belongs(const CodePart& place) const;
+  /// Copies that a part jumps to and nobody else leads to, and pieces that have no symbol. Whether there are new ones.
+  Result<bool> add_copies();
+  Result<bool> add_open();
+
+  /// The ways that begin at the places of `ahead_`, as long as they are the function's own.
+  Result<void> follow(bool inner);
+  Result<void> take(Part& part, std::uint64_t at, bool inner);
+  [[nodiscard]] Result<void> check_bytes(const Part& part, const Step& step) const;
+  [[nodiscard]] bool is_pushed_return(const Part& part, std::uint64_t ret) const;
+  [[nodiscard]] bool only_replaces_return(VirtAddr called) const;
+  void go_on_into_new_parts();
+  [[nodiscard]] bool may_hide_instructions() const;
+  Result<void> sweep();
+  void tell(const Part& part, const Step& step, FunctionFlow& flow) const;
 
   const ElfFile& file_;
   const FunctionPieces* pieces_;
-  std::vector<CodePart> parts_;  ///< the function's first
-  std::vector<Steps> steps_;     ///< of parts_
-  std::vector<CodePart> open_;   ///< that may be parts
+  std::vector<Part> parts_;       ///< the function's first
+  std::vector<CodePart> open_;    ///< that may be parts
+  std::vector<VirtAddr> ahead_;   ///< where instructions begin that were not told yet
+  std::vector<VirtAddr> called_;  ///< by calls that say where they lead
+  std::set<VirtAddr> looked_at_;  ///< where copies were looked for
 };
 
 /// Adds the part, with the pieces that are known of it.
-void Parts::add(const CodePart& part) {
-  const auto is_known = [&](const CodePart& each) { return each.address == part.address; };
-  if (part.size == 0 && !parts_.empty()) return;
-  if (std::ranges::any_of(parts_, is_known)) return;
-  parts_.push_back(part);
-  if (pieces_ == nullptr) return;
-  for (const CodePart& piece : pieces_->of(part.address)) {
+Result<void> Parts::add(const CodePart& place) {
+  const auto is_known = [&](const Part& each) { return each.place.address == place.address; };
+  if (place.size == 0 && !parts_.empty()) return {};
+  if (std::ranges::any_of(parts_, is_known)) return {};
+  auto part = read_part(file_, place);
+  if (!part) return fail(part.error());
+  parts_.push_back(*std::move(part));
+  if (pieces_ == nullptr) return {};
+  for (const CodePart& piece : pieces_->of(place.address)) {
     if (piece.maybe)
       open_.push_back(piece);
-    else
-      add(piece);
-  }
-}
-
-bool Parts::belongs(const CodePart& part) const {
-  for (std::size_t i = 0; i < steps_.size(); ++i)
-    if (has_jump(steps_[i], parts_[i], [&](VirtAddr target) { return part.has(target); })) return true;
-  const auto steps = steps_of_part(part);
-  return steps && has_jump(*steps, part, [this](VirtAddr target) { return is_own(target); });
-}
-
-/// Adds copies that the part jumps to and nobody else leads to, and pieces that have no symbol.
-void Parts::add_copies(std::size_t part) {
-  for (const Step& step : steps_[part].some) {
-    if (pieces_ == nullptr || !step.leaves() || !step.code.target) continue;
-    const VirtAddr target = parts_[part].address + step.target();
-    if (is_own(target)) continue;
-    const auto copy = pieces_->clone_at(target);
-    if (copy && copy->size > 0 && is_led_to_by(file_, target, parts_)) add(*copy);
-    if (const auto unnamed = pieces_->unnamed_at(target)) add(*unnamed);
-  }
-}
-
-Result<void> Parts::read(const Function& function, const std::vector<CodePart>& others) {
-  add({.address = function.address, .size = function.size});
-  for (const CodePart& each : others) add(each);
-  while (steps_.size() < parts_.size()) {
-    const std::size_t part = steps_.size();
-    auto steps = steps_of_part(parts_[part]);
-    if (!steps) return fail(steps.error());
-    if (!steps->in_step)
-      return fail(ErrorKind::malformed,
-                  "a jump leads into the middle of what was taken for an instruction, so that its RET instructions are "
-                  "not known");
-    steps_.push_back(*std::move(steps));
-    add_copies(part);
-    if (steps_.size() < parts_.size()) continue;
-    const auto found = std::ranges::find_if(open_, [this](const CodePart& each) { return belongs(each); });
-    if (found == open_.end()) break;
-    const CodePart own = *found;
-    open_.erase(found);
-    add(own);
+    else if (auto added = add(piece); !added)
+      return added;
   }
   return {};
 }
 
-FunctionFlow Parts::flow() const {
-  FunctionFlow flow;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    for (const Step& step : steps_[i].some) {
-      if (step.code.flow == arch::Flow::ret) flow.returns.push_back(parts_[i].address + step.at);
-      flow.calls |= step.code.flow == arch::Flow::call;
-      if (step.code.flow == arch::Flow::call && step.code.target)
-        flow.called.push_back(parts_[i].address + step.target());
-      if (!step.leaves()) continue;
-      if (step.code.target) {
-        flow.targets.push_back(parts_[i].address + step.target());
-        flow.jumps_away += is_own(flow.targets.back()) ? 0 : 1;
-      } else {
-        ++(step.by_table ? flow.jumps_by_table : flow.jumps_by_value);
-      }
+bool Parts::belongs(const CodePart& place) const {
+  for (const Part& each : parts_)
+    if (has_jump(each, [&](VirtAddr target) { return place.has(target); })) return true;
+  auto part = read_part(file_, place);
+  if (!part) return false;
+  for (std::uint64_t at = 0; at < part->code.size();) {
+    const Step step{at, arch::decode_instruction(file_.machine(), ByteView(part->code).subspan(at))};
+    if (step.code.size == 0) return false;
+    if (step.leaves() && step.code.target && is_own(place.address + step.target())) return true;
+    at += step.code.size;
+  }
+  return false;
+}
+
+Result<bool> Parts::add_copies() {
+  if (pieces_ == nullptr) return false;
+  const std::size_t before = parts_.size();
+  std::vector<CodePart> own;
+  std::vector<VirtAddr> targets;
+  for (const Part& part : parts_) {
+    own.push_back(part.place);
+    for (const Step& step : part.steps)
+      if (step.leaves() && step.code.target) targets.push_back(part.place.address + step.target());
+  }
+  for (const VirtAddr target : targets) {
+    if (is_own(target) || !looked_at_.insert(target).second) continue;
+    const auto copy = pieces_->clone_at(target);
+    if (copy && copy->size > 0 && is_led_to_by(file_, target, own))
+      if (auto added = add(*copy); !added) return fail(added.error());
+    if (const auto unnamed = pieces_->unnamed_at(target))
+      if (auto added = add(*unnamed); !added) return fail(added.error());
+  }
+  return parts_.size() > before;
+}
+
+Result<bool> Parts::add_open() {
+  const auto found = std::ranges::find_if(open_, [this](const CodePart& each) { return belongs(each); });
+  if (found == open_.end()) return false;
+  const CodePart own = *found;
+  open_.erase(found);
+  if (auto added = add(own); !added) return fail(added.error());
+  return true;
+}
+
+/// One instruction within another is none, and what was taken for the ones behind are none. But for the one that leaves
+/// out a prefix by which it is done at once for all processors (lll_lock() of glibc).
+Result<void> Parts::check_bytes(const Part& part, const Step& step) const {
+  constexpr std::uint8_t lock = 0xf0;
+  if (step.code.size == 0)
+    return fail(ErrorKind::malformed,
+                fmt::format("at +{:#x} is no known instruction, so that its RET instructions are not known", step.at));
+  const bool is_behind_lock = step.at > 0 && part.code[step.at - 1] == lock && part.sizes[step.at - 1] != 0;
+  bool overlaps = part.taken[step.at] && !is_behind_lock;
+  for (std::uint64_t i = step.at + 1; i < step.at + step.code.size; ++i)
+    overlaps |= part.sizes[i] != 0 && !(i == step.at + 1 && part.code[step.at] == lock);
+  if (!overlaps) return {};
+  return fail(ErrorKind::malformed,
+              "a jump leads into the middle of what was taken for an instruction, so that its RET instructions are not "
+              "known");
+}
+
+/// Whether the RET at `ret` goes where the function says.
+bool Parts::is_pushed_return(const Part& part, std::uint64_t ret) const {
+  return arch::returns_elsewhere(file_.machine(), ByteView(part.code).first(ret + part.sizes[ret]),
+                                 part.straight_to(ret));
+}
+
+/// Whether what a call leads to puts another address in the place of its return address, and goes there: a retpoline,
+/// which is a jump by that value.
+bool Parts::only_replaces_return(VirtAddr called) const {
+  constexpr std::size_t most = 4;
+  const Part* part = part_at(called);
+  if (part == nullptr) return false;
+  std::uint64_t at = called.value - part->place.address.value;
+  std::vector<std::size_t> starts;
+  while (at < part->code.size() && starts.size() < most) {
+    const auto code = arch::decode_instruction(file_.machine(), ByteView(part->code).subspan(at));
+    starts.push_back(static_cast<std::size_t>(at));
+    at += code.size;
+    if (code.flow == arch::Flow::ret)
+      return arch::returns_elsewhere(file_.machine(), ByteView(part->code).first(at), starts);
+    if (code.size == 0 || code.flow != arch::Flow::next) return false;
+  }
+  return false;
+}
+
+Result<void> Parts::take(Part& part, std::uint64_t at, bool inner) {
+  if (part.sizes[at] != 0) return {};
+  Step step{
+      .at = at, .code = arch::decode_instruction(file_.machine(), ByteView(part.code).subspan(at)), .inner = inner};
+  if (auto checked = check_bytes(part, step); !checked) return checked;
+  part.sizes[at] = step.code.size;
+  for (std::uint64_t i = at; i < at + step.code.size; ++i) part.taken[i] = true;
+  const VirtAddr here = part.place.address + at;
+  const bool calls = step.code.flow == arch::Flow::call && step.code.target;
+  if (calls) called_.push_back(part.place.address + step.target());
+  if (calls && only_replaces_return(part.place.address + step.target()))
+    step.code = {.size = step.code.size, .flow = arch::Flow::jump};
+  if (step.leaves() && step.code.target) ahead_.push_back(part.place.address + step.target());
+  if (step.code.flow != arch::Flow::jump && step.code.flow != arch::Flow::ret) ahead_.push_back(here + step.code.size);
+  part.steps.push_back(step);
+  return {};
+}
+
+Result<void> Parts::follow(bool inner) {
+  while (!ahead_.empty()) {
+    const VirtAddr at = ahead_.back();
+    ahead_.pop_back();
+    const auto part = std::ranges::find_if(parts_, [at](const Part& each) { return holds(each, at); });
+    if (part == parts_.end()) continue;
+    if (auto taken = take(*part, at.value - part->place.address.value, inner); !taken) return taken;
+  }
+  return {};
+}
+
+/// From jumps that led away, and from the end of a part that another one follows.
+void Parts::go_on_into_new_parts() {
+  for (const Part& part : parts_) {
+    for (const Step& step : part.steps) {
+      if (step.inner) continue;
+      if (step.leaves() && step.code.target) ahead_.push_back(part.place.address + step.target());
+      if (step.code.flow != arch::Flow::jump && step.code.flow != arch::Flow::ret)
+        ahead_.push_back(part.place.address + step.at + step.code.size);
     }
   }
+}
+
+/// Whether there may be instructions that no way leads to: behind jumps that do not say where they lead, and where
+/// exceptions are handled.
+bool Parts::may_hide_instructions() const {
+  if (pieces_ == nullptr) return true;
+  for (const Part& part : parts_) {
+    if (pieces_->may_land_in(part.place.address)) return true;
+    for (const Step& step : part.steps)
+      if (!step.inner && ((step.leaves() && !step.code.target) ||
+                          (step.code.flow == arch::Flow::ret && is_pushed_return(part, step.at))))
+        return true;
+  }
+  return false;
+}
+
+/// What no way led to, from its first byte on.
+Result<void> Parts::sweep() {
+  for (Part& part : parts_) {
+    for (std::uint64_t at = 0; at < part.code.size(); ++at) {
+      if (part.taken[at]) continue;
+      ahead_.push_back(part.place.address + at);
+      if (auto followed = follow(false); !followed) return followed;
+      if (!part.taken[at]) break;  // (another part has it, too)
+    }
+  }
+  return {};
+}
+
+Result<void> Parts::read(const Function& function, const std::vector<CodePart>& others) {
+  if (auto added = add({.address = function.address, .size = function.size}); !added) return added;
+  for (const CodePart& each : others)
+    if (auto added = add(each); !added) return added;
+  ahead_.push_back(function.address);
+  while (true) {
+    if (auto followed = follow(false); !followed) return followed;
+    auto more = add_copies();
+    if (more && !*more) more = add_open();
+    if (!more) return fail(more.error());
+    if (*more) {
+      go_on_into_new_parts();
+      continue;
+    }
+    ahead_ = called_;
+    if (auto followed = follow(true); !followed) return followed;
+    if (!may_hide_instructions()) return {};
+    if (auto swept = sweep(); !swept) return swept;
+    // What was swept may lead to more parts; they have no instructions yet.
+    more = add_copies();
+    if (more && !*more) more = add_open();
+    if (!more) return fail(more.error());
+    if (!*more) return {};
+    go_on_into_new_parts();
+  }
+}
+
+void Parts::tell(const Part& part, const Step& step, FunctionFlow& flow) const {
+  const bool by_value = !step.code.target;
+  const auto code = [&] { return ByteView(part.code).first(step.at + step.code.size); };
+  const auto own = [&](VirtAddr at) { return part.place.has(at) || is_own(at); };
+  flow.calls_kernel |= step.code.calls_kernel;
+  if (step.code.flow == arch::Flow::call && !by_value) flow.called.push_back(part.place.address + step.target());
+  if (step.code.flow == arch::Flow::call && by_value) flow.calls_by_value = true;
+  if (step.code.flow == arch::Flow::ret && !step.inner) {
+    if (is_pushed_return(part, step.at))
+      ++flow.jumps_by_value;
+    else
+      flow.returns.push_back(part.place.address + step.at);
+  }
+  if (!step.leaves()) return;
+  if (!by_value) {
+    const VirtAddr target = part.place.address + step.target();
+    flow.targets.push_back(target);
+    if (is_own(target)) return;
+    flow.away.push_back(target);
+    ++flow.jumps_away;
+  } else if (step.code.flow == arch::Flow::jump && is_switch(file_, code(), part.straight_to(step.at), own)) {
+    ++flow.jumps_by_table;
+  } else if (step.inner) {
+    flow.calls_by_value = true;
+  } else {
+    ++flow.jumps_by_value;
+  }
+}
+
+FunctionFlow Parts::flow() {
+  FunctionFlow flow;
+  for (Part& part : parts_) {
+    std::ranges::sort(part.steps, {}, &Step::at);
+    for (const Step& step : part.steps) tell(part, step, flow);
+  }
   std::ranges::sort(flow.returns);
-  if (const auto behind = behind_stack_check(steps_.front().some)) flow.checked = parts_.front().address + *behind;
+  if (const auto behind = behind_stack_check(parts_.front().steps))
+    flow.checked = parts_.front().place.address + *behind;
   return flow;
 }
 

@@ -78,8 +78,31 @@ std::optional<CodePart> FunctionPieces::unnamed_at(VirtAddr address) const {
         return each->address == address.value || address.value - each->address < each->size;
       }))
     return std::nullopt;
-  if (!frames_) frames_ = std::make_unique<const FramePieces>(file_->file, file_->image);
-  return frames_->piece_at(address);
+  return frames().piece_at(address);
 }
+
+const FramePieces& FunctionPieces::frames() const {
+  if (!frames_) frames_ = std::make_unique<const FramePieces>(file_->file, file_->image);
+  return *frames_;
+}
+
+std::optional<CodePart> FunctionPieces::function_at(VirtAddr address) const {
+  constexpr std::ptrdiff_t most_around = 64;  // symbols before it that may go on there
+  const auto after = std::ranges::upper_bound(by_address_, address.value, {}, &FunctionEntry::address);
+  const std::ptrdiff_t before = std::min(after - by_address_.begin(), most_around);
+  for (auto each = after; each != after - before;) {
+    --each;
+    if (address.value - (*each)->address < (*each)->size)
+      return CodePart{.address = VirtAddr((*each)->address), .size = (*each)->size};
+  }
+  return std::nullopt;
+}
+
+bool FunctionPieces::is_called(VirtAddr address, std::string_view symbol) const {
+  const auto here = with_key(by_address_, address.value, &FunctionEntry::address);
+  return std::ranges::any_of(here, [&](const FunctionEntry* each) { return each->symbol == symbol; });
+}
+
+bool FunctionPieces::may_land_in(VirtAddr address) const { return frames().may_land_in(address); }
 
 }  // namespace usdt::elf

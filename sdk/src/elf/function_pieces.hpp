@@ -45,10 +45,18 @@ class FunctionPieces {
   /// The part of a function without a symbol that has `address`, to which some function jumps; nothing: a symbol is
   /// there, or a function begins there, or that is not known.
   [[nodiscard]] std::optional<CodePart> unnamed_at(VirtAddr address) const;
+  /// The function that has `address`, by symbols; nothing: none has, or its size is not known.
+  [[nodiscard]] std::optional<CodePart> function_at(VirtAddr address) const;
+  /// Whether some function called `symbol` begins at `address`.
+  [[nodiscard]] bool is_called(VirtAddr address, std::string_view symbol) const;
+  /// Whether the unwinder of an exception may go on within the function, or the piece of one, that has `address`: it
+  /// has handlers. Where that is not told, true.
+  [[nodiscard]] bool may_land_in(VirtAddr address) const;
 
  private:
   using Named = std::pair<std::string_view, const FunctionEntry*>;
 
+  [[nodiscard]] const FramePieces& frames() const;
   /// Whether the functions called `symbol` are one.
   [[nodiscard]] bool is_one(std::string_view symbol) const;
 

@@ -15,11 +15,8 @@ namespace {
 
 /// The routine that unwinders ask what a frame does with an exception, as languages name it: __gxx_personality_v0
 /// (C++), rust_eh_personality, __gnat_personality_v0 (Ada), __gnu_objc_personality_v0, __gdc_personality_v0 and
-/// _d_eh_personality (D). That of C, __gcc_personality_v0, is for threads that are cancelled.
-bool is_personality(std::string_view name) noexcept {
-  const bool any = name.find("_personality") != name.npos || name.find("_eh_personality") != name.npos;
-  return any && name.find("__gcc_personality") == name.npos && !name.starts_with("DW.ref.__gcc_");
-}
+/// _d_eh_personality (D), __gcc_personality_v0 (C, where threads may be cancelled and -fexceptions lets others' pass).
+bool is_personality(std::string_view name) noexcept { return name.find("_personality") != name.npos; }
 
 /// Whether some frame names such a routine, whichever it is (LSB 5.0, 10.6.1: the 'P' of a CIE's augmentation).
 bool has_frame_with_personality(const File& file, const Image& image) {
@@ -108,6 +105,29 @@ bool may_switch_stacks(const File& file, const Image& image) {
     }
   }
   return false;
+}
+
+bool is_who_looks_at_caller(std::string_view symbol) noexcept {
+  static constexpr std::string_view names[] = {
+      "setjmp",           "sigsetjmp",   "getcontext",   "setcontext",     "swapcontext",    "makecontext",
+      "longjmp",          "siglongjmp",  "dlopen",       "dlmopen",        "dlsym",          "dlvsym",
+      "libc_dlopen_mode", "libc_dlsym",  "libc_dlvsym",  "backtrace",      "mcount",         "fentry",
+      "cxa_throw",        "cxa_rethrow", "pthread_exit", "pthread_cancel", "unw_init_local", "longjmp_chk"};
+  symbol = symbol.substr(0, symbol.find('@'));
+  symbol.remove_prefix(std::min(symbol.find_first_not_of('_'), symbol.size()));
+  return std::ranges::find(names, symbol) != std::end(names) || symbol.starts_with("Unwind_") ||
+         symbol.ends_with("_getcontext");
+}
+
+bool is_program_that_looks_at_no_caller(const File& file, const Image& image) {
+  const bool is_program =
+      std::ranges::find(image.segments, std::uint32_t{PT_INTERP}, &Segment::type) != image.segments.end();
+  // (A long jump goes back into a call that still is, by what was kept in it; no compiler makes a jump of setjmp().)
+  const auto looks = [](std::string_view name, const Symbol&) {
+    const bool is_long_jump = name.find("setjmp") != name.npos || name.find("longjmp") != name.npos;
+    return !is_long_jump && is_who_looks_at_caller(name);
+  };
+  return is_program && !any_symbol(file, image, looks);
 }
 
 bool may_unwind(const File& file, const Image& image) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "arch/instructions.hpp"
 #include "arch/patch_room.hpp"
 #include "base/symbol_name.hpp"
 #include "find/some_of.hpp"
@@ -64,6 +65,7 @@ Result<void> FunctionFinder::run_lines() {
   if (auto opened = open_debug_information(); !opened || !debug_) return opened;
   for (const FunctionPattern& pattern : patterns_)
     if (auto added = add_line(pattern); !added) return added;
+  tell_of_code();
   return {};
 }
 
@@ -73,6 +75,7 @@ Result<void> FunctionFinder::run() {
   if (auto opened = open_debug_information(); !opened) return opened;
   if (go_ && !go_->by_registers)
     file_.no_types = fmt::format("built by {}: arguments are read of Go 1.18 and later", go_version());
+  if (auto taken = take_bodies_of_entries(*found); !taken) return taken;
   if (auto looked = find_folded(*found); !looked) return looked;
   find_variants(*found);
   for (const Function& function : *found) {
@@ -85,6 +88,27 @@ Result<void> FunctionFinder::run() {
   tell_of_code();
   tell_of_chosen();
   return added;
+}
+
+Result<void> FunctionFinder::take_bodies_of_entries(std::vector<Function>& functions) {
+  const Machine machine = file_.elf->machine();
+  if (go_ || !arch::knows_instructions(machine)) return {};
+  for (Function& each : functions) {
+    const auto code = std::span(each.bytes.data).first(each.bytes.size).subspan(each.landing_pad);
+    const arch::Instruction first = arch::decode_instruction(machine, code);
+    if (first.flow != arch::Flow::jump || !first.target) continue;
+    const VirtAddr body = each.address + each.landing_pad + static_cast<std::uint64_t>(*first.target);
+    const std::string symbol = each.symbol + ".cfi";
+    if (!pieces().is_called(body, symbol)) continue;
+    auto found = elf::find_functions(*file_.elf, std::vector{elf::FunctionName(symbol)}, stop_);
+    if (!found) return fail(std::move(found.error()));
+    const auto own = std::ranges::find(*found, body, &Function::address);
+    if (own == found->end()) continue;
+    own->aliases.push_back(std::exchange(each.symbol, symbol));
+    own->name = each.name;
+    each = std::move(*own);
+  }
+  return {};
 }
 
 Result<void> FunctionFinder::open_debug_information() {
@@ -115,6 +139,7 @@ Result<void> FunctionFinder::add_line(const FunctionPattern& pattern) {
     point.source_line = pattern.line;
     place_at_start(point, pc);
     if (function && is_of_other_code(function->instances.front())) point.refused = kOtherCode;
+    if (repeats(point)) repeat_.push_back(point.name);
     if (is_new(point, pc)) file_.functions.push_back(std::move(point));
   }
   return {};
@@ -275,6 +300,7 @@ Result<void> FunctionFinder::add(const Function& function, const Known& known, c
     point.distance = pattern.offset;
     point.signature = nothing();
     place(point, function.address + pattern.offset);
+    if (repeats(point)) repeat_.push_back(point.name);
   } else {
     place_at_start(point, function.address);
     move_to_cheaper_start(point, function, known);
@@ -333,8 +359,14 @@ void FunctionFinder::place(FunctionPoint& point, VirtAddr pc) {
 void FunctionFinder::place_at_start(FunctionPoint& point, VirtAddr address) {
   place(point, address);
   const auto bytes = [&point] { return std::span(point.bytes.data.data(), point.bytes.size); };
-  if (const std::uint8_t pad = arch::landing_pad(file_.elf->machine(), bytes()); pad != 0)
-    place(point, address = address + pad);
+  if (const std::uint8_t pad = arch::landing_pad(file_.elf->machine(), bytes()); pad != 0) {
+    place(point, address + pad);
+    // (Behind it may be an instruction that takes no breakpoint.)
+    if (arch::uprobe_refusal(file_.elf->machine(), bytes()).empty())
+      address = address + pad;
+    else
+      place(point, address);
+  }
   // What is patched at run time is no place for a breakpoint.
   if (const std::uint8_t room = arch::patch_room(file_.elf->machine(), bytes()); room != 0)
     place(point, address + room);

@@ -23,6 +23,7 @@
 #include "elf/function_pieces.hpp"
 #include "elf/functions.hpp"
 #include "elf/go_program.hpp"
+#include "elf/return_address.hpp"
 #include "find/indirect.hpp"
 #include "find/joined_types.hpp"
 #include "usdt/select.hpp"
@@ -100,6 +101,9 @@ class FunctionFinder {
   Result<void> add_by_debug_information();
   /// Inlined copies that are not all there is of them.
   void warn_of_repeated(const std::vector<dwarf::FunctionInfo>& functions);
+  /// Of functions that Clang's checks of indirect calls (CFI) have behind a jump table, the function itself in the
+  /// place of its entry there, which only indirect calls come by.
+  Result<void> take_bodies_of_entries(std::vector<Function>& functions);
   // --- destructors and constructors: variants.cpp ---
   /// Of a destructor or constructor that has several symbols, those whose code only leads to another one's.
   void find_variants(const std::vector<Function>& functions);
@@ -149,6 +153,8 @@ class FunctionFinder {
   /// Where a jump of the function leads to the point, or before it, as that of a loop it begins with does.
   [[nodiscard]] std::optional<VirtAddr> comes_back_to(const FunctionPoint& point, const Function& function,
                                                       const Known& known);
+  /// Whether what it is placed on is an instruction that runs once for each of its rounds.
+  [[nodiscard]] bool repeats(const FunctionPoint& point) const;
   /// Calls come by a landing pad, which such a loop leaves out, and each goes by one RET instruction. Without the
   /// former nothing tells a call from a round where the function begins.
   void count_calls_alone(FunctionPoint& point, const Function& function, VirtAddr comes_back_to);
@@ -161,8 +167,18 @@ class FunctionFinder {
   /// Where programs can run before each of its RET instructions.
   Result<std::vector<FileOffset>> rets_of(const elf::FunctionFlow& flow);
   /// RET instructions, where each return is one. Else the kernel's probe, which takes the place of the return address,
-  /// by which the unwinder of an exception finds callers; where one may pass, RET instructions see what they see.
+  /// where nobody can look at that meanwhile; where somebody may, RET instructions see what they see.
   void choose_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
+  bool may_take_kernels(const Function& function);
+  /// A program of C, not a library, that has no use for its callers: nothing throws through what it calls, either.
+  bool is_plain_program();
+  /// Empty: the kernel's return probe may stand there, if it is asked for.
+  std::string why_not_by_kernel(const Function& function);
+  elf::ReturnAddresses& return_addresses();
+  /// Keeps a function whose RET instructions are all hits, whoever comes by them.
+  void count_rets_of(const Function& function);
+  /// Says into which of those other functions lead.
+  void tell_of_others_returns();
   bool may_be_left_by_exceptions();
   bool may_switch_stacks();
   /// Says once for the file which hits are no calls, and what is not seen of returns, or could harm, before anything
@@ -205,8 +221,12 @@ class FunctionFinder {
     std::uint64_t steps = std::uint64_t{1} << 27;  ///< that may still be looked at: some seconds
   };
   Ways ways_;
+  std::optional<bool> plain_;
   std::optional<bool> unwinds_;
   std::optional<bool> switches_;
+  std::optional<elf::ReturnAddresses> return_addresses_;
+  std::map<VirtAddr, std::pair<std::uint64_t, std::string>> counted_by_rets_;  ///< sizes and names, by address
+  std::vector<std::string> repeat_;            ///< lines and places whose hits are rounds of one instruction
   std::vector<std::string> begin_with_loops_;  ///< functions, hits of which are calls and rounds
   std::vector<std::pair<std::string, std::size_t>>
       unseen_;                               ///< functions seen by RET instructions that jump away, how often

@@ -8,15 +8,22 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "arch/instructions.hpp"
 #include "arch/patch_room.hpp"
 #include "base/symbol_name.hpp"
 #include "elf/emulated_start.hpp"
+#include "elf/led_to.hpp"
 #include "elf/unwinding.hpp"
 #include "find/function_finder.hpp"
 #include "find/some_of.hpp"
 
 namespace usdt::find {
 namespace {
+
+bool looks_at_caller(const Function& function) {
+  return elf::is_who_looks_at_caller(function.symbol) ||
+         std::ranges::any_of(function.aliases, elf::is_who_looks_at_caller);
+}
 
 /// What begins otherwise than a function does: there is no return address on top of the stack, and the kernel would
 /// overwrite something else with its own (argc at _start, what the dynamic linker's resolver is given, a signal frame).
@@ -32,6 +39,8 @@ bool has_no_return_address(const Function& function) {
   return is_one(function.symbol) || std::ranges::any_of(function.aliases, is_one);
 }
 
+constexpr const char* kLooksAtCaller =
+    "it looks at its return address, in whose place the kernel's return probe puts its own";
 constexpr const char* kBeginsNowhere =
     "no function begins there, as symbols say: the kernel would overwrite what is not a return address";
 
@@ -44,10 +53,8 @@ void FunctionFinder::follow_code(FunctionPoint& point, const Function& function,
   const bool returns = point.moment != Moment::entry && point.refused.empty();
   if (!known.go && !returns) return;
   if (returns && point.returns == ReturnBy::probe && ret_probes == false) {
-    if (!pieces().may_begin_at(function.address))
-      point.refused = kBeginsNowhere;
-    else if (may_be_left_by_exceptions())
-      exceptions_end_.push_back(function.name);
+    point.refused = why_not_by_kernel(function);
+    if (point.refused.empty() && may_be_left_by_exceptions()) exceptions_end_.push_back(function.name);
     return;
   }
   const auto flow = flow_of(function, known);
@@ -67,8 +74,9 @@ std::uint8_t FunctionFinder::patch_room_before(VirtAddr pc) {
 
 std::optional<VirtAddr> FunctionFinder::comes_back_to(const FunctionPoint& point, const Function& function,
                                                       const Known& known) {
-  if (!point.refused.empty() || !elf::may_jump_to(*file_.elf, function, function.address, point.pc))
-    return std::nullopt;
+  if (!point.refused.empty()) return std::nullopt;
+  if (repeats(point)) return point.pc;
+  if (!elf::may_jump_to(*file_.elf, function, function.address, point.pc)) return std::nullopt;
   // The jump over the room for patches is no way back.
   Function code = function;
   if (patch_room_before(point.pc) != 0) {
@@ -82,6 +90,12 @@ std::optional<VirtAddr> FunctionFinder::comes_back_to(const FunctionPoint& point
   for (const VirtAddr target : flow->targets)
     if (target >= function.address && target <= point.pc) first = std::min(first.value_or(target), target);
   return first;
+}
+
+bool FunctionFinder::repeats(const FunctionPoint& point) const {
+  const Machine machine = file_.elf->machine();
+  const std::span bytes(point.bytes.data.data(), point.bytes.size);
+  return arch::knows_instructions(machine) && !bytes.empty() && arch::decode_instruction(machine, bytes).repeats;
 }
 
 void FunctionFinder::count_calls_alone(FunctionPoint& point, const Function& function, VirtAddr comes_back_to) {
@@ -127,6 +141,7 @@ void FunctionFinder::take_returns(FunctionPoint& point, const Function& function
     return;
   }
   point.rets = *std::move(rets);
+  if (point.moment == Moment::exit) count_rets_of(function);
   if (flow->jumps_away > 0) unseen_.push_back({function.name, flow->jumps_away});
 }
 
@@ -147,22 +162,81 @@ Result<std::vector<FileOffset>> FunctionFinder::rets_of(const elf::FunctionFlow&
 
 void FunctionFinder::choose_returns(FunctionPoint& point, const Function& function,
                                     const Result<elf::FunctionFlow>& flow) {
-  const bool may_pass = (may_be_left_by_exceptions() || may_switch_stacks()) && !(flow && flow->keeps_exceptions());
   auto rets = flow ? rets_of(*flow) : fail(flow.error());
-  if (rets && (flow->returns_itself() || may_pass)) {
+  const bool sees_all = rets && flow->returns_itself();
+  if (!sees_all && may_take_kernels(function) && why_not_by_kernel(function).empty()) {
+    by_kernel_.push_back(function.name);
+  } else if (rets) {
     point.returns = ReturnBy::instruction;
     point.rets = *std::move(rets);
-    if (!flow->returns_itself()) unseen_.push_back({function.name, flow->jumps_away});
-  } else if (may_pass) {
+    if (point.moment == Moment::exit) count_rets_of(function);
+    if (!sees_all) unseen_.push_back({function.name, flow->jumps_away});
+  } else {
+    point.refused = why_not_by_kernel(function);
+    if (!point.refused.empty()) return;
     point.refused = fmt::format(
         "{}; --no-ret-probes takes the kernel's return probe, with which an exception that leaves it, or a change of "
-        "stacks in it, ends the program",
+        "stacks in it, ends the program, and what looks for its caller finds another one",
         rets.error().message);
-  } else if (!pieces().may_begin_at(function.address)) {
-    point.refused = kBeginsNowhere;
-  } else if (!flow || flow->jumps_away + flow->jumps_by_value > 0) {
-    by_kernel_.push_back(function.name);
   }
+}
+
+bool FunctionFinder::may_take_kernels(const Function& function) {
+  if (is_plain_program()) return true;
+  if (!arch::knows_instructions(file_.elf->machine())) return !may_be_left_by_exceptions() && !may_switch_stacks();
+  return return_addresses().nobody_looks(function);
+}
+
+std::string FunctionFinder::why_not_by_kernel(const Function& function) {
+  if (!pieces().may_begin_at(function.address)) return kBeginsNowhere;
+  if (looks_at_caller(function)) return kLooksAtCaller;
+  const bool is_read = arch::knows_instructions(file_.elf->machine()) && return_addresses().is_read(function);
+  return is_read ? kLooksAtCaller : std::string();
+}
+
+bool FunctionFinder::is_plain_program() {
+  if (!plain_)
+    plain_ = !go_ && elf::is_program_that_looks_at_no_caller(elf::Inside::of(*file_.elf)->file, image()) &&
+             !may_be_left_by_exceptions() && !may_switch_stacks();
+  return *plain_;
+}
+
+elf::ReturnAddresses& FunctionFinder::return_addresses() {
+  if (!return_addresses_) return_addresses_.emplace(*file_.elf, pieces());
+  return *return_addresses_;
+}
+
+void FunctionFinder::count_rets_of(const Function& function) {
+  counted_by_rets_.emplace(function.address, std::pair(function.size, function.name));
+}
+
+void FunctionFinder::tell_of_others_returns() {
+  std::vector<elf::CodePart> parts;
+  for (const auto& [address, known] : counted_by_rets_) parts.push_back({.address = address, .size = known.first});
+  std::set<std::string> into;
+  std::map<VirtAddr, std::vector<VirtAddr>> leads_of;  // where those functions lead that may lead into one
+  for (const elf::Lead& lead : elf::leads_into(*file_.elf, parts)) {
+    const auto from = pieces().function_at(lead.from);
+    if (!from || !pieces().may_begin_at(from->address) || pieces().clone_at(from->address)) continue;
+    const auto [known, fresh] = leads_of.try_emplace(from->address);
+    if (fresh) {
+      Function function;
+      function.address = from->address;
+      function.size = from->size;
+      if (auto flow = elf::flow_of(*file_.elf, function, &pieces())) {
+        known->second = std::move(flow->targets);
+        std::ranges::copy(flow->called, std::back_inserter(known->second));
+      }
+    }
+    if (std::ranges::find(known->second, lead.to) != known->second.end())
+      into.insert(std::prev(counted_by_rets_.upper_bound(lead.to))->second.second);
+  }
+  if (!into.empty())
+    file_.warnings.push_back(
+        {{},
+         fmt::format("other functions lead into the midst of {}, and return by its RET instructions: such returns are "
+                     "hits, too; ucall: counts its calls alone",
+                     some_of({into.begin(), into.end()}))});
 }
 
 bool FunctionFinder::may_be_left_by_exceptions() {
@@ -182,6 +256,10 @@ void FunctionFinder::tell_of_code() {
         fmt::format("a loop begins with the first instruction of {}: a hit is a call or a round; uretprobe: counts the "
                     "calls",
                     some_of(begin_with_loops_)));
+  tell_of_others_returns();
+  if (!repeat_.empty())
+    tell(fmt::format("the instruction at {} repeats itself (rep movs and the like): a hit is a round of it",
+                     some_of(repeat_)));
   if (unseen_.size() == 1) {
     const auto& [name, jumps] = unseen_.front();
     tell(fmt::format("{}: jumps to {}, which return{} in its place unseen", name,
@@ -195,8 +273,9 @@ void FunctionFinder::tell_of_code() {
   if (!by_kernel_.empty())
     tell(
         fmt::format("{}: the kernel's return probe changes the return address, since not each return is a RET "
-                    "instruction; a program that switches stacks there (coroutines, fibers) dies of it, and with "
-                    "--ret-probes it does not",
+                    "instruction; a program that switches stacks there (coroutines, fibers), or has an exception pass "
+                    "by, dies of it, and what looks for its caller there (a backtrace, dlsym(RTLD_NEXT)) finds another "
+                    "one; with --ret-probes it does not",
                     some_of(by_kernel_)));
   if (!exceptions_end_.empty())
     tell(

@@ -106,7 +106,7 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
   const std::span bytes(site.bytes.data.data(), site.bytes.size);
   if (const auto refusal = arch::uprobe_refusal(file.machine(), bytes); !refusal.empty() && !bare_nop10) {
     return tl::unexpected(
-        fmt::format("the kernel takes no probe on the instruction there ({:02x}): {}", fmt::join(bytes, " "), refusal));
+        fmt::format("no probe can be on the instruction there ({:02x}): {}", fmt::join(bytes, " "), refusal));
   }
   if (file.machine() == Machine::aarch64) return placement;
   placement.long_nop = site.site_class == SiteClass::nop5 || bare_nop10 || nop_at(site.bytes).is_0f1f;
