@@ -43,11 +43,36 @@ static __always_inline long add_session(struct usdt_call_key *key, const struct 
 	return error;
 }
 
+/* Whether calls also end where functions return that this one jumps to. Others call those, too, at the same place of
+ * the stack, once a call has ended unseen (an exception). */
+static __always_inline bool ends_elsewhere(void)
+{
+	return usdt_program()->return_by == USDT_RETURN_BY_ANY_RET;
+}
+
+/* Where the call of a process returns to, at its first instruction or at a RET. */
+static __always_inline __u64 return_address(const struct usdt_ctx *ctx)
+{
+	__u64 address = 0;
+#if defined(__TARGET_ARCH_arm64)
+	USDT_LOAD_REG(address, ctx->regs, USDT_ARM64_CALLER_OFFSET);
+#else
+	__u64 at;
+
+	USDT_LOAD_REG(at, ctx->regs, USDT_TARGET(FRAME_OFFSET));
+	if (usdt_address_size(ctx->regs) == sizeof(__u32))
+		bpf_probe_read_user(&address, sizeof(__u32), (const void *)at);
+	else
+		bpf_probe_read_user(&address, sizeof(__u64), (const void *)at);
+#endif
+	return address;
+}
+
 /* While a call has not ended its record has in place of the duration: the registers that it was begun with, of a call
- * of a process that replaced another record; else 0. */
+ * of a process that replaced another record, and of those that end elsewhere, with where they return to; else 0. */
 static __always_inline __u64 mark_of_call(const struct usdt_ctx *ctx)
 {
-	return usdt_kept_registers(ctx) | 1;
+	return (usdt_kept_registers(ctx) + (ends_elsewhere() ? return_address(ctx) << 1 : 0)) | 1;
 }
 
 /* The same of a call whose ends are two programs. A record that is there already is of a call whose end never came; or
@@ -58,9 +83,12 @@ static __always_inline long add_call(const struct usdt_ctx *ctx, struct usdt_cal
 	long error = update_elem(&usdt_open_calls, key, blank, BPF_NOEXIST);
 	struct usdt_event *event;
 
-	if (error != -USDT_EEXIST)
+	if (error && error != -USDT_EEXIST)
 		return error;
-	error = update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+	if (!error && !ends_elsewhere())
+		return 0;
+	if (error)
+		error = update_elem(&usdt_open_calls, key, blank, BPF_ANY);
 	event = bpf_map_lookup_elem(&usdt_open_calls, key);
 	if (event && ctx->source == USDT_SOURCE_USER)
 		event->duration = mark_of_call(ctx);

@@ -270,7 +270,7 @@ TEST_F(Assembled, copies_belong_to_a_function_that_alone_leads_to_them) {
 
 TEST_F(Assembled, pieces_of_one_name_are_of_the_function_that_they_jump_to_or_from) {
   assemble(function("same", "je 7f; 6: ret; 7: jmp 8f") +
-           "\n.type same.cold,@function\nsame.cold: 8: jmp 6b\n ret\n.size same.cold,.-same.cold\n" +
+           "\n.type same.cold,@function\nsame.cold: 8: js 6b\n ret\n.size same.cold,.-same.cold\n" +
            "\n.type other,@function\n.set other, again\n.type again,@function\nagain: 5: call same; ret\n.size "
            "again,.-again\n");
   EXPECT_EQ(flow("same")->returns.size(), 2U);
@@ -345,6 +345,19 @@ TEST_F(Assembled, return_addresses_are_looked_at_by_who_reads_them_or_calls_nobo
     EXPECT_TRUE(addresses.is_read(function_of(name))) << name;
   for (const char* name : {"goes_on", "frame", "reads_argument", "calls_it", "by_value", "switches"})
     EXPECT_FALSE(addresses.is_read(function_of(name))) << name;
+}
+
+TEST_F(Assembled, functions_that_one_jumps_to_return_in_its_place) {
+  assemble(function("first", "je 1f; jmp second; 1: ret") + function("second", "js 1f; ret; 1: jmp within") +
+           function("third", "inc %edi; ret; within: inc %esi; ret") + function("back", "jmp first") +
+           function("by_value", "je 1f; jmp *%rax; 1: jmp third") + function("elsewhere", "jmp other_file@plt") +
+           function("leads_there", "jmp by_value"));
+  const auto others = [&](std::string_view name) { return elf::others_returns(*file_, *flow(name), *pieces_); };
+  EXPECT_EQ(others("first").returns.size(), 2U) << "one of second, one of third";
+  EXPECT_EQ(others("back").returns.size(), 3U);
+  for (const char* name : {"first", "second", "back"}) EXPECT_TRUE(others(name).all) << name;
+  EXPECT_EQ(others("leads_there").returns.size(), 1U);
+  for (const char* name : {"by_value", "elsewhere", "leads_there"}) EXPECT_FALSE(others(name).all) << name;
 }
 
 TEST_F(Assembled, functions_begin_at_their_own_symbols) {

@@ -62,7 +62,8 @@ struct ProgramKind {
 static_assert(static_cast<int>(Moment::entry) == USDT_AT_ENTRY && static_cast<int>(Moment::exit) == USDT_AT_RETURN &&
               static_cast<int>(Moment::both) == (USDT_AT_ENTRY | USDT_AT_RETURN));
 static_assert(static_cast<int>(ReturnBy::instruction) == USDT_RETURN_BY_RET &&
-              static_cast<int>(ReturnBy::goroutine_ret) == USDT_RETURN_BY_GOROUTINE_RET);
+              static_cast<int>(ReturnBy::goroutine_ret) == USDT_RETURN_BY_GOROUTINE_RET &&
+              static_cast<int>(ReturnBy::any_instruction) == USDT_RETURN_BY_ANY_RET);
 
 /// What sets one copy of the program apart from the others: constants of the load.
 struct PlannedProgram {

@@ -19,6 +19,8 @@ enum class ReturnBy : std::uint8_t {
   probe = 0,          ///< the kernel replaces the return address, by which programs that move their stacks die
   instruction = 1,    ///< before each RET instruction of the function; calls that end otherwise are not seen to end
   goroutine_ret = 2,  ///< the same in a Go program, whose calls are those of goroutines and not of threads
+  any_instruction =
+      3,  ///< also those of functions that it jumps to, which others call: the caller tells whose end it is
 };
 
 }  // namespace v1

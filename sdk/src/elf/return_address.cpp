@@ -64,6 +64,49 @@ void StackDepth::pass(ByteView code, std::uint64_t at, const arch::Instruction& 
 
 }  // namespace
 
+namespace {
+
+/// What the function that has `entry` does from there on; nothing: none is known to be there (an entry of a PLT).
+std::optional<FunctionFlow> flow_from(const ElfFile& file, VirtAddr entry, const FunctionPieces& pieces) {
+  const auto place = pieces.function_at(entry);
+  if (!place) return std::nullopt;
+  const std::uint64_t before = entry.value - place->address.value;
+  Function function;
+  function.address = entry;
+  function.size = place->size - before;
+  std::vector<CodePart> others;
+  if (before != 0) others.push_back({.address = place->address, .size = before});
+  auto flow = flow_of(file, function, &pieces, others);
+  return flow ? std::optional(*std::move(flow)) : std::nullopt;
+}
+
+}  // namespace
+
+OthersReturns others_returns(const ElfFile& file, const FunctionFlow& flow, const FunctionPieces& pieces) {
+  constexpr std::size_t most_functions = 16;
+  constexpr std::size_t most_returns = 48;
+  OthersReturns found{.returns = {}, .all = flow.jumps_by_value == 0};
+  std::set<VirtAddr> returns;
+  std::set<VirtAddr> seen;
+  std::vector<VirtAddr> ahead = flow.away;
+  while (!ahead.empty()) {
+    const VirtAddr entry = ahead.back();
+    ahead.pop_back();
+    if (!seen.insert(entry).second) continue;
+    const auto next = seen.size() > most_functions ? std::nullopt : flow_from(file, entry, pieces);
+    if (!next || returns.size() + next->returns.size() > most_returns) {
+      found.all = false;
+      continue;
+    }
+    found.all &= next->jumps_by_value == 0;
+    returns.insert(next->returns.begin(), next->returns.end());
+    ahead.insert(ahead.end(), next->away.begin(), next->away.end());
+  }
+  for (const VirtAddr own : flow.returns) returns.erase(own);
+  found.returns.assign(returns.begin(), returns.end());
+  return found;
+}
+
 const ReturnAddresses::Looked& ReturnAddresses::look(const Function& function) {
   const auto [known, fresh] = looked_.try_emplace(function.address);
   Looked& looked = known->second;

@@ -14,6 +14,15 @@
 
 namespace usdt::elf {
 
+/// The RET instructions of functions that one jumps to instead of returning.
+struct OthersReturns {
+  std::vector<VirtAddr> returns;
+  bool all = true;  ///< each return of the function is one of its own or of these
+};
+
+/// Of a function that has `flow`, as far as a few functions of this file have few of them.
+[[nodiscard]] OthersReturns others_returns(const ElfFile& file, const FunctionFlow& flow, const FunctionPieces& pieces);
+
 /// Looks at the functions of one file, at each once.
 class ReturnAddresses {
  public:

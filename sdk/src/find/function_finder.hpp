@@ -169,6 +169,9 @@ class FunctionFinder {
   /// RET instructions, where each return is one. Else the kernel's probe, which takes the place of the return address,
   /// where nobody can look at that meanwhile; where somebody may, RET instructions see what they see.
   void choose_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
+  /// The RET instructions of functions that this one jumps to are ends of its calls, too. False: that is not how its
+  /// returns are seen best.
+  bool take_others_returns(FunctionPoint& point, const Function& function, const elf::FunctionFlow& flow);
   bool may_take_kernels(const Function& function);
   /// A program of C, not a library, that has no use for its callers: nothing throws through what it calls, either.
   bool is_plain_program();

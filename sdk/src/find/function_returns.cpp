@@ -164,6 +164,8 @@ void FunctionFinder::choose_returns(FunctionPoint& point, const Function& functi
                                     const Result<elf::FunctionFlow>& flow) {
   auto rets = flow ? rets_of(*flow) : fail(flow.error());
   const bool sees_all = rets && flow->returns_itself();
+  const bool may_end_elsewhere = flow && !sees_all && point.moment == Moment::both && !flow->away.empty();
+  if (may_end_elsewhere && take_others_returns(point, function, *flow)) return;
   if (!sees_all && may_take_kernels(function) && why_not_by_kernel(function).empty()) {
     by_kernel_.push_back(function.name);
   } else if (rets) {
@@ -179,6 +181,21 @@ void FunctionFinder::choose_returns(FunctionPoint& point, const Function& functi
         "stacks in it, ends the program, and what looks for its caller finds another one",
         rets.error().message);
   }
+}
+
+bool FunctionFinder::take_others_returns(FunctionPoint& point, const Function& function,
+                                         const elf::FunctionFlow& flow) {
+  elf::OthersReturns others = elf::others_returns(*file_.elf, flow, pieces());
+  if (others.returns.empty() || (!others.all && may_take_kernels(function) && why_not_by_kernel(function).empty()))
+    return false;
+  elf::FunctionFlow all = flow;
+  std::ranges::move(others.returns, std::back_inserter(all.returns));
+  auto rets = rets_of(all);
+  if (!rets) return false;
+  point.returns = ReturnBy::any_instruction;
+  point.rets = *std::move(rets);
+  if (!others.all) unseen_.push_back({function.name, flow.jumps_away});
+  return true;
 }
 
 bool FunctionFinder::may_take_kernels(const Function& function) {
