@@ -149,12 +149,14 @@ Contradictions contradictions(const Moment& moment, const std::vector<StatedPlac
       number(attribute(moment.die, DW_AT_calling_convention)).value_or(DW_CC_normal) == DW_CC_normal;
   const bool in_order = each_is_told || !places.empty() || !order_known || arrival.are_in_order(told);
   for (std::size_t i = 0; i < told.size(); ++i) {
-    // Without optimisation a register told of the whole function is what the first instructions copy it to.
-    if (!told[i].from_list && moment.impl.is_surely_unoptimised(moment.inside)) continue;
+    // A register told of the whole function may be what the first instructions copy it to, but not one of arguments
+    // where GCC optimises.
+    const bool since_begin = each_is_told && !moment.impl.is_surely_unoptimised(moment.inside);
+    if (!told[i].from_list && !(since_begin && arrival.has_register(told[i]))) continue;
     const bool elsewhere = !places.empty() && arrival.is_elsewhere(told[i], places[i]);
     // (Clang says by an attribute how a function is called, if not as others are.)
     found.convention |= elsewhere && !is_clang(moment.die);
-    if (each_is_told || !told[i].from_list) continue;
+    if (each_is_told) continue;
     const bool shifted = !places.empty() && arrival.is_shifted(told[i], places[i]);
     found.assigned[i] =
         elsewhere || shifted || arrival.is_computed(told[i]) || (!in_order && arrival.has_register(told[i]));
