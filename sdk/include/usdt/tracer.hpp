@@ -93,7 +93,8 @@ struct TraceOptions {
   bool count_only = false;
   /// Calls and spans that can have begun and not ended at once, where their beginnings have to be kept until then.
   /// Where more begin, the oldest are given up (ProbeCounts::abandoned). Of large records fewer have room: 64 MiB in
-  /// all. 0: 131,072, for which the kernel allocates room as they begin; 8,192 before Linux 6.1 and at kernel functions.
+  /// all. 0: 131,072, for which the kernel allocates room as they begin; 8,192 before Linux 6.1 and at kernel
+  /// functions.
   std::uint32_t max_open_calls = 0;
   /// One hit in so many is looked at, chosen at random before anything is read and before the filter is asked. Calls
   /// and spans are chosen when they begin (calls that fill a table: when they end). At most kMostSampled.

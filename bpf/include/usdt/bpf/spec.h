@@ -74,7 +74,8 @@ enum usdt_return_by {
 	USDT_RETURN_BY_PROBE = 0,	  /* the probe's address in place of the return address: RET has run */
 	USDT_RETURN_BY_RET = 1,		  /* a probe on the RET instruction, which has not run yet */
 	USDT_RETURN_BY_GOROUTINE_RET = 2, /* the same in Go: a call is known by goroutine and depth of its stack */
-	USDT_RETURN_BY_ANY_RET = 3, /* also on those of functions that it jumps to: a call is known by its caller, too */
+	USDT_RETURN_BY_ANY_RET =
+	    3, /* also on those of functions that it jumps to: a call is known by its caller, too */
 };
 
 /* Which end of a span, from a hit at one place to a hit at another, the program is at. A constant of each program. */
