@@ -139,7 +139,7 @@ def ends_without_beginning_and_beginnings_without_end_are_counted_exactly(run):
 
 @scenario
 def spans_that_are_given_up_for_others_are_counted(run):
-    trace = traced(run, build(run), "unmatched 60000", "--pair-by", "arg0")
+    trace = traced(run, build(run), "unmatched 240000", "--pair-by", "arg0")
     begins, ends, paired = trace.said[0]
     check(trace.begin["lost"]["abandoned"] > 0, f"beginnings without room: {trace.begin}")
     check_equal(trace.begin["hits"], begins, "beginnings")
