@@ -41,7 +41,7 @@ def commands():
     found = {}
     for entry in json.loads(pathlib.Path(COMPILE_COMMANDS).read_text(encoding="utf-8")):
         source = pathlib.Path(entry["file"])
-        if source.name.startswith("unity_"):  # of USDT_UNITY: it includes the sources
+        if source.parent.name == "unity":  # of usdt_unity(): it includes the sources
             source = pathlib.Path(re.search(r'^#include "(.*)"$', source.read_text(encoding="utf-8"), re.MULTILINE)[1])
         if source.suffix != ".cpp" or ROOT not in source.parents or "_fuzzed.dir" in entry["command"]:
             continue
