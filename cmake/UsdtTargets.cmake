@@ -74,8 +74,11 @@ function(usdt_unity target)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     string(APPEND all "#include \"${source}\"\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${USDT_ROOMS}/unity/${target}.cpp CONTENT "${all}" @ONLY)
-  set_property(TARGET ${target} PROPERTY SOURCES ${rest} ${USDT_ROOMS}/unity/${target}.cpp)
+  string(SHA256 which "${all}")  # another build may have others
+  string(SUBSTRING ${which} 0 8 which)
+  set(unity ${USDT_ROOMS}/unity/${target}_${which}.cpp)
+  file(CONFIGURE OUTPUT ${unity} CONTENT "${all}" @ONLY)
+  set_property(TARGET ${target} PROPERTY SOURCES ${rest} ${unity})
   # GCC takes what is included for a header: types of an unnamed namespace in it would be several.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()
@@ -85,7 +88,11 @@ set_property(GLOBAL PROPERTY USDT_STAGE_HEADERS usdt.hpp)  # is all of them, and
 # Another build of the same sources may have made them: what it compiled is then known to ccache by the same names.
 if(NOT USDT_ROOMS)
   set(USDT_ROOMS ${PROJECT_BINARY_DIR}/rooms)
-  file(REMOVE_RECURSE ${USDT_ROOMS})
+  file(GLOB rooms ${USDT_ROOMS}/*)
+  list(FILTER rooms EXCLUDE REGEX "/unity$")  # sources: written again they would be compiled again
+  if(rooms)
+    file(REMOVE_RECURSE ${rooms})
+  endif()
 endif()
 
 function(usdt_symlink to path)
