@@ -4,6 +4,7 @@
 
 import json
 import subprocess
+import time
 
 from puppet import HERE
 from harness import Skip, check, check_equal, main, require_root, scenario, wait_line, wait_until
@@ -270,6 +271,28 @@ def what_is_given_up_is_said_while_it_happens(run):
     result.check_code(0)
     check_equal(result.stderr.count(notice), 1, "notices")
     begun_is_accounted_for(result.summary["probes"][0])
+
+
+@scenario
+def spans_that_begin_twice_and_never_end_take_nobodys_room_for_good(run):
+    """The first one of two has the account of both."""
+    program, process = told_program(run)
+    probes = [name.format(program).replace("never", "told") for name in SPAN]
+    tracing = run.trace_start(probes, "--pair-by", "arg0", "--latency", "-p", process.pid)
+    wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
+    some = MANY // 2
+    for first in range(0, ROOM + MANY, some):  # with time to look
+        process.stdin.write("".join(f"b{number} b{number}\n" for number in range(first, first + some)).encode())
+        time.sleep(0.5)
+    for number in range(WHOLE):
+        process.stdin.write(f"b{-1 - number} e{-1 - number}\n".encode())
+    process.stdin.close()
+    process.wait()
+    tracing.signal(2)
+    result = tracing.finish()
+    result.check_code(0)
+    begun_is_accounted_for(result.summary["probes"][0])
+    check_equal(result.summary["probes"][0]["paired"], WHOLE, f"spans behind them\n{result.stderr}")
 
 
 @scenario

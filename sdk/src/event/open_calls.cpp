@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -171,6 +172,7 @@ class OpenCalls::Copy {
     }
     for (const Entry& entry : entries_)
       if (entry.open > 0) outermost_[entry.pair()].emplace(entry.part(), entry);
+    given_up_until_ = find_given_up();
   }
 
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
@@ -187,18 +189,30 @@ class OpenCalls::Copy {
   /// Whether some are given up for others, or soon will be. A map that cannot grow has some of its room in lists of
   /// processors; in one that can, something has to be left for what begins until the next look.
   [[nodiscard]] bool is_crowded() const { return entries_.size() >= (of_.grows_ ? of_.room_ / 2 : of_.room_ / 4 * 3); }
-  /// Those that began then or before have to be given up: half of all, but for those that keep the account of others
-  /// within them. (Of a map that cannot grow, the kernel gives up what was looked at longest ago.)
-  [[nodiscard]] std::uint64_t given_up_until() const {
+  /// Whether it is one of those that have to be given up for others. What keeps the account of spans within it stays
+  /// as long as one of these does.
+  [[nodiscard]] bool has_to_go(const Entry& entry) const {
+    if (entry.head.ts > given_up_until_) return false;
+    return entry.open <= 1 || newest_.at(entry.pair()) <= given_up_until_;
+  }
+
+ private:
+  /// When those began, or before, that have to be given up: half of all. (Of a map that cannot grow, the kernel gives
+  /// up what was looked at longest ago.)
+  std::uint64_t find_given_up() {
     if (!of_.grows_ || !is_crowded()) return 0;
     std::vector<std::uint64_t> times;
-    for (const Entry& entry : entries_) times.push_back(entry.head.ts);
+    for (const Entry& entry : entries_) {
+      times.push_back(entry.head.ts);
+      if (!of_.spans_) continue;
+      std::uint64_t& newest = newest_[entry.pair()];
+      newest = std::max<std::uint64_t>(newest, entry.head.ts);
+    }
     const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
     std::ranges::nth_element(times, middle);
     return *middle;
   }
 
- private:
   void keep(std::vector<std::byte> keys, std::vector<std::byte>& values, std::size_t count) {
     const std::span<const std::byte> all_keys = memory_.emplace_back(std::move(keys));
     std::span<const std::byte> all_values = values;
@@ -221,6 +235,8 @@ class OpenCalls::Copy {
   std::deque<std::vector<std::byte>> memory_;
   std::vector<Entry> entries_;
   std::map<std::string_view, std::map<std::uint64_t, Entry>> outermost_;
+  std::unordered_map<std::string_view, std::uint64_t> newest_;  ///< by what pairs them: when the last one began
+  std::uint64_t given_up_until_ = 0;
 };
 
 Result<OpenCalls> OpenCalls::open(const LoadedObject& object, const AttachPlan& plan, const EventLayout& layout,
@@ -271,12 +287,11 @@ bool OpenCalls::is_unchanged(const Entry& entry) const {
 bool OpenCalls::look(const ThreadEnds& ends, const Visitors& visitors) const {
   if (!any()) return false;
   const Copy copy(*this, static_cast<bool>(visitors.record));
-  const std::uint64_t given_up_until = copy.given_up_until();
   for (const Entry& entry : copy.entries()) {
     // A look takes a while: what it found may have ended meanwhile, and another one begun in its place.
     if (has_left(entry, ends) || (copy.is_orphan(entry) && is_unchanged(entry))) {
       if (bpf_map_delete_elem(map_.get(), entry.key.data()) == 0) visitors.left(entry.head);
-    } else if (entry.head.ts > given_up_until || entry.open > 1 || !give_up(entry)) {
+    } else if (!copy.has_to_go(entry) || !give_up(entry)) {
       visitors.open(entry.head);
       if (visitors.record) visitors.record(entry.record);
     }

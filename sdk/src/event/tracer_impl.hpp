@@ -77,7 +77,7 @@ struct Tracer::Impl {
     if (now < next_look) return;
     for (event::Part& part : parts)
       if (part.unfinished.may_be_crowded(part.counts)) part.unfinished.look(part.counts, ends);
-    constexpr int pause_of_work = 10;
+    constexpr int pause_of_work = 2;
     const auto after = std::chrono::steady_clock::now();
     next_look = after + std::max<std::chrono::nanoseconds>(pause, pause_of_work * (after - now));
   }
