@@ -58,7 +58,8 @@ function(usdt_headers target kind)
 endfunction()
 
 # usdt_unity(TARGET [ALONE sources...]): with USDT_UNITY, the sources of TARGET are compiled as one, which reads their headers
-# once. ALONE are those whose unnamed namespaces have names that are also in others', or hide or are hidden by theirs.
+# once. ALONE are those with compiler options of their own, and those whose unnamed namespaces have names that are also in
+# others', or hide or are hidden by theirs.
 # (UNITY_BUILD of CMake does it in each build's own directory: ccache would not know what another build has compiled.)
 function(usdt_unity target)
   if(NOT USDT_UNITY)

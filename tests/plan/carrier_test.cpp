@@ -490,13 +490,17 @@ TEST(Carriers, lead_every_site_of_a_large_plan_to_its_spec) {
   EXPECT_THAT(carry(plan, {.carrier = Carrier::ip_hash}).programs, SizeIs(6)) << "512 sites of 8 bytes to a page";
 }
 
-TEST(Carriers, are_decided_fast_for_50000_sites) {
+TEST(Carriers, of_50000_sites_are_decided_about_as_fast_as_the_sites_are_made) {
+  const auto seconds_of = [](auto&& work) {
+    const std::clock_t start = std::clock();
+    work();
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  const double made = seconds_of([] { large_plan(50000, 200); });
   const auto plan = large_plan(50000, 200);
   for (const Carrier each : {Carrier::automatic, Carrier::table, Carrier::per_link, Carrier::ip_hash}) {
-    const std::clock_t start = std::clock();
-    EXPECT_TRUE(plan_carriers(plan, {.carrier = each, .max_programs = 200}));
-    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    EXPECT_LT(seconds, 2.0) << to_string(each);
+    const auto decide = [&] { EXPECT_TRUE(plan_carriers(plan, {.carrier = each, .max_programs = 200})); };
+    EXPECT_LT(seconds_of(decide), 3 * made) << to_string(each) << ": the sites take " << made << " s";
   }
 }
 
