@@ -5,7 +5,8 @@
 # tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
 # headers that no stage names are plain values, and belong to `base`.
 # usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [SERIAL]): one GoogleTest program; its
-# cases become CTest tests, labelled "unit" unless said otherwise. ALONE: see usdt_unity(). SERIAL for tests that measure time.
+# cases become CTest tests (with sanitizers one), labelled "unit" unless said otherwise. ALONE: see usdt_unity(). SERIAL for
+# tests that measure time.
 
 add_library(usdt_options INTERFACE)
 target_compile_options(usdt_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
@@ -168,6 +169,11 @@ function(usdt_test name)
   endif()
   usdt_unity(${name} ${others} ${ARG_ALONE})
   usdt_headers(${name} test LINK GTest::gmock MORE <gmock/gmock.h> <gtest/gtest.h>)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
+  if(USDT_SANITIZE)  # whose start takes as long as many a test does: one CTest test is all of them
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
+  else()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+      PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
+  endif()
 endfunction()

@@ -56,6 +56,11 @@ ALL = [
          {"USDT_TRACE": "{bin}/usdt-trace"}),
     Long("values", "2,000,000 values of functions of programs by chance: 0 wrong (USDT_CHANCE_SYSROOT=DIRECTORY: with the compilers of another system, too)",
          scenarios("dwarf/chance_test.py")),
+    Long("builds", "what `./run test` shows with some compilers, levels and files shown with all: half an hour",
+         ["ctest", "--test-dir", "{build}", "--output-on-failure", "-R",
+          "^(tools.hostile|dwarf.truth|consumer.(pkg_config|libcxx)|(members|user_functions|passed_values|stack_table|hits)_test[.])"]),
+    Long("forms", "programs by chance with probes, by each compiler, level and way to link: values are those they log",
+         scenarios("programs/truth_test.py")),
     Long("gdb", "126 functions of eight real programs: values equal to GDB's (an hour where sources have to be built)",
          scenarios("live/against_gdb_test.py")),
 ]

@@ -11,8 +11,8 @@ import shutil
 import subprocess
 
 import puppet
-from follow_support import Later, attach, expect_rows, finish, followed, numbers, table, times, wait_followed
-from harness import Tracing, check, check_equal, main, require_root, scenario, wait_until
+from follow_support import Later, attach, expect_rows, finish, followed, numbers, table, wait_followed
+from harness import Tracing, check, check_equal, main, require_root, scenario, wait_until, with_long
 
 
 def open_two(later, tracing, first, second):
@@ -63,7 +63,7 @@ def a_table_grows_while_it_is_shown(run):
 
 @scenario
 def rows_of_a_file_that_was_replaced_and_waited_for_are_in_one_table(run):
-    later, count = Later(run), times(50, 6)
+    later, count = Later(run), with_long(50, 6)
     path, fresh = run.dir / "replaced", run.dir / "fresh"
     tracing = run.trace_start([f"usdt:{path}:late:own"], "--wait", "--by", "arg0")
     wait_until(lambda: "waiting: " in tracing.stderr(), "notice")
@@ -181,7 +181,7 @@ def expect_spans(lines, count):
 
 def trace_replaced_spans(run, *options):
     """A program that is not there yet, and is replaced again and again."""
-    program, count, path, fresh = spans_program(run), times(50, 4), run.dir / "spans", run.dir / "fresh"
+    program, count, path, fresh = spans_program(run), with_long(50, 4), run.dir / "spans", run.dir / "fresh"
     path.unlink(missing_ok=True)
     tracing = attach(run, [f"usdt:{path}:spans:begin", "~~", f"usdt:{path}:spans:end"], "--wait", *options, ready="waiting: ")
     for n in range(count):

@@ -16,8 +16,8 @@ import subprocess
 import sys
 import time
 
-from follow_support import Later, attach, finish, followed, times, wait_followed, wait_let_go
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until
+from follow_support import Later, attach, finish, followed, wait_followed, wait_let_go
+from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until, with_long
 
 CONTAINER = "0123456789abcdef" * 4
 
@@ -120,7 +120,7 @@ def what_following_has_to_say_in_the_end_is_a_line_each(run):
 
 @scenario
 def programs_held_at_their_start_are_seen_from_their_first_instruction(run):
-    count = times(200, 40)
+    count = with_long(200, 40)
     children = Children(run, "--hold-exec")
     children.run(count)
     result = finish(children.tracing)

@@ -6,11 +6,7 @@ import signal
 import subprocess
 
 import puppet
-from harness import LONG, check, check_equal, require_root, wait_line, wait_until
-
-
-def times(whole, short):
-    return whole if LONG else short
+from harness import check, check_equal, require_root, wait_line, wait_until
 
 
 class Later:

@@ -16,8 +16,8 @@ import subprocess
 import threading
 import time
 
-from follow_support import Later, attach, expect_rows, finish, followed, let_go, numbers, times, wait_followed, wait_let_go
-from harness import check, check_equal, main, require_root, scenario, wait_line, wait_until
+from follow_support import Later, attach, expect_rows, finish, followed, let_go, numbers, wait_followed, wait_let_go
+from harness import check, check_equal, main, require_root, scenario, wait_line, wait_until, with_long
 
 
 @scenario
@@ -39,7 +39,7 @@ def a_library_opened_later_is_traced_from_then_on(run):
 
 @scenario
 def a_file_that_was_opened_again_and_again_is_attached_once(run):
-    later, count = Later(run), times(500, 100)
+    later, count = Later(run), with_long(500, 100)
     tracing = attach(run, ["late:*"], "-p", later.start())
     later.order("open", later.library)
     wait_followed(tracing)
@@ -79,7 +79,7 @@ def a_program_that_a_command_starts_is_traced_with_its_children(run):
 
 @scenario
 def files_that_take_the_place_of_others_are_traced(run):
-    later, count = Later(run), times(50, 12)
+    later, count = Later(run), with_long(50, 12)
     path, fresh = run.dir / "replaced", run.dir / "fresh"
     shutil.copy(later.program, path)
     tracing = attach(run, [f"usdt:{path}:late:own"])
@@ -169,7 +169,7 @@ def everybody_can_be_looked_into():
 @scenario
 def files_that_are_gone_make_room_for_others(run):
     """A program that is replaced again and again, far more often than files can be followed at once."""
-    later, count, room = Later(run), times(300, 16), 8
+    later, count, room = Later(run), with_long(300, 16), 8
     path, fresh = run.dir / "replaced", run.dir / "fresh"
     shutil.copy(later.program, path)
     tracing = attach(run, [f"usdt:{path}:late:own"], "--max-followed", room)
@@ -222,7 +222,7 @@ def a_file_that_is_gone_is_traced_as_long_as_somebody_runs_it(run):
 def probes_that_processes_made_go_with_them(run):
     """Code in files without a name, of processes that live for a moment."""
     require_root()
-    program, count, room = run.tool.parent / "runtime-probes", times(100, 8), 4
+    program, count, room = run.tool.parent / "runtime-probes", with_long(100, 8), 4
     tracing = attach(run, ["ticks:tick"], "--wait", "--max-followed", room, "--by", "arg0", ready="waiting: ")
     time.sleep(0.05)
     before = descriptors_of(tracing)
@@ -343,7 +343,7 @@ def a_path_without_a_file_is_waited_for(run):
 @scenario
 def short_lived_processes_exhaust_nothing(run):
     """Each hit of the processes that began after the file was attached is delivered or counted as lost."""
-    later, count = Later(run), times(2000, 200)
+    later, count = Later(run), with_long(2000, 200)
     tracing = attach(run, [f"usdt:{later.program}:late:own"])
     descriptors = pathlib.Path(f"/proc/{tracing.process.pid}/fd")
     later.start()

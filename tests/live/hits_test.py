@@ -13,7 +13,7 @@ import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
 from harness import (LONG, Failure, check, check_equal, main, require_program, require_root, require_x86_64, scenario,
-                     wait_line, wait_until)
+                     wait_line, wait_until, with_long)
 
 COMPILERS = os.environ.get("USDT_COMPILERS", "gcc clang").split()
 SEEDS = int(os.environ.get("USDT_SEEDS", "0"))
@@ -454,7 +454,8 @@ def destructions_are_hits_of_a_destructor_once_each(run):
     source = run.dir / "destructors.cpp"
     source.write_text(DESTRUCTORS)
     for compiler in compilers("c++"):
-        for flags in (["-O0"], ["-O1"], ["-O2"], ["-Os"], ["-O2", "-fno-inline"], ["-O0", "-fPIC"], ["-O2", "-fPIC"]):
+        for flags in with_long((["-O0"], ["-O1"], ["-O2"], ["-Os"], ["-O2", "-fno-inline"], ["-O0", "-fPIC"], ["-O2", "-fPIC"]),
+                               (["-O0"], ["-O2"], ["-O2", "-fPIC"])):
             name = f"destructors-{compiler}{''.join(flags)}"
             program = built(run, name, [source], ["-g", *flags], compiler)
             said = calls_said(program)

@@ -8,12 +8,12 @@ import platform
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import check, check_equal, main, require_file, require_program, require_root, scenario
+from harness import check, check_equal, main, require_file, require_program, require_root, scenario, with_long
 from said import compare, output_of, quiet, said_by
 
 C_COMPILERS = ["gcc", "clang"]
 CPP_COMPILERS = ["g++", "clang++"]
-LEVELS = ["-O0", "-O1", "-O2", "-O3", "-Os"]
+LEVELS = with_long(["-O0", "-O1", "-O2", "-O3", "-Os"], ["-O0", "-O2"])
 METHOD = "net::Server::handle"
 
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import LONG, Skip, check, check_equal, main, require_root, scenario
+from harness import Skip, check, check_equal, main, require_root, scenario, with_long
 from said import quiet
 
 # A value is kept out of the optimiser's sight; `std::hint::black_box` is there since 1.66 only.
@@ -255,7 +255,7 @@ class Types:
 @scenario
 def results_of_types_by_chance_are_right_or_errors(run):
     total = collections.Counter()
-    for seed in range(40 if LONG else 3):
+    for seed in range(with_long(40, 1)):
         types = Types(seed)
         functions, expected = [], {}
         for i in range(40):

@@ -8,7 +8,7 @@ import subprocess
 
 import stacks
 from puppet import HERE
-from harness import check, check_equal, main, require_root, scenario
+from harness import check, check_equal, main, require_root, scenario, with_long
 
 # With optimisation GCC keeps no frame pointer in functions that call none, whatever it is told.
 KEEPS = ["-O0"]
@@ -197,7 +197,7 @@ def many_processes_of_one_program_have_one_row(run):
     """Far more of them than there is room for rows, which each has of its own in the kernel while it runs."""
     require_root()
     program = run.build("starts", [HERE / "starts.c"], ["-O1", "-g"])
-    starts = 3000
+    starts = with_long(3000, 1500)
     for keys in ("ustack", "ustack, comm"):
         table, summary = tabled(run, f"usdt:{program}:starts:here", "--by", keys, "--max-rows", "1000", "--", program,
                                 str(starts))

@@ -8,12 +8,12 @@ import platform
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, require_x86_64, scenario
+from harness import Skip, check, check_equal, main, require_program, require_root, require_x86_64, scenario, with_long
 from said import quiet
 
 FUNCTIONS = ["small_ones", "eight", "texts", "nothing", "with_float", "recursive", "jumps", "local_one"]
 COMPILERS = ["gcc", "clang", "g++", "clang++"]  # the latter two take it for C++
-LEVELS = ["-O0", "-O1", "-O2", "-O3", "-Os"]
+LEVELS = with_long(["-O0", "-O1", "-O2", "-O3", "-Os"], ["-O0", "-O2", "-O3"])
 
 
 def build(run, compiler="gcc", level="-O2", flags=("-g",)):

@@ -27,6 +27,11 @@ SKIP_CODE = 77
 LONG = os.environ.get("USDT_LONG") == "1"  # `./run long`: the whole numbers, minutes of them
 
 
+def with_long(whole, short):
+    """Compilers, levels or builds: in `./run long` the whole list."""
+    return whole if LONG else short
+
+
 class Skip(Exception):
     """The machine lacks what a scenario needs; the text says what."""
 

@@ -2,27 +2,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Generated programs, built many ways, traced and compared with their own logs: no value may be wrong.
 
-Each build is a scenario. `--full` adds the rest of the matrix (several minutes); CTest runs the pruned one.
+Each build is a scenario; CTest runs a few, in which each compiler and way to link is once; USDT_LONG=1: the whole matrix.
 """
 
 import itertools
 import re
-import sys
 
 import truth
 from builds import COMPILERS, LINKS, build, build_forms
 from elf_view import notes
-from harness import check, check_equal, main, require_m32, require_root, require_x86_64, scenario
+from harness import check, check_equal, main, require_m32, require_root, require_x86_64, scenario, with_long
 
 # What gcc's optimizer then writes for some of LINKS; the test must not pass for want of such operands.
 THREAD_LOCAL = {"pie": r"%[fg]s:\w+@n?tpoff", "nopie": r"%[fg]s:\w+@n?tpoff", "static": r"%[fg]s:\w+@n?tpoff",
                 "sharedld": r"@dtpoff\(%", "sharedie": r"%[fg]s:\(%", "pield": r"@dtpoff\(%"}
 PRUNED = """
-gcc-O0-pie gcc-O2-pie gcc-O3-pie gcc-O2-nopie gcc-O2-static gcc-O2-staticpie gcc-O2-shared gcc-O0-shared
-clang-O0-pie clang-O2-pie clang-O2-nopie clang-O2-static clang-O3-shared
-gxx-O0-nopie gxx-O2-pie gxx-O3-shared clangxx-O2-pie clangxx-O2-shared
-gcc-O2-sharedld gcc-O2-sharedie gcc-O2-pield gcc-O2-sharedld-m32 gcc-O2-sharedie-m32 gcc-O2-pield-m32
-clang-O2-sharedld gcc-O2-static-m32
+gcc-O0-shared gcc-O2-pie gcc-O2-nopie gcc-O2-static gcc-O2-staticpie gcc-O3-shared
+gcc-O2-sharedld gcc-O2-sharedie gcc-O2-pield clang-O2-sharedld
+clang-O0-pie clang-O2-static gxx-O2-pie clangxx-O3-shared
+gcc-O2-sharedld-m32 gcc-O2-sharedie-m32 gcc-O2-pield-m32 gcc-O2-static-m32
 gcc-O0-pie-m32 gcc-O2-pie-m32 gcc-O2-nopie-m32 gcc-O2-shared-m32 gxx-O2-pie-m32 clang-O2-pie-m32
 """.split()
 FULL = [f"{compiler}-{level}-{link}{bits}" for compiler, level, link, bits in
@@ -57,7 +55,7 @@ def _register(name):
     scenario(combination)
 
 
-for combination_name in FULL if "--full" in sys.argv else PRUNED:
+for combination_name in with_long(FULL, PRUNED):
     _register(combination_name)
 
 
@@ -127,5 +125,4 @@ def hand_made_forms_i386(run):
 
 
 if __name__ == "__main__":
-    sys.argv = [word for word in sys.argv if word != "--full"]
     main()

@@ -16,6 +16,7 @@ from hostile_elf import AMPLIFIERS
 
 LIST, TRACE, PLAN, FUNCTIONS = (os.environ[name] for name in ("USDT_LIST", "USDT_TRACE", "PLAN_FILE", "FUNCTIONS_FILE"))
 SEEDS = pathlib.Path(os.environ["USDT_SOURCE_DIR"]) / "tests/fuzz/corpus/notes"
+LONG = os.environ.get("USDT_LONG") == "1"
 MIB = 1 << 20
 # Of files up to 4 MiB, for listing and for planning.
 MOST_MEMORY = 100 * MIB
@@ -71,7 +72,7 @@ class AmplifyingFiles(unittest.TestCase):
         return str(path)
 
     def check(self, make, readers):
-        files = {size: self.file_of(make, size) for size in (1, 2, 4)}
+        files = {size: self.file_of(make, size) for size in (1, 4)}
         for reader, command in readers.items():
             commands = {size: [word.format(path) for word in command] for size, path in files.items()}
             runs = {size: Run(each) for size, each in commands.items()}
@@ -148,13 +149,13 @@ class RefusedDebugInformation(unittest.TestCase):
 
 
 class DamagedFiles(unittest.TestCase):
-    def test_3000_of_them_are_read_in_bounded_time_and_memory(self):
+    def test_that_they_are_read_in_bounded_time_and_memory(self):
         chance = random.Random(1)
         seeds = [seed.read_bytes() for seed in sorted(SEEDS.iterdir())]
         seeds += [make(6000) for make in AMPLIFIERS.values()]
         with tempfile.TemporaryDirectory() as directory:
             paths = []
-            for number in range(3000):
+            for number in range(3000 if LONG else 500):
                 data = bytearray(chance.choice(seeds))
                 for _ in range(chance.randint(1, 8)):
                     at = chance.randrange(len(data)) if chance.random() < 0.5 else chance.randrange(min(64, len(data)))
