@@ -4,9 +4,9 @@
 # What it may include is what it links, and nothing else compiles: each stage has an include root of its own in the build
 # tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
 # headers that no stage names are plain values, and belong to `base`.
-# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [SERIAL]): one GoogleTest program; its
-# cases become CTest tests (with sanitizers one), labelled "unit" unless said otherwise. ALONE: see usdt_unity(). SERIAL for
-# tests that measure time.
+# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [SERIAL] [APART]): one GoogleTest
+# program; its cases become CTest tests (with sanitizers one, unless they are APART: for cases that need a process of their
+# own), labelled "unit" unless said otherwise. ALONE: see usdt_unity(). SERIAL for tests that measure time.
 
 add_library(usdt_options INTERFACE)
 target_compile_options(usdt_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
@@ -70,6 +70,9 @@ function(usdt_unity target)
   set(rest ${sources})
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
   list(REMOVE_ITEM sources ${ARGN})
+  if(NOT sources)
+    return()
+  endif()
   list(REMOVE_ITEM rest ${sources})
   set(all "")
   foreach(source IN LISTS sources)
@@ -147,7 +150,7 @@ function(usdt_embed_bpf module bpf source)
 endfunction()
 
 function(usdt_test name)
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LABEL" "SOURCES;LINK;ALONE" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;APART" "TIMEOUT;LABEL" "SOURCES;LINK;ALONE" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -169,7 +172,7 @@ function(usdt_test name)
   endif()
   usdt_unity(${name} ${others} ${ARG_ALONE})
   usdt_headers(${name} test LINK GTest::gmock MORE <gmock/gmock.h> <gtest/gtest.h>)
-  if(USDT_SANITIZE)  # whose start takes as long as many a test does: one CTest test is all of them
+  if(USDT_SANITIZE AND NOT ARG_APART)  # a start takes as long as many a test does: one CTest test is all of them
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
   else()
