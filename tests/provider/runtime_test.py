@@ -140,6 +140,7 @@ int main(void) {
   usdtp_provider_create("db", 0, &provider);
   usdtp_probe_add(provider, "query", "str sql, u32 rows, i64 took:duration[us]", &query);
   usdtp_provider_publish(provider);
+  write(1, "published\\n", 10);
   for (;; usleep(10000)) USDT_PROBE_FIRE(query, "SELECT 1", (uint32_t)10, (int64_t)1250);
 }
 """
@@ -157,7 +158,9 @@ def bpftrace_takes_the_line_of_the_document(run):
         raise Skip("bpftrace is not installed")
     [line] = re.findall(r"^# (bpftrace .*)$", (ROOT / "docs/runtime-probes.md").read_text(), re.M)
     (run.dir / "documented.c").write_text(DOCUMENTED)
-    program = run.start(run.build("documented", [run.dir / "documented.c", *LIBRARY], ["-O1", "-D_GNU_SOURCE", f"-I{INCLUDE}"]))
+    documented = run.build("documented", [run.dir / "documented.c", *LIBRARY], ["-O1", "-w", "-D_GNU_SOURCE", f"-I{INCLUDE}"])
+    program = run.start(documented, stdout=subprocess.PIPE, bufsize=0)
+    wait_line(program)  # a file that is still being made may be given up for another one
     found = {}
 
     def descriptor():
