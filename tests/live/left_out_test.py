@@ -3,6 +3,7 @@
 """What callers need not have written, and what is not where a calling convention has it: each value is the one that the
 program passes, or an error. Some of each are read."""
 
+import re
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
@@ -34,6 +35,11 @@ __attribute__((noinline)) long serve(long a, long b, long c, long d, long e, lon
 { put(a + b + c + d + e + f + *s + u + w + p.d + (long)p.x + n + m); return n + m; }
 __attribute__((noinline)) long call(int i) { struct pk p = { i, 'c', i * 2 }; return serve(1, 2, 3, 4, 5, 6, "s", 70 + i, 3, p, 1000 + i, 2000 + i) + 1; }
 int main(void) { for (int i = 0; i < 3; i++) { dirty(); sink += call(i); } return 0; }
+"""
+ONE_NUMBER = SPOILED + """
+static __attribute__((noinline)) long twice(long x, long number) { number = number * 2; put(number); put(x); return number; }
+static __attribute__((noinline)) long kept(long x, long number) { put(number); put(x); return number; }
+int main(void) { for (int i = 0; i < 3; i++) { dirty(); sink += twice(i, 31317) + kept(i, 31318); } return 0; }
 """
 STRINGS = """
 #include <string>
@@ -384,6 +390,25 @@ def parameters_that_are_kept_in_a_register_are_not_there_when_their_function_beg
         program = build(run, "register", IN_REGISTER, compiler, ["-O0"])
         right = right_values(run, program, f"uprobe:{program}:serve", lambda i: [i, i + 10, i + 20])
         check_equal(right, [3, 3, 3], compiler)
+
+
+@scenario
+def what_is_assigned_at_once_in_a_copy_for_one_number_is_not_what_was_passed(run):
+    """Of such a parameter GCC 16 has the number that is assigned to it. What it writes is made of what GCC 12 does, which has
+    the one that is passed."""
+    require_x86_64()
+    program = build(run, "one_number", ONE_NUMBER, "gcc", ["-O2"])
+    check_equal(right_values(run, program, f"uprobe:{program}:twice*", lambda i: [i, 31317]), [3, 3], "as GCC 12 has it")
+    assembly = run.dir / "assigned.s"
+    subprocess.run(["gcc", "-S", "-g", "-O2", "-w", "-x", "c", "-", "-o", assembly], input=ONE_NUMBER, text=True, check=True)
+    passed, assigned = hex(31317), hex(2 * 31317)
+    stack_value = r"(?=\n\t\.byte\t0x9f)"
+    text, places = re.subn(rf"\t\.value\t{passed}{stack_value}", f"\t.value\t{assigned}", assembly.read_text())
+    check_equal(places, 1, "constants of the parameter")
+    assembly.write_text(text)
+    program = run.build("assigned", [assembly], [])
+    check_equal(right_values(run, program, f"uprobe:{program}:twice*", lambda i: [i, 31317]), [3, 0], "assigned at once")
+    check_equal(right_values(run, program, f"uprobe:{program}:kept*", lambda i: [i, 31318]), [3, 3], "kept")
 
 
 def right_of_calls(run, program, wanted):

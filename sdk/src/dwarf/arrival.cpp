@@ -145,8 +145,9 @@ Contradictions contradictions(const Moment& moment, const std::vector<StatedPlac
   if (!moment.at_entry || moment.instance.inlined) return found;
   const Arrival arrival(moment);
   const bool each_is_told = tells_each_value(moment.die);
-  const bool order_known =
-      number(attribute(moment.die, DW_AT_calling_convention)).value_or(DW_CC_normal) == DW_CC_normal;
+  // LLVM says "nocall" of a function whose arguments nobody reads were left out: the others are passed as ever.
+  const auto convention = number(attribute(moment.die, DW_AT_calling_convention)).value_or(DW_CC_normal);
+  const bool order_known = convention == DW_CC_normal || convention == DW_CC_nocall;
   const bool in_order = each_is_told || !places.empty() || !order_known || arrival.are_in_order(told);
   for (std::size_t i = 0; i < told.size(); ++i) {
     // A register told of the whole function may be what the first instructions copy it to, but not one of arguments

@@ -21,6 +21,7 @@
 #include "dwarf/function_index.hpp"
 #include "dwarf/go_type_list.hpp"
 #include "dwarf/names.hpp"
+#include "dwarf/passed_numbers.hpp"
 #include "dwarf/split_units.hpp"
 #include "dwarf/type_names.hpp"
 #include "elf/demangle.hpp"
@@ -162,6 +163,7 @@ struct DebugInfo::Impl {
   mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
   mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
   mutable std::unordered_map<const void*, std::vector<MergedCall>> calls_of_units;  ///< by unit
+  mutable std::unordered_map<const void*, PassedNumbers> numbers_passed_in_units;   ///< by unit
   mutable std::optional<DebugSections> known_sections;                              ///< of `main`
   [[nodiscard]] const DebugSections& sections() const {
     if (!known_sections) known_sections = main.sections();
@@ -215,6 +217,8 @@ struct DebugInfo::Impl {
 
   /// The calls in functions of `unit` that lead to known functions.
   [[nodiscard]] const std::vector<MergedCall>& calls_of(Dwarf_Die unit) const;
+  /// What the calls in functions of `unit` pass for parameters that have no place.
+  [[nodiscard]] const PassedNumbers& numbers_passed_in(Dwarf_Die unit) const;
   /// Where `die`, or the class of a lambda expression that it belongs to, was declared.
   [[nodiscard]] SourceLine place_of(Dwarf_Die die) const;
   /// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.

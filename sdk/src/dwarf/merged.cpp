@@ -46,6 +46,12 @@ class CallsOfUnit {
 
 }  // namespace
 
+const PassedNumbers& DebugInfo::Impl::numbers_passed_in(Dwarf_Die unit) const {
+  const auto [known, is_new] = numbers_passed_in_units.try_emplace(unit.addr);
+  if (is_new) known->second = passed_numbers(unit, stop, shared_reads);
+  return known->second;
+}
+
 const std::vector<MergedCall>& DebugInfo::Impl::calls_of(Dwarf_Die unit) const {
   const auto [known, is_new] = calls_of_units.try_emplace(unit.addr);
   if (is_new) CallsOfUnit(unit, stop, shared_reads, known->second).walk(unit);

@@ -9,6 +9,7 @@
 
 #include "arch/patch_room.hpp"
 #include "dwarf/compiler.hpp"
+#include "dwarf/passed_numbers.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -64,8 +65,9 @@ class Reader {
   [[nodiscard]] StatedPlace read(const Parameter& parameter) {
     if (!parameter.here) return {};
     if (const auto constant = attribute(*parameter.here, DW_AT_const_value)) {
-      const bool certain = (!moment_.at_entry && !moment_.instance.inlined) || tells_each_value(moment_.die) ||
-                           is_never_assigned(parameter.declared);
+      const bool told = (!moment_.at_entry && !moment_.instance.inlined) || tells_each_value(moment_.die) ||
+                        is_never_assigned(parameter.declared);
+      const bool certain = told && !is_another_than_passed(parameter, constant_number(*constant));
       return {{certain ? constant_piece(*constant) : WherePiece{0, Nowhere{std::string(assigned)}}}, true};
     }
     auto at = own_expression(*parameter.here, DW_AT_location);
@@ -79,7 +81,8 @@ class Reader {
       return {{WherePiece{0, Nowhere{std::string(lists_again)}}}, true};
     }
     StatedPlace found{evaluate({expression, count}, context_of(*at)), !single};
-    if (may_be_assigned(parameter, *at, single, {expression, count}))
+    if (may_be_assigned(parameter, *at, single, {expression, count}) ||
+        is_another_than_passed(parameter, stated_number({expression, count})))
       found.pieces = {{0, Nowhere{std::string(assigned)}}};
     return found;
   }
@@ -127,6 +130,26 @@ class Reader {
       return number || (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31) || op.atom == DW_OP_stack_value ||
              op.atom == DW_OP_implicit_value || op.atom == DW_OP_piece;
     });
+  }
+
+  /// Whether a function's callers say that they pass other numbers than the one that is told of its first instruction.
+  /// A copy that GCC makes for callers who all pass the same number (".constprop") has no place for the parameter, and
+  /// what is told is all that the copy knows of it: since GCC 16 what was assigned at once, if something was.
+  [[nodiscard]] bool is_another_than_passed(const Parameter& parameter, std::optional<std::uint64_t> told) const {
+    if (!told || moment_.instance.inlined || !moment_.at_entry) return false;
+    const auto another_in = [&](Dwarf_Die of_unit) {
+      Dwarf_Die unit;
+      if (dwarf_diecu(&of_unit, &unit, nullptr, nullptr) == nullptr) return false;
+      const PassedNumbers& passed = moment_.impl.numbers_passed_in(unit);
+      const auto found = passed.find(parameter.declared.addr);
+      return found != passed.end() && found->second.contradict(*told);
+    };
+    return another_in(parameter.declared) || another_in(moment_.die);
+  }
+
+  [[nodiscard]] static std::optional<std::uint64_t> constant_number(Dwarf_Attribute at) {
+    Dwarf_Block block;
+    return dwarf_formblock(&at, &block) == 0 ? std::nullopt : constant(at);
   }
 
   /// Whether an entry of the list that is empty, or ends here, has something else for the instance's address: it may
