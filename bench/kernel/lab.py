@@ -51,7 +51,8 @@ def tables(kernel, words):
     if boot.death or outcome.status != 0 or outcome.complaints:
         print(text)
         sys.exit(f"bench kernel: {kernel}: status {outcome.status} {boot.death}\n" + "\n".join(boot.last_words))
-    return f"Linux {version}, {kernel.arch}, emulated:\n`./run bench kernel {kernel} {' '.join(words)}`".rstrip() + f"\n\n{text}"
+    line = f"./run bench kernel {kernel} {' '.join(words)}".rstrip()
+    return f"Linux {version}, {kernel.arch}, emulated:\n`{line}`\n\n{text}"
 
 
 def unpadded(text):

@@ -16,8 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = {"usdt-list": os.environ["USDT_LIST"], "usdt-trace": os.environ["USDT_TRACE"]}
 SOME_PROCESSES = r"\b471[12]\b"
 ENDS = ("|", "<", ">", "2>", "&")
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "bindings").glob("*/*.md")),
-         ROOT / "LICENSES/README.md"]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")),
+         *sorted((ROOT / "bindings").glob("*/*.md")), ROOT / "LICENSES/README.md"]
 COLUMNS = 120
 README_WORDS = 900
 
@@ -68,7 +68,8 @@ class Pages(unittest.TestCase):
 
     def test_a_long_line_is_noticed_and_code_is_none(self):
         line = "a " * COLUMNS
-        self.assertEqual([2, 7], too_long(f"a\n{line}\n```console\n{line}\n```\nhttps://a.b/{'c' * COLUMNS}\n| {line} |\n"))
+        address = f"https://a.b/{'c' * COLUMNS}"
+        self.assertEqual([2, 7], too_long(f"a\n{line}\n```console\n{line}\n```\n{address}\n| {line} |\n"))
 
     def test_the_readme_has_at_most_900_words(self):
         self.assertLessEqual(len((ROOT / "README.md").read_text().split()), README_WORDS)
@@ -78,7 +79,8 @@ class Pages(unittest.TestCase):
             self.assertEqual([], list(dead_links(page)), f"links of {page.relative_to(ROOT)}")
 
     def test_headings_are_known_by_their_links(self):
-        self.assertEqual({"what-a-hit-costs", "usdt-probeh"}, anchors("# What a hit costs\n## `<usdt-probe.h>`\n```\n# no\n```\n"))
+        page = "# What a hit costs\n## `<usdt-probe.h>`\n```\n# no\n```\n"
+        self.assertEqual({"what-a-hit-costs", "usdt-probeh"}, anchors(page))
 
 
 class Documents(tool.TempDirCase):

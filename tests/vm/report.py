@@ -28,7 +28,7 @@ def _table(name, rows, results):
     texts = ["| " + " | ".join(line) + " |" for line in lines]
     if max(map(len, texts)) <= WIDTH:
         return "\n".join(texts)
-    return "\n".join([f"**{name}**\n" if name else "**programs**\n", *[_item(row, short, results) for row, short in rows.items()]])
+    return "\n".join([f"**{name or 'programs'}**\n", *[_item(row, short, results) for row, short in rows.items()]])
 
 
 def _item(row, short, results):
@@ -41,7 +41,8 @@ def _item(row, short, results):
 
 
 def _wrapped(text):
-    return textwrap.fill(text, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(text, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False,
+                         break_on_hyphens=False)
 
 
 def _skipped(results):
