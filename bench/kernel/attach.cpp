@@ -300,8 +300,8 @@ Result<void> measure_attach(const KernelSettings& settings) {
   for (const auto& entry : every->entries) names.emplace_back(entry.function->name);
   fmt::print("\n### Attaching and detaching\n\nMilliseconds, medians of {} rounds (1 from {} functions on).\n\n",
              settings.attach_rounds, settings.once);
-  Table table({"", "pattern", "functions", "select", "abilities", "plan", "load", "link", "start (all five)", "detach",
-               "bare link", "bare close", "ours of bare"});
+  Table table({"", "pattern", "number", "select", "abilities", "plan", "load", "link", "start", "detach", "bare link",
+               "bare close", "of bare"});
   std::vector<Measured> all;
   const auto run = [&](const Attaching& attaching, std::size_t wanted, const std::string& glob,
                        const KernelSelection& selection) -> Result<void> {

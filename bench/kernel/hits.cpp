@@ -225,8 +225,8 @@ Result<void> kinds_of(const Loop& loop, const KernelSettings& settings) {
   }
   if (auto done = race.run(); !done) return done;
   fmt::print("\n{} through {}: {} ns with nothing attached.\n\n", loop.what, loop.function, number(race.call(0), 0));
-  Table table({"", "hits a call", "empty: added ns", "of the untraced call", "arguments read", "reading: added ns",
-               "of the untraced call", "reading of empty"});
+  Table table({"", "hits a call", "empty: added ns", "of the call", "arguments", "reading: added ns", "of the call",
+               "reading of empty"});
   for (std::size_t i = 0; i < kKinds.size(); ++i) {
     const auto [empty, reading] = pairs[i];
     if (!race.has(empty)) {

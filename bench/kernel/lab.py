@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs bench_kernel in a guest (docs/kernel-lab.md) and prints its tables.
 
-  lab.py [KERNEL[:ARCH]] [--write] [ARGS of bench_kernel]    default: 7.2:amd64; --write: into docs/benchmarks.md, with
+  lab.py [KERNEL[:ARCH]] [--write] [ARGS of bench_kernel]    default: 7.2:amd64; --write: into the page of results, with
                                                              --only PART that part alone
 """
 
 import argparse
 import pathlib
+import re
 import sys
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -16,7 +17,7 @@ import debian
 import guest
 import vm
 
-PAGE = PROJECT / "docs" / "benchmarks.md"
+PAGE = PROJECT / "docs" / "results" / "kernel-functions.md"
 PARTS = ["hits", "attach"]
 BEGIN, END = "<!-- ./run bench kernel writes {} from here -->", "<!-- to here -->"
 LIMIT = 3600  # seconds
@@ -50,14 +51,21 @@ def tables(kernel, words):
     if boot.death or outcome.status != 0 or outcome.complaints:
         print(text)
         sys.exit(f"bench kernel: {kernel}: status {outcome.status} {boot.death}\n" + "\n".join(boot.last_words))
-    return f"Linux {version}, {kernel.arch}, emulated: `./run bench kernel {kernel} {' '.join(words)}`".rstrip() + f"\n\n{text}"
+    line = f"./run bench kernel {kernel} {' '.join(words)}".rstrip()
+    return f"Linux {version}, {kernel.arch}, emulated:\n`{line}`\n\n{text}"
+
+
+def unpadded(text):
+    """The tables as a page has them: what lines up on a terminal makes lines too long."""
+    return "\n".join(re.sub(r" {2,}(?=\|)", " ", re.sub(r"-{3,}", "---", line)) if line.startswith("|") else line
+                     for line in text.splitlines())
 
 
 def write_part(part, text):
     begin = BEGIN.format(part)
     before, page = PAGE.read_text().split(begin)
     after = page.split(END, 1)[1]
-    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{END}{after}")
+    PAGE.write_text(f"{before}{begin}\n\n{unpadded(text)}\n\n{END}{after}")
 
 
 def main():

@@ -78,7 +78,7 @@ struct Hit {
 /// one: another way does the same, and it takes long. Says which it was.
 [[nodiscard]] bool is_forced_elsewhere(const Way& way, const AttachPlan& plan);
 
-/// A cell of the table of docs/kernel-lab.md; in the column of this kernel.
+/// A cell of the table of docs/results/kernels.md; in the column of this kernel.
 void tell(std::string_view table, std::string_view row, const std::string& cell);
 
 /// A function of one argument that every kernel has; a system call hands it over as it is. No key has the ids of these

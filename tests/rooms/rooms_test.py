@@ -23,7 +23,7 @@ OUTSIDE = ("tools", "examples", "bindings")
 def drawn_order():
     """Stage -> its column in the drawing "base <- sys, btf <- ... <- tools, examples"."""
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    drawing = re.search(r"^base <- .*$", page, re.MULTILINE)[0]
+    drawing = re.search(r"^base <- .*(?:\n +<- .*)*$", page, re.MULTILINE)[0]
     return {stage.strip(): column for column, stages in enumerate(drawing.split("<-")) for stage in stages.split(",")}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command lines of README.md and docs/: the tools take each of them. What they print is compared elsewhere, that of
-docs/cookbook.md in tests/live/cookbook."""
+"""The documents: the tools take each command line of README.md and docs/, lines fit, links lead somewhere. What the
+lines print is compared elsewhere, that of docs/cookbook.md in tests/live/cookbook."""
 
 import os
 import pathlib
@@ -16,6 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = {"usdt-list": os.environ["USDT_LIST"], "usdt-trace": os.environ["USDT_TRACE"]}
 SOME_PROCESSES = r"\b471[12]\b"
 ENDS = ("|", "<", ">", "2>", "&")
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")),
+         *sorted((ROOT / "bindings").glob("*/*.md")), ROOT / "LICENSES/README.md"]
+COLUMNS = 120
+README_WORDS = 900
 
 
 def command_lines(document):
@@ -25,6 +29,58 @@ def command_lines(document):
         while words[0] not in TOOLS:  # of its environment
             del words[0]
         yield words[: min((words.index(end) for end in ENDS if end in words), default=len(words))]
+
+
+def prose(text):
+    """The numbered lines of a page that are in no block of code."""
+    within = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            within = not within
+        elif not within:
+            yield number, line
+
+
+def too_long(text):
+    """The numbers of lines that do not fit; an address may be as long as it is."""
+    return [number for number, line in prose(text) if len(re.sub(r"https?://\S+", "", line)) > COLUMNS]
+
+
+def anchors(text):
+    """What links into a page may name: its headings, as GitHub spells them."""
+    headings = [match[1] for _, line in prose(text) if (match := re.match(r"#+ (.*)", line))]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(page):
+    """The links of a page that lead to no file of the repository, or to no heading of one."""
+    for _, line in prose(page.read_text()):
+        for path, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)", line):
+            target = page.parent / path if path else page
+            if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+                yield f"{path}#{anchor}"
+
+
+class Pages(unittest.TestCase):
+    def test_lines_are_no_longer_than_120_columns(self):
+        for page in PAGES:
+            self.assertEqual([], too_long(page.read_text()), f"lines of {page.relative_to(ROOT)}")
+
+    def test_a_long_line_is_noticed_and_code_is_none(self):
+        line = "a " * COLUMNS
+        address = f"https://a.b/{'c' * COLUMNS}"
+        self.assertEqual([2, 7], too_long(f"a\n{line}\n```console\n{line}\n```\n{address}\n| {line} |\n"))
+
+    def test_the_readme_has_at_most_900_words(self):
+        self.assertLessEqual(len((ROOT / "README.md").read_text().split()), README_WORDS)
+
+    def test_each_link_leads_to_a_file_and_to_a_heading_of_it(self):
+        for page in PAGES:
+            self.assertEqual([], list(dead_links(page)), f"links of {page.relative_to(ROOT)}")
+
+    def test_headings_are_known_by_their_links(self):
+        page = "# What a hit costs\n## `<usdt-probe.h>`\n```\n# no\n```\n"
+        self.assertEqual({"what-a-hit-costs", "usdt-probeh"}, anchors(page))
 
 
 class Documents(tool.TempDirCase):

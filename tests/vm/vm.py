@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The project's tests on distribution kernels under emulation (docs/kernel-lab.md).
 
-  vm.py                      the whole matrix; rewrites the table of docs/kernel-lab.md
+  vm.py                      the whole matrix; rewrites docs/results/kernels.md
   vm.py short                what CI runs
   vm.py KERNEL[:ARCH]...     those; --write puts them alone into the table
 """

@@ -56,7 +56,7 @@ Costs costs_of(const FoundTrace& found, const Flags& flags) {
   return costs;
 }
 
-/// Medians of docs/benchmarks.md, ns: what the kernel does at a hit, and the program's parts.
+/// Medians of docs/results/hit.md, ns: what the kernel does at a hit, and the program's parts.
 namespace measured {
 constexpr unsigned kTrap = 860, kCall = 710, kEmulated = 970, kSingleStep = 12'400;
 constexpr unsigned kProgram = 60, kValue = 5, kRead = 100, kRecord = 180;

@@ -42,7 +42,7 @@ struct ExplainedSites {
   Role role = Role::point;
   std::string cost_class;  ///< "trap"; empty: not of a file, or nothing is attached there
   std::string cost;        ///< what the kernel does at a hit
-  /// Nanoseconds a hit adds to the program, on the machine of docs/benchmarks.md; nothing: not measured there.
+  /// Nanoseconds a hit adds to the program, on the machine of docs/results/hit.md; nothing: not measured there.
   std::optional<unsigned> estimate = {};
   bool recorded = false;                    ///< `values` reach the tracer, and not only what is asked for
   std::vector<ExplainedValue> values = {};  ///< what is read

@@ -29,8 +29,8 @@ using backends::row_of;
 using resolve::Convention;
 using resolve::KernelSignature;
 
-/// Trampolines made one by one take a hundred times as long to attach as kprobe_multi (docs/kernel-lab.md): where any
-/// mechanism may be taken, so many functions at most get them.
+/// Trampolines made one by one take a hundred times as long to attach as kprobe_multi
+/// (docs/results/kernel-mechanisms.md): where any mechanism may be taken, so many functions at most get them.
 constexpr std::size_t kFewFunctions = 16;
 
 tl::unexpected<Error> unsupported(KernelKind kind, std::string_view what) {

@@ -34,7 +34,7 @@ def recipes():
         lines = re.findall(r"^# ((?:\w+=\S+ )*usdt-trace (?:.*\\\n)*.*)$", rest, re.M)
         check(len(lines) == 1, f"one line of usdt-trace below '{question}': {lines}")
         check(question not in found, f"twice: {question}")
-        found[question] = shlex.split(lines[0])
+        found[question] = shlex.split(lines[0].replace("\\\n", " "))
     return found
 
 
