@@ -217,7 +217,7 @@ struct DebugInfo::Impl {
 
   /// The calls in functions of `unit` that lead to known functions.
   [[nodiscard]] const std::vector<MergedCall>& calls_of(Dwarf_Die unit) const;
-  /// What the calls in functions of `unit` pass for parameters that have no place.
+  /// The numbers that calls in functions of `unit` pass for parameters that have no place.
   [[nodiscard]] const PassedNumbers& numbers_passed_in(Dwarf_Die unit) const;
   /// Where `die`, or the class of a lambda expression that it belongs to, was declared.
   [[nodiscard]] SourceLine place_of(Dwarf_Die die) const;

@@ -3,8 +3,10 @@
 // an instruction has line 0 and is of no inlined copy any more: of a copy nothing may be left in debug information.
 // What shows is a call at line 0, in a function itself, of what the copies of the same unit call.
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "dwarf/calls.hpp"
 #include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -12,49 +14,26 @@
 namespace usdt::dwarf {
 namespace {
 
-/// Goes through the calls of a unit that debug information tells of.
-class CallsOfUnit {
- public:
-  CallsOfUnit(Dwarf_Die unit, const StopToken& stop, Budget& budget, std::vector<MergedCall>& found)
-      : unit_(unit), tree_(stop, &budget), found_(found) {}
-
-  void walk(Dwarf_Die parent, unsigned depth = 0) {
-    if (depth == deepest_tree) return;
-    tree_.children(parent, [&](Dwarf_Die child) {
-      const int tag = dwarf_tag(&child);
-      if (tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site) take(child);
-      if (tag == DW_TAG_namespace || tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block) walk(child, depth + 1);
-      return true;
-    });
-  }
-
- private:
-  void take(Dwarf_Die die) {
-    const bool old = dwarf_tag(&die) == DW_TAG_GNU_call_site;
-    auto at = own_attribute(die, old ? DW_AT_low_pc : DW_AT_call_return_pc);
-    const auto callee = reference(own_attribute(die, old ? DW_AT_abstract_origin : DW_AT_call_origin));
-    Dwarf_Addr behind = 0;
-    if (!at || !callee || dwarf_formaddr(&*at, &behind) != 0 || behind == 0) return;
-    const VirtAddr pc(behind - 1);
-    found_.push_back({pc, origin_of(*callee).addr, line_at(unit_, pc).line == 0});
-  }
-
-  Dwarf_Die unit_;
-  TreeWalk tree_;
-  std::vector<MergedCall>& found_;
-};
+/// The call that `die` tells of; nothing: it does not say where, or of what.
+std::optional<MergedCall> call_of(Dwarf_Die die, Dwarf_Die unit) {
+  const bool old = dwarf_tag(&die) == DW_TAG_GNU_call_site;
+  auto at = own_attribute(die, old ? DW_AT_low_pc : DW_AT_call_return_pc);
+  const auto callee = reference(own_attribute(die, old ? DW_AT_abstract_origin : DW_AT_call_origin));
+  Dwarf_Addr behind = 0;
+  if (!at || !callee || dwarf_formaddr(&*at, &behind) != 0 || behind == 0) return std::nullopt;
+  const VirtAddr pc(behind - 1);
+  return MergedCall{pc, origin_of(*callee).addr, line_at(unit, pc).line == 0};
+}
 
 }  // namespace
 
-const PassedNumbers& DebugInfo::Impl::numbers_passed_in(Dwarf_Die unit) const {
-  const auto [known, is_new] = numbers_passed_in_units.try_emplace(unit.addr);
-  if (is_new) known->second = passed_numbers(unit, stop, shared_reads);
-  return known->second;
-}
-
 const std::vector<MergedCall>& DebugInfo::Impl::calls_of(Dwarf_Die unit) const {
   const auto [known, is_new] = calls_of_units.try_emplace(unit.addr);
-  if (is_new) CallsOfUnit(unit, stop, shared_reads, known->second).walk(unit);
+  if (!is_new) return known->second;
+  TreeWalk tree(stop, &shared_reads);
+  for_each_call(unit, tree, [&, &calls = known->second](Dwarf_Die die) {
+    if (const auto call = call_of(die, unit)) calls.push_back(*call);
+  });
   return known->second;
 }
 

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+
+#include "dwarf/calls.hpp"
+#include "dwarf/die.hpp"
+#include "dwarf/impl.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -20,62 +23,54 @@ bool is_same_number(std::uint64_t a, std::uint64_t b) noexcept {
   return a == b;
 }
 
-/// Goes through the calls of a unit.
-class CallsOfUnit {
- public:
-  CallsOfUnit(const StopToken& stop, Budget& budget) : tree_(stop, &budget) {}
+/// Numbers that are kept of one parameter.
+constexpr std::size_t most_numbers = 64;
 
-  void walk(Dwarf_Die parent, unsigned depth = 0) {
-    if (depth == deepest_tree) return;
-    tree_.children(parent, [&](Dwarf_Die child) {
-      const int tag = dwarf_tag(&child);
-      const bool has_calls = tag == DW_TAG_namespace || tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block ||
-                             tag == DW_TAG_inlined_subroutine;
-      if (has_calls || tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site) walk(child, depth + 1);
-      if (tag == DW_TAG_call_site_parameter || tag == DW_TAG_GNU_call_site_parameter) take(child);
-      return true;
-    });
-  }
-  [[nodiscard]] PassedNumbers found() && { return std::move(found_); }
-
- private:
-  void take(Dwarf_Die die) {
-    const bool old = dwarf_tag(&die) == DW_TAG_GNU_call_site_parameter;
-    const auto parameter = reference(own_attribute(die, old ? DW_AT_abstract_origin : DW_AT_call_parameter));
-    auto value = own_attribute(die, old ? DW_AT_GNU_call_site_value : DW_AT_call_value);
-    Dwarf_Op* expression = nullptr;
-    std::size_t count = 0;
-    if (!parameter || !value || dwarf_getlocation(&*value, &expression, &count) != 0) return;
-    if (const auto number = stated_number({expression, count})) found_[origin_of(*parameter).addr].add(*number);
-  }
-
-  TreeWalk tree_;
-  PassedNumbers found_;
-};
+/// Adds the number that `die`, a parameter of a call, says is passed (DWARF 5, 3.4.2).
+void add_number(Dwarf_Die die, PassedNumbers& found) {
+  const bool old = dwarf_tag(&die) == DW_TAG_GNU_call_site_parameter;
+  const auto parameter = reference(own_attribute(die, old ? DW_AT_abstract_origin : DW_AT_call_parameter));
+  auto value = own_attribute(die, old ? DW_AT_GNU_call_site_value : DW_AT_call_value);
+  Dwarf_Op* expression = nullptr;
+  std::size_t count = 0;
+  if (!parameter || !value || dwarf_getlocation(&*value, &expression, &count) != 0) return;
+  if (const auto number = stated_number({expression, count})) found[origin_of(*parameter).addr].add(*number);
+}
 
 }  // namespace
 
-PassedNumbers passed_numbers(Dwarf_Die unit, const StopToken& stop, Budget& budget) {
-  CallsOfUnit calls(stop, budget);
-  calls.walk(unit);
-  return std::move(calls).found();
+const PassedNumbers& DebugInfo::Impl::numbers_passed_in(Dwarf_Die unit) const {
+  const auto [known, is_new] = numbers_passed_in_units.try_emplace(unit.addr);
+  if (!is_new) return known->second;
+  TreeWalk tree(stop, &shared_reads);
+  for_each_call(unit, tree, [&, &found = known->second](Dwarf_Die call) {
+    tree.children(call, [&](Dwarf_Die parameter) {
+      add_number(parameter, found);
+      return true;
+    });
+  });
+  return known->second;
+}
+
+bool states_number(const Dwarf_Op& op) noexcept {
+  return (op.atom >= DW_OP_const1u && op.atom <= DW_OP_consts) || (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31);
 }
 
 std::optional<std::uint64_t> stated_number(std::span<const Dwarf_Op> expression) noexcept {
   if (expression.empty() || expression.size() > 2) return std::nullopt;
   if (expression.size() == 2 && expression.back().atom != DW_OP_stack_value) return std::nullopt;
   const Dwarf_Op& op = expression.front();
-  if (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31) return op.atom - DW_OP_lit0;
-  return op.atom >= DW_OP_const1u && op.atom <= DW_OP_consts ? std::optional<std::uint64_t>(op.number) : std::nullopt;
+  if (!states_number(op)) return std::nullopt;
+  return op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31 ? op.atom - DW_OP_lit0 : op.number;
 }
 
 void NumbersOfParameter::add(std::uint64_t number) {
-  if (numbers.size() < kMost && contradict(number)) numbers.push_back(number);
+  if (numbers_.size() < most_numbers && contradict(number)) numbers_.push_back(number);
 }
 
 bool NumbersOfParameter::contradict(std::uint64_t number) const noexcept {
-  return numbers.size() < kMost &&
-         std::ranges::none_of(numbers, [number](std::uint64_t each) { return is_same_number(each, number); });
+  return numbers_.size() < most_numbers &&
+         std::ranges::none_of(numbers_, [number](std::uint64_t each) { return is_same_number(each, number); });
 }
 
 }  // namespace usdt::dwarf

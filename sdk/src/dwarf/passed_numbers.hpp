@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Numbers that callers pass for a parameter that has no place. Private to dwarf/.
+// Numbers that debug information says callers pass for a parameter that has no place. Private to dwarf/.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -10,25 +10,23 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dwarf/die.hpp"
-
 namespace usdt::dwarf {
 
-/// Different numbers that callers pass for one parameter, as far as they pass numbers.
-struct NumbersOfParameter {
-  static constexpr std::size_t kMost = 64;  ///< if there are so many, more of them are not looked at
-  std::vector<std::uint64_t> numbers;
-
+/// The different numbers that callers pass for one parameter.
+class NumbersOfParameter {
+ public:
   void add(std::uint64_t number);
-  /// Whether callers are known to pass numbers, and `number` is none of them.
+  /// Whether callers pass other numbers than this one. Where they pass very many, that is not looked at.
   [[nodiscard]] bool contradict(std::uint64_t number) const noexcept;
+
+ private:
+  std::vector<std::uint64_t> numbers_;
 };
-/// By the parameter's declaration.
+/// By the declaration of the parameter.
 using PassedNumbers = std::unordered_map<const void*, NumbersOfParameter>;
 
-/// Reads what the calls in functions of `unit` pass (DWARF 5, 3.4.2: DW_AT_call_parameter, DW_AT_call_value).
-[[nodiscard]] PassedNumbers passed_numbers(Dwarf_Die unit, const StopToken& stop, Budget& budget);
-
+/// Whether an operation is a number.
+[[nodiscard]] bool states_number(const Dwarf_Op& op) noexcept;
 /// Returns the number that an expression is; nothing: it is something else.
 [[nodiscard]] std::optional<std::uint64_t> stated_number(std::span<const Dwarf_Op> expression) noexcept;
 

@@ -126,9 +126,8 @@ class Reader {
       if (!views || has_other_value(parameter, at, expression)) return true;
     }
     return std::ranges::all_of(expression, [](const Dwarf_Op& op) {
-      const bool number = op.atom >= DW_OP_const1u && op.atom <= DW_OP_consts;
-      return number || (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31) || op.atom == DW_OP_stack_value ||
-             op.atom == DW_OP_implicit_value || op.atom == DW_OP_piece;
+      return states_number(op) || op.atom == DW_OP_stack_value || op.atom == DW_OP_implicit_value ||
+             op.atom == DW_OP_piece;
     });
   }
 
@@ -137,9 +136,9 @@ class Reader {
   /// what is told is all that the copy knows of it: since GCC 16 what was assigned at once, if something was.
   [[nodiscard]] bool is_another_than_passed(const Parameter& parameter, std::optional<std::uint64_t> told) const {
     if (!told || moment_.instance.inlined || !moment_.at_entry) return false;
-    const auto another_in = [&](Dwarf_Die of_unit) {
+    const auto another_in = [&](Dwarf_Die die) {  // the unit of `die`
       Dwarf_Die unit;
-      if (dwarf_diecu(&of_unit, &unit, nullptr, nullptr) == nullptr) return false;
+      if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return false;
       const PassedNumbers& passed = moment_.impl.numbers_passed_in(unit);
       const auto found = passed.find(parameter.declared.addr);
       return found != passed.end() && found->second.contradict(*told);
