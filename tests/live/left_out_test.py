@@ -41,6 +41,12 @@ static __attribute__((noinline)) long twice(long x, long number) { number = numb
 static __attribute__((noinline)) long kept(long x, long number) { put(number); put(x); return number; }
 int main(void) { for (int i = 0; i < 3; i++) { dirty(); sink += twice(i, 31317) + kept(i, 31318); } return 0; }
 """
+#: The function's line is the number that DW_AT_calling_convention has for "nocall".
+EXCHANGED = """volatile long sink;
+__attribute__((noinline)) void put(long v) { sink += v; }
+static __attribute__((noinline)) long swap(long a, short b, long c) { long t = c; c = a; a = t; put(a); put(b); put(c); return c; }
+int main(void) { for (int i = 0; i < 3; i++) sink += swap(i, i + 5, 31317); return 0; }
+"""
 STRINGS = """
 #include <string>
 #include <vector>
@@ -409,6 +415,27 @@ def what_is_assigned_at_once_in_a_copy_for_one_number_is_not_what_was_passed(run
     program = run.build("assigned", [assembly], [])
     check_equal(right_values(run, program, f"uprobe:{program}:twice*", lambda i: [i, 31317]), [3, 0], "assigned at once")
     check_equal(right_values(run, program, f"uprobe:{program}:kept*", lambda i: [i, 31318]), [3, 3], "kept")
+
+
+@scenario
+def parameters_that_take_each_others_values_at_once_are_not_what_was_passed(run):
+    """Of such a function, one of whose arguments nobody passes, newer Clang says that it is called in a way of its own."""
+    require_x86_64()
+    require_program("clang")
+    wanted = lambda i: [i, i + 5, 31317]  # noqa: E731
+    program = build(run, "exchanged", EXCHANGED, "clang", ["-O2"])
+    right_values(run, program, f"uprobe:{program}:swap", wanted)
+    assembly = run.dir / "nocall.s"
+    subprocess.run(["clang", "-S", "-g", "-O2", "-x", "c", "-", "-o", assembly], input=EXCHANGED, text=True, check=True)
+    kinds = re.split(r"(?=.*# Abbreviation Code\n)", assembly.read_text())
+    [static] = [n for n, kind in enumerate(kinds) if "# DW_TAG_subprogram" in kind and "# DW_AT_external" not in kind]
+    kinds[static], places = re.subn(r"\b59(?= +# DW_AT_decl_line)", "54", kinds[static])
+    check_equal(places, 1, "lines of a kind of functions")
+    assembly.write_text("".join(kinds))
+    program = run.build("nocall", [assembly], [], "clang")
+    said = subprocess.run(["readelf", "--debug-dump=info", program], capture_output=True, text=True).stdout
+    check("DW_AT_calling_convention: 3" in said, "the attribute")
+    right_values(run, program, f"uprobe:{program}:swap", wanted)
 
 
 def right_of_calls(run, program, wanted):
