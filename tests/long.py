@@ -29,6 +29,8 @@ def scenarios(path):
     return [sys.executable, "-B", "{tests}/" + path, "--tool", "{bin}/usdt-trace"]
 
 
+TESTS_NAMED = ["--test-dir", "{build}", "--output-on-failure", "-R"]
+
 ALL = [
     Long("sigkill", "a tracer killed at 200 moments of attaching and of detaching 3,000 sites leaves nothing",
          scenarios("live/sigkill_test.py")),
@@ -56,9 +58,16 @@ ALL = [
          {"USDT_TRACE": "{bin}/usdt-trace"}),
     Long("values", "2,000,000 values of functions of programs by chance: 0 wrong (USDT_CHANCE_SYSROOT=DIRECTORY: with the compilers of another system, too)",
          scenarios("dwarf/chance_test.py")),
-    Long("builds", "what `./run test` shows with some compilers, levels and files shown with all: half an hour",
-         ["ctest", "--test-dir", "{build}", "--output-on-failure", "-R",
-          "^(tools.hostile|dwarf.truth|consumer.(pkg_config|libcxx)|(members|user_functions|passed_values|stack_table|hits)_test[.])"]),
+    Long("hostile", "3,000 damaged files, and each amplifying one in three sizes", ["ctest", *TESTS_NAMED, "^tools[.]hostile$"]),
+    Long("locations", "places of values by every compiler and level: GDB's", ["ctest", *TESTS_NAMED, "^dwarf[.]truth$"]),
+    Long("headers", "each public header alone, by g++ and by clang with libc++", ["ctest", *TESTS_NAMED, "^consumer[.](pkg_config|libcxx)$"]),
+    Long("members", "members of arguments by every compiler and level", scenarios("live/members_test.py")),
+    Long("arguments", "arguments by every compiler and level", scenarios("live/user_functions_test.py")),
+    Long("objects", "objects passed by value: programs by chance", scenarios("live/passed_values_test.py")),
+    Long("rust", "results of types by chance of Rust", scenarios("live/rust_results_test.py")),
+    Long("hits", "hits are calls: programs by chance that compilers split, inline and unroll", scenarios("live/hits_test.py")),
+    Long("variants", "functions that are several, or one by several names", scenarios("live/function_variants_test.py")),
+    Long("stacks", "3,000 processes, one row", scenarios("live/stack_table_test.py")),
     Long("forms", "programs by chance with probes, by each compiler, level and way to link: values are those they log",
          scenarios("programs/truth_test.py")),
     Long("gdb", "126 functions of eight real programs: values equal to GDB's (an hour where sources have to be built)",
