@@ -13,8 +13,12 @@ DW_TAG_COMPILE_UNIT, DW_TAG_SUBPROGRAM, DW_TAG_NAMESPACE = 0x11, 0x2e, 0x39
 DW_AT_SIBLING, DW_AT_NAME, DW_AT_RANGES, DW_AT_SPECIFICATION = 0x01, 0x03, 0x55, 0x47
 DW_AT_LOCATION, DW_AT_LOW_PC, DW_AT_HIGH_PC, DW_AT_ABSTRACT_ORIGIN, DW_AT_ENTRY_PC = 0x02, 0x11, 0x12, 0x31, 0x52
 DW_TAG_FORMAL_PARAMETER, DW_TAG_LEXICAL_BLOCK = 0x05, 0x0b
-DW_FORM_ADDR, DW_FORM_DATA4, DW_FORM_SEC_OFFSET = 0x01, 0x06, 0x17
-DW_FORM_STRING, DW_FORM_STRP, DW_FORM_REF4, DW_FORM_FLAG_PRESENT = 0x08, 0x0e, 0x13, 0x19
+DW_TAG_BASE_TYPE, DW_AT_BYTE_SIZE, DW_AT_ENCODING, DW_AT_TYPE, DW_ATE_SIGNED = 0x24, 0x0b, 0x3e, 0x49, 5
+DW_AT_CONST_VALUE, DW_AT_ARTIFICIAL = 0x1c, 0x34
+DW_TAG_GNU_CALL_SITE, DW_TAG_GNU_CALL_SITE_PARAMETER, DW_AT_GNU_CALL_SITE_VALUE = 0x4109, 0x410a, 0x2111
+DW_FORM_ADDR, DW_FORM_DATA4, DW_FORM_DATA1, DW_FORM_SEC_OFFSET = 0x01, 0x06, 0x0b, 0x17
+DW_FORM_STRING, DW_FORM_STRP, DW_FORM_REF4, DW_FORM_EXPRLOC, DW_FORM_FLAG_PRESENT = 0x08, 0x0e, 0x13, 0x18, 0x19
+DW_OP_CONST4U = 0x0c
 UNIT_HEAD = 11
 
 
@@ -184,9 +188,29 @@ def functions_of_one_declaration(size):
     return functions_in_code(count, table, b"\2f\0" + b"\3" * (3 * size // 4) + b"\0" + functions)
 
 
+def functions_whose_calls_pass_other_numbers(size):
+    """Each has a parameter that is a number; very many calls pass another one for the first of them."""
+    count = size // 3 // (SYM + 5 + 28)
+    table = (abbreviation(2, DW_TAG_SUBPROGRAM, DW_AT_LOW_PC, DW_FORM_ADDR, DW_AT_HIGH_PC, DW_FORM_DATA4, DW_AT_NAME, DW_FORM_STRING,
+                          children=True) +
+             abbreviation(3, DW_TAG_FORMAL_PARAMETER, DW_AT_TYPE, DW_FORM_REF4, DW_AT_CONST_VALUE, DW_FORM_DATA4,
+                          DW_AT_ARTIFICIAL, DW_FORM_FLAG_PRESENT) +
+             abbreviation(4, DW_TAG_GNU_CALL_SITE, children=True) +
+             abbreviation(5, DW_TAG_GNU_CALL_SITE_PARAMETER, DW_AT_ABSTRACT_ORIGIN, DW_FORM_REF4, *uleb(DW_AT_GNU_CALL_SITE_VALUE),
+                          DW_FORM_EXPRLOC) +
+             abbreviation(6, DW_TAG_BASE_TYPE, DW_AT_NAME, DW_FORM_STRING, DW_AT_BYTE_SIZE, DW_FORM_DATA1, DW_AT_ENCODING, DW_FORM_DATA1))
+    integer, at = b"\6int\0" + bytes([4, DW_ATE_SIGNED]), UNIT_HEAD + len(WHOLE_CODE)
+    functions = [b"\2" + struct.pack("<QI", CODE + i % 4096, 1) + name + b"\0" + b"\3" + struct.pack("<II", at, 0)
+                 for i, name in enumerate(strings(count))]
+    first = at + len(integer) + len(functions[0]) - 9
+    passed = b"".join(b"\5" + struct.pack("<IBBI", first, 5, DW_OP_CONST4U, 1 + i) for i in range(2 * size // 3 // 11))
+    functions[-1] += b"\4" + passed + b"\0"
+    return functions_in_code(count, table, integer + b"".join(each + b"\0" for each in functions))
+
+
 DEBUG_INFORMATION = {function.__name__: function for function in (
     abbreviations_far_apart, units_times_abbreviations, units_times_abbreviations_without_end,
     functions_of_one_long_name, functions_at_the_end_of_a_chain, functions_deep_in_long_names,
     functions_of_the_smallest_entries, scopes_of_the_smallest_entries, units_whose_siblings_are_their_children,
     strings_with_a_name_at_each_byte, symbols_times_functions, functions_of_one_location_list, functions_of_one_list_of_ranges,
-    functions_of_one_declaration)}
+    functions_of_one_declaration, functions_whose_calls_pass_other_numbers)}
