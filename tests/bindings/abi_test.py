@@ -40,7 +40,7 @@ def written_down():
 def told_to_be_needed():
     """What docs/c-api.md says that it uses, as names of libraries."""
     text = " ".join((ROOT / "docs/c-api.md").read_text().split())
-    sentence = re.search(r"What `libusdt` uses comes from the distribution.*?: (.*?) \(`ldd", text)[1]
+    sentence = re.search(r"The libraries that `libusdt` uses come from the distribution.*?: (.*?) \(`ldd", text)[1]
     names = set(re.findall(r"\blib[a-z]+", sentence))
     called = {"fmt": ["libfmt"], "Zydis": ["libZydis"] if platform.machine() == "x86_64" else [], "C++ runtime": ["libstdc++", "libgcc_s"]}
     return names | {name for word, of_it in called.items() if word in sentence for name in of_it}
