@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Hits of a function are its calls, or a notice says what is different, however compilers split, inline, unroll and merge it."""
 
+import itertools
 import platform
 import random
 import subprocess
@@ -72,20 +73,20 @@ class SplitProgram:
         return callers
 
 
-def compare_by_chance(run, kind, make, helpers):
-    """Programs of `make(seed)`, built with `helpers` by each compiler at each level, and their hits against their calls."""
+def compare_by_chance(run, kind, make, helpers, builds=None):
+    """Programs of `make(seed)`, built with `helpers` by each compiler at each level, or by `builds` alone (compiler, level
+    and seed), and their hits against their calls."""
     require_root()
     beside = run.dir / "helpers.c"
     beside.write_text(helpers)
     table = {}
-    for compiler in compilers():
-        for level in LEVELS:
-            for seed in range(SEEDS or (20 if LONG else 1)):
-                source = run.dir / f"{kind}.c"
-                source.write_text(make(seed).source())
-                name = f"{kind}-{compiler}{level}-{seed}"
-                program = built(run, name, [source, beside], ["-g", level], compiler)
-                compare(run, name, program, table=table)
+    seeds = range(SEEDS or (20 if LONG else 1))
+    for compiler, level, seed in builds or itertools.product(compilers(), LEVELS, seeds):
+        source = run.dir / f"{kind}.c"
+        source.write_text(make(seed).source())
+        name = f"{kind}-{compiler}{level}-{seed}"
+        program = built(run, name, [source, beside], ["-g", level], compiler)
+        compare(run, name, program, table=table)
     print(f"functions: {table}")
 
 
@@ -196,6 +197,13 @@ __attribute__((noinline)) int bar(int x) { __asm__ volatile(""); return x + 2; }
 volatile fn table[2] = {foo, bar};
 int main(void) { int s = 0; for (int i = 0; i < 4; i++) s += table[i & 1](i); s += foo(3); printf("%d\\n", s); return 0; }
 """
+
+
+@scenario
+def inlined_copies_that_end_in_another_one_are_said(run):
+    """Of equal ends GCC makes one: what is left of a copy goes on in another one, by its first instruction. (GCC 12 does so
+    in this program.)"""
+    compare_by_chance(run, "branches", BranchesProgram, BRANCHES_HELPERS, [("gcc", "-Os", 2)])
 
 
 @scenario

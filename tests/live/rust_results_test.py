@@ -154,9 +154,11 @@ def compare(run, program, crate, expected, calls):
                        command=quiet(program))
     traced.check_code(0)
     read, errors = 0, collections.Counter()
+    # The optimiser leaves some functions out, and makes one of several that are alike.
+    left_out = traced.stderr.count("nothing matches")
     for name, value in expected.items():
         events = [event for event in traced.events if event["probe"].split(prefix)[-1] == name]
-        if len(events) in (0, 2 * calls, 3 * calls):  # the optimiser left no such function, or made one of several that are alike
+        if not events or (len(events) % calls == 0 and 1 < len(events) // calls <= 1 + left_out):
             continue
         check_equal(len(events), calls, f"{program.name} {name}: {traced.stderr}")
         for n, event in enumerate(events):

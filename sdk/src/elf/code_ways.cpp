@@ -48,11 +48,15 @@ std::size_t CodeWays::number_of(VirtAddr at) const {
 
 CodeWays::Marks CodeWays::marks_of(std::span<const CodeRange> copy) const {
   Marks marks(steps_.size());
+  mark(copy, marks);
+  return marks;
+}
+
+void CodeWays::mark(std::span<const CodeRange> copy, Marks& marks) const {
   for (const CodeRange& range : copy)
     for (auto at = std::ranges::lower_bound(steps_, range.begin, {}, &Step::at);
          at != steps_.end() && at->at < range.end; ++at)
       marks[static_cast<std::size_t>(at - steps_.begin())] = true;
-  return marks;
 }
 
 void CodeWays::go(std::size_t from, const Marks& gates, Marks& seen, std::uint64_t& steps) const {
@@ -133,8 +137,39 @@ bool CodeWays::runs(const Marks& copy, const Marks& seen) const {
   return calls || run * 2 >= all;
 }
 
+std::vector<VirtAddr> CodeWays::called_by(const Marks& copy) const {
+  std::vector<VirtAddr> called;
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    if (const Step& each = steps_[i]; copy[i] && each.code.flow == arch::Flow::call && each.code.target)
+      called.push_back(each.at + static_cast<std::uint64_t>(*each.code.target));
+  std::ranges::sort(called);
+  return called;
+}
+
+/// A copy that is whole, and followed by the next call, has the calls that this one has. One that lacks some goes on in
+/// this one, since the compiler made one of their equal ends (-fcrossjumping).
+bool CodeWays::is_joined(std::size_t first, const Marks& copy, std::span<const std::vector<CodeRange>> copies,
+                         std::uint64_t& steps) const {
+  std::vector<VirtAddr> before;
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    if (!copy[i] && (steps_[i].target == first || steps_[i].behind == first)) before.push_back(steps_[i].at);
+  const std::vector<VirtAddr> called = called_by(copy);
+  for (const std::vector<CodeRange>& other : copies) {
+    const auto leads_there = [&](VirtAddr at) {
+      return std::ranges::any_of(other, [at](const CodeRange& range) { return range.contains(at); });
+    };
+    if (std::ranges::none_of(before, leads_there)) continue;
+    steps -= std::min<std::uint64_t>(steps, steps_.size());
+    if (steps == 0) return false;
+    const Marks there = marks_of(other);
+    const auto size = [](const Marks& marks) { return std::ranges::count(marks, true); };
+    if (called.empty() ? size(there) * 2 < size(copy) : !std::ranges::includes(called_by(there), called)) return true;
+  }
+  return false;
+}
+
 CopyArrival CodeWays::arrival(VirtAddr entry, std::span<const CodeRange> copy, std::span<const VirtAddr> all,
-                              std::span<const CodeRange> copies, std::uint64_t& steps) const {
+                              std::span<const std::vector<CodeRange>> copies, std::uint64_t& steps) const {
   CopyArrival found;
   const std::size_t first = number_of(entry);
   steps -= std::min<std::uint64_t>(steps, steps_.size());
@@ -146,7 +181,10 @@ CopyArrival CodeWays::arrival(VirtAddr entry, std::span<const CodeRange> copy, s
     if (const std::size_t number = number_of(each); number != nowhere) gates[number] = true;
   found.rounds = steps_[first].code.repeats;
   for (std::size_t i = 0; i < steps_.size(); ++i) found.rounds |= inside[i] && steps_[i].target == first;
-  found.left_early = leaves_early(first, inside, marks_of(copies), gates, steps);
+  Marks of_all(steps_.size());
+  for (const std::vector<CodeRange>& each : copies) mark(each, of_all);
+  found.left_early = leaves_early(first, inside, of_all, gates, steps);
+  found.joined = is_joined(first, inside, copies, steps);
   const Marks seen = come_to(inside, gates, steps);
   if (steps == 0) return found;
   bool passed = false;

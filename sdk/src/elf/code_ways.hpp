@@ -31,6 +31,8 @@ struct CopyArrival {
   /// one of the same function, is on some ways alone.
   bool left_early = false;
   bool rounds = false;  ///< it begins with a loop, whose rounds come by its first instruction, too, or are that
+  /// Another copy of the same function goes on with its first instruction: of both there is one end.
+  bool joined = false;
 };
 
 /// The instructions of one function, told apart once.
@@ -43,10 +45,10 @@ class CodeWays {
   [[nodiscard]] bool has_instruction(VirtAddr at) const { return number_of(at) != nowhere; }
 
   /// How the copy with code in `copy` is come to, which is said to begin at `entry`; `all` are the beginnings of this
-  /// and the other copies of the same function, whose code in all is `copies`. `steps` is what may be spent: an
+  /// and the other copies of the same function, and `copies` the code of each. `steps` is what may be spent: an
   /// instruction each; 0 behind it: the result may lack something.
   [[nodiscard]] CopyArrival arrival(VirtAddr entry, std::span<const CodeRange> copy, std::span<const VirtAddr> all,
-                                    std::span<const CodeRange> copies, std::uint64_t& steps) const;
+                                    std::span<const std::vector<CodeRange>> copies, std::uint64_t& steps) const;
 
  private:
   static constexpr std::size_t nowhere = SIZE_MAX;
@@ -60,6 +62,7 @@ class CodeWays {
 
   [[nodiscard]] std::size_t number_of(VirtAddr at) const;
   [[nodiscard]] Marks marks_of(std::span<const CodeRange> copy) const;
+  void mark(std::span<const CodeRange> copy, Marks& marks) const;
   /// Marks what is come to from `from` on without `gates`.
   void go(std::size_t from, const Marks& gates, Marks& seen, std::uint64_t& steps) const;
   /// All that is come to by ways that begin outside of `copy` and leave `gates` out.
@@ -70,6 +73,10 @@ class CodeWays {
   [[nodiscard]] bool leaves_early(std::size_t first, const Marks& copy, const Marks& copies, const Marks& gates,
                                   std::uint64_t& steps) const;
   [[nodiscard]] bool runs(const Marks& copy, const Marks& seen) const;
+  [[nodiscard]] bool is_joined(std::size_t first, const Marks& copy, std::span<const std::vector<CodeRange>> copies,
+                               std::uint64_t& steps) const;
+  /// Where the calls of a copy lead, in order; those that do not say it are left out.
+  [[nodiscard]] std::vector<VirtAddr> called_by(const Marks& copy) const;
 
   std::vector<Step> steps_;  ///< by address
   std::size_t entry_ = nowhere;
