@@ -15,6 +15,7 @@ DW_AT_LOCATION, DW_AT_LOW_PC, DW_AT_HIGH_PC, DW_AT_ABSTRACT_ORIGIN, DW_AT_ENTRY_
 DW_TAG_FORMAL_PARAMETER, DW_TAG_LEXICAL_BLOCK = 0x05, 0x0b
 DW_TAG_BASE_TYPE, DW_AT_BYTE_SIZE, DW_AT_ENCODING, DW_AT_TYPE, DW_ATE_SIGNED = 0x24, 0x0b, 0x3e, 0x49, 5
 DW_AT_CONST_VALUE, DW_AT_ARTIFICIAL = 0x1c, 0x34
+DW_TAG_INLINED_SUBROUTINE, DW_AT_INLINE, DW_INL_INLINED = 0x1d, 0x20, 1
 DW_TAG_GNU_CALL_SITE, DW_TAG_GNU_CALL_SITE_PARAMETER, DW_AT_GNU_CALL_SITE_VALUE = 0x4109, 0x410a, 0x2111
 DW_FORM_ADDR, DW_FORM_DATA4, DW_FORM_DATA1, DW_FORM_SEC_OFFSET = 0x01, 0x06, 0x0b, 0x17
 DW_FORM_STRING, DW_FORM_STRP, DW_FORM_REF4, DW_FORM_EXPRLOC, DW_FORM_FLAG_PRESENT = 0x08, 0x0e, 0x13, 0x18, 0x19
@@ -208,9 +209,22 @@ def functions_whose_calls_pass_other_numbers(size):
     return functions_in_code(count, table, integer + b"".join(each + b"\0" for each in functions))
 
 
+def inlined_copies_of_all_the_code(size):
+    """Very many copies of one function in another one, each of which says that it has all the code of that."""
+    count = size // 17
+    table = (abbreviation(2, DW_TAG_SUBPROGRAM, DW_AT_NAME, DW_FORM_STRING, DW_AT_INLINE, DW_FORM_DATA1) +
+             abbreviation(3, DW_TAG_SUBPROGRAM, DW_AT_LOW_PC, DW_FORM_ADDR, DW_AT_HIGH_PC, DW_FORM_DATA4, children=True) +
+             abbreviation(4, DW_TAG_INLINED_SUBROUTINE, DW_AT_ABSTRACT_ORIGIN, DW_FORM_REF4, DW_AT_LOW_PC, DW_FORM_ADDR,
+                          DW_AT_HIGH_PC, DW_FORM_DATA4))
+    caller = b"\3" + struct.pack("<QI", CODE, 4096)
+    copies = b"".join(b"\4" + struct.pack("<IQI", UNIT_HEAD + len(WHOLE_CODE), CODE + i % 4096, 4096 - i % 4096)
+                      for i in range(count))
+    return functions_in_code(1, table, b"\2f\0" + bytes([DW_INL_INLINED]) + caller + copies + b"\0")
+
+
 DEBUG_INFORMATION = {function.__name__: function for function in (
     abbreviations_far_apart, units_times_abbreviations, units_times_abbreviations_without_end,
     functions_of_one_long_name, functions_at_the_end_of_a_chain, functions_deep_in_long_names,
     functions_of_the_smallest_entries, scopes_of_the_smallest_entries, units_whose_siblings_are_their_children,
     strings_with_a_name_at_each_byte, symbols_times_functions, functions_of_one_location_list, functions_of_one_list_of_ranges,
-    functions_of_one_declaration, functions_whose_calls_pass_other_numbers)}
+    functions_of_one_declaration, functions_whose_calls_pass_other_numbers, inlined_copies_of_all_the_code)}

@@ -46,17 +46,22 @@ std::size_t CodeWays::number_of(VirtAddr at) const {
   return found != steps_.end() && found->at == at ? static_cast<std::size_t>(found - steps_.begin()) : nowhere;
 }
 
-CodeWays::Marks CodeWays::marks_of(std::span<const CodeRange> copy) const {
+CodeWays::Marks CodeWays::marks_of(std::span<const CodeRange> copy, std::uint64_t& steps) const {
   Marks marks(steps_.size());
-  mark(copy, marks);
+  mark(copy, marks, steps);
   return marks;
 }
 
-void CodeWays::mark(std::span<const CodeRange> copy, Marks& marks) const {
+void CodeWays::mark(std::span<const CodeRange> copy, Marks& marks, std::uint64_t& steps) const {
   for (const CodeRange& range : copy)
     for (auto at = std::ranges::lower_bound(steps_, range.begin, {}, &Step::at);
-         at != steps_.end() && at->at < range.end; ++at)
+         at != steps_.end() && at->at < range.end && steps != 0; ++at, --steps)
       marks[static_cast<std::size_t>(at - steps_.begin())] = true;
+}
+
+void CodeWays::mark_all(CopiesInside& copies, std::uint64_t& steps) const {
+  copies.marks.assign(steps_.size(), false);
+  for (const std::vector<CodeRange>& each : copies.code) mark(each, copies.marks, steps);
 }
 
 void CodeWays::go(std::size_t from, const Marks& gates, Marks& seen, std::uint64_t& steps) const {
@@ -148,20 +153,22 @@ std::vector<VirtAddr> CodeWays::called_by(const Marks& copy) const {
 
 /// A copy that is whole, and followed by the next call, has the calls that this one has. One that lacks some goes on in
 /// this one, since the compiler made one of their equal ends (-fcrossjumping).
-bool CodeWays::is_joined(std::size_t first, const Marks& copy, std::span<const std::vector<CodeRange>> copies,
-                         std::uint64_t& steps) const {
-  std::vector<VirtAddr> before;
+bool CodeWays::is_joined(std::size_t first, const Marks& copy, const CopiesInside& copies, std::uint64_t& steps) const {
+  std::vector<VirtAddr> before;  // in other copies
   for (std::size_t i = 0; i < steps_.size(); ++i)
-    if (!copy[i] && (steps_[i].target == first || steps_[i].behind == first)) before.push_back(steps_[i].at);
+    if (copies.marks[i] && !copy[i] && (steps_[i].target == first || steps_[i].behind == first))
+      before.push_back(steps_[i].at);
+  if (before.empty()) return false;
   const std::vector<VirtAddr> called = called_by(copy);
-  for (const std::vector<CodeRange>& other : copies) {
+  for (const std::vector<CodeRange>& other : copies.code) {
+    steps -= std::min<std::uint64_t>(steps, before.size() * other.size());
     const auto leads_there = [&](VirtAddr at) {
       return std::ranges::any_of(other, [at](const CodeRange& range) { return range.contains(at); });
     };
-    if (std::ranges::none_of(before, leads_there)) continue;
+    if (steps != 0 && std::ranges::none_of(before, leads_there)) continue;
     steps -= std::min<std::uint64_t>(steps, steps_.size());
+    const Marks there = marks_of(other, steps);
     if (steps == 0) return false;
-    const Marks there = marks_of(other);
     const auto size = [](const Marks& marks) { return std::ranges::count(marks, true); };
     if (called.empty() ? size(there) * 2 < size(copy) : !std::ranges::includes(called_by(there), called)) return true;
   }
@@ -169,21 +176,19 @@ bool CodeWays::is_joined(std::size_t first, const Marks& copy, std::span<const s
 }
 
 CopyArrival CodeWays::arrival(VirtAddr entry, std::span<const CodeRange> copy, std::span<const VirtAddr> all,
-                              std::span<const std::vector<CodeRange>> copies, std::uint64_t& steps) const {
+                              const CopiesInside& copies, std::uint64_t& steps) const {
   CopyArrival found;
   const std::size_t first = number_of(entry);
   steps -= std::min<std::uint64_t>(steps, steps_.size());
   if (first == nowhere || entry_ == nowhere || steps == 0) return found;
-  const Marks inside = marks_of(copy);
+  const Marks inside = marks_of(copy, steps);
   Marks gates(steps_.size());
   gates[first] = true;
   for (const VirtAddr each : all)
     if (const std::size_t number = number_of(each); number != nowhere) gates[number] = true;
   found.rounds = steps_[first].code.repeats;
   for (std::size_t i = 0; i < steps_.size(); ++i) found.rounds |= inside[i] && steps_[i].target == first;
-  Marks of_all(steps_.size());
-  for (const std::vector<CodeRange>& each : copies) mark(each, of_all);
-  found.left_early = leaves_early(first, inside, of_all, gates, steps);
+  found.left_early = leaves_early(first, inside, copies.marks, gates, steps);
   found.joined = is_joined(first, inside, copies, steps);
   const Marks seen = come_to(inside, gates, steps);
   if (steps == 0) return found;

@@ -21,6 +21,12 @@ struct CodeRange {
   [[nodiscard]] bool contains(VirtAddr at) const noexcept { return begin <= at && at < end; }
 };
 
+/// All copies of a function that are inlined into one other function.
+struct CopiesInside {
+  std::vector<std::vector<CodeRange>> code = {};  ///< of each
+  std::vector<bool> marks = {};                   ///< CodeWays::mark_all()
+};
+
 /// How a copy of a function, inlined into another one, is come to.
 struct CopyArrival {
   /// The first instruction that each call comes by, if that is not the one it is said to begin with: some ways jump
@@ -31,7 +37,7 @@ struct CopyArrival {
   /// one of the same function, is on some ways alone.
   bool left_early = false;
   bool rounds = false;  ///< it begins with a loop, whose rounds come by its first instruction, too, or are that
-  /// Another copy of the same function goes on with its first instruction: of both there is one end.
+  /// Another copy goes on with its first instruction: both have one end.
   bool joined = false;
 };
 
@@ -44,11 +50,14 @@ class CodeWays {
   /// Whether an instruction begins at `at`.
   [[nodiscard]] bool has_instruction(VirtAddr at) const { return number_of(at) != nowhere; }
 
+  /// Marks the instructions of `copies`, once for all of them. Takes what it spends from `steps`.
+  void mark_all(CopiesInside& copies, std::uint64_t& steps) const;
+
   /// How the copy with code in `copy` is come to, which is said to begin at `entry`; `all` are the beginnings of this
-  /// and the other copies of the same function, and `copies` the code of each. `steps` is what may be spent: an
+  /// and the other copies of the same function, which are `copies`, marked. `steps` is what may be spent: an
   /// instruction each; 0 behind it: the result may lack something.
   [[nodiscard]] CopyArrival arrival(VirtAddr entry, std::span<const CodeRange> copy, std::span<const VirtAddr> all,
-                                    std::span<const std::vector<CodeRange>> copies, std::uint64_t& steps) const;
+                                    const CopiesInside& copies, std::uint64_t& steps) const;
 
  private:
   static constexpr std::size_t nowhere = SIZE_MAX;
@@ -61,8 +70,8 @@ class CodeWays {
   using Marks = std::vector<bool>;
 
   [[nodiscard]] std::size_t number_of(VirtAddr at) const;
-  [[nodiscard]] Marks marks_of(std::span<const CodeRange> copy) const;
-  void mark(std::span<const CodeRange> copy, Marks& marks) const;
+  [[nodiscard]] Marks marks_of(std::span<const CodeRange> copy, std::uint64_t& steps) const;
+  void mark(std::span<const CodeRange> copy, Marks& marks, std::uint64_t& steps) const;
   /// Marks what is come to from `from` on without `gates`.
   void go(std::size_t from, const Marks& gates, Marks& seen, std::uint64_t& steps) const;
   /// All that is come to by ways that begin outside of `copy` and leave `gates` out.
@@ -73,7 +82,7 @@ class CodeWays {
   [[nodiscard]] bool leaves_early(std::size_t first, const Marks& copy, const Marks& copies, const Marks& gates,
                                   std::uint64_t& steps) const;
   [[nodiscard]] bool runs(const Marks& copy, const Marks& seen) const;
-  [[nodiscard]] bool is_joined(std::size_t first, const Marks& copy, std::span<const std::vector<CodeRange>> copies,
+  [[nodiscard]] bool is_joined(std::size_t first, const Marks& copy, const CopiesInside& copies,
                                std::uint64_t& steps) const;
   /// Where the calls of a copy lead, in order; those that do not say it are left out.
   [[nodiscard]] std::vector<VirtAddr> called_by(const Marks& copy) const;

@@ -26,13 +26,13 @@ bool FunctionFinder::is_of_other_code(const dwarf::Instance& instance) {
 void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
   if (go_ || std::ranges::none_of(patterns_, &FunctionPattern::inlined)) return;
   std::vector<VirtAddr> begin;
-  std::map<VirtAddr, std::vector<std::vector<elf::CodeRange>>> copies;  // all of one caller
+  std::map<VirtAddr, elf::CopiesInside> copies;  // by caller
   const auto is_copy = [](const dwarf::Instance& one) { return one.inlined && one.part == dwarf::FunctionPart::whole; };
   for (const dwarf::Instance& one : info.instances)
     if (is_copy(one)) {
       begin.push_back(one.pc);
       dwarf::DebugInfo::Code code = debug_->code_of(one);
-      copies[code.entry].push_back(std::move(code.copy));
+      copies[code.entry].code.push_back(std::move(code.copy));
     }
   if (begin.empty()) return;
   std::ranges::sort(begin);
@@ -50,8 +50,9 @@ void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
     const dwarf::DebugInfo::Code code = debug_->code_of(one);
     const auto& ways = ways_through(code);
     if (!ways || ways_.other_code.contains(code.entry)) continue;
-    const elf::CopyArrival found =
-        ways->arrival(one.pc, code.copy, those_in(code.function), copies[code.entry], ways_.steps);
+    elf::CopiesInside& beside = copies[code.entry];
+    if (beside.marks.empty()) ways->mark_all(beside, ways_.steps);
+    const elf::CopyArrival found = ways->arrival(one.pc, code.copy, those_in(code.function), beside, ways_.steps);
     if (found.all_come_by) ways_.meet.emplace(one.die, *found.all_come_by);
     if (found.passed_by || found.left_early || found.joined) ways_.missed.insert(info.qualified);
     if (found.rounds) ways_.rounds.insert(info.qualified);
