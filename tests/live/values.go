@@ -29,6 +29,20 @@ type Five struct {
 	a, b, c, d int64
 	text       string
 }
+type Item struct {
+	number int64
+}
+type Gaps struct {
+	first  uint32
+	second uint16
+	item   *Item
+}
+type Nested struct {
+	gaps   Gaps
+	number int64
+	array  [1]uint8
+	last   [1]int64
+}
 type Mixed struct {
 	state  State
 	_      int16
@@ -114,6 +128,20 @@ func structs(small Small, five Five, array [2]int16, one [1]int32, mixed *Mixed,
 	return five
 }
 
+// Behind members that end off the alignment of what follows, registers have nothing.
+//
+//go:noinline
+func gaps(first uint8, gaps Gaps, nested Nested) int {
+	say("gaps", "first", first)
+	say("gaps", "gaps.first", gaps.first)
+	say("gaps", "gaps.second", gaps.second)
+	say("gaps", "gaps.item->number", gaps.item.number)
+	say("gaps", "nested.gaps.second", nested.gaps.second)
+	say("gaps", "nested.gaps.item->number", nested.gaps.item.number)
+	say("gaps", "nested.number", nested.number)
+	return int(first) + int(nested.last[0]) + int(nested.array[0])
+}
+
 //go:noinline
 func blanks(_ int, b int, _ string, text string, _ ...int) (_ int, even bool) {
 	say("blanks", "b", b)
@@ -176,6 +204,8 @@ func main() {
 		texts(fmt.Sprint("a text ", n), Name(fmt.Sprint("n", n)), make([]byte, n+1, 10), "first", fmt.Sprint("second", n))
 		structs(Small{int32(n), -7}, Five{int64(n), 2, 3, 4, fmt.Sprint("five", n)}, [2]int16{1, int16(-n)}, [1]int32{int32(n)}, &all[i],
 			struct{}{}, int16(-n))
+		own := Gaps{uint32(90 + n), uint16(60000 + n), &Item{int64(-n)}}
+		gaps(uint8(n), own, Nested{Gaps{7, uint16(n), own.item}, int64(-1000 - n), [1]uint8{3}, [1]int64{int64(n)}})
 		blanks(1, n, "nobody", fmt.Sprint("seen", n), 1, 2, 3)
 		generic("text", n)
 		generic(n, n*2)

@@ -10,6 +10,8 @@ namespace {
 using arch::Scalar;
 using arch::UserPlace;
 
+bool is_nowhere(const WherePiece& piece) { return std::holds_alternative<Nowhere>(piece.where); }
+
 class PartsOfGo {
  public:
   PartsOfGo(const StatedPlace& what, std::optional<UserPlace> place, const Moment& moment, const PlaceChecker& checker)
@@ -19,7 +21,6 @@ class PartsOfGo {
   [[nodiscard]] bool is_part(const WherePiece& piece, const Scalar& scalar) const {
     if (piece.size != 0 && piece.size != scalar.size) return false;
     if (!place_) return true;
-    if (std::holds_alternative<Nowhere>(piece.where)) return true;
     if (place_->where == UserPlace::Where::stack) {
       const auto at =
           checker_.callers_bytes({piece}, what_.from_list ? std::optional(moment_.instance.pc) : std::nullopt);
@@ -49,6 +50,9 @@ bool place_parts_of_go(StatedPlace& what, const arch::UserShape& shape, const st
   if (what.pieces.size() == 1 && is_known && place->where == UserPlace::Where::stack && shape.arrays) return true;
   if (shape.size > arch::UserShape::flat_size && shape.arrays) return false;
   if (!is_known && what.pieces.size() != scalars.size()) return false;
+  // A part is found by where it is passed, and what has no place is between parts or was optimised out. Without
+  // optimisation the compiler writes such pieces behind members whose alignment needs none, too.
+  if (is_known) std::erase_if(what.pieces, is_nowhere);
   const PartsOfGo parts(what, is_known ? place : std::nullopt, moment, checker);
   std::vector<WherePiece> placed;
   std::uint64_t end = 0;

@@ -138,7 +138,7 @@ class Signer {
   [[nodiscard]] std::pair<Arg, std::vector<Piece>> argument(const Parameter& parameter, std::size_t number) {
     const auto declared_type = type_of(parameter.declared);
     const Type type = types_.type(declared_type);
-    Located located = may_be_spilled(stated_[number], declared_type)
+    Located located = may_be_spilled(stated_[number], declared_type, number)
                           ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
                           : locate(stated_[number], type, number);
     if (may_lack_referred(declared_type, located)) located = arch::nowhere(type, std::string(left_out));
@@ -193,10 +193,16 @@ class Signer {
     return address;
   }
 
-  /// Go's callers leave room for what they pass in registers beside what they pass on the stack.
-  [[nodiscard]] bool may_be_spilled(const StatedPlace& what, const std::optional<Dwarf_Die>& type) const {
-    return language_ == Language::go && moment_.at_entry && !moment_.instance.inlined && !what.from_list &&
-           !arch::go_only_on_stack(moment_.arch, types_.shape(type, language_));
+  /// Go's callers leave room for what they pass in registers beside what they pass on the stack: of what is told to be
+  /// there, the convention says which it is.
+  [[nodiscard]] bool may_be_spilled(const StatedPlace& what, const std::optional<Dwarf_Die>& type,
+                                    std::size_t number) const {
+    if (language_ != Language::go || !moment_.at_entry || moment_.instance.inlined || what.from_list) return false;
+    if (arch::go_only_on_stack(moment_.arch, types_.shape(type, language_))) return false;
+    const auto bytes = is_on_stack(what);
+    const bool is_passed_there = !go_places_.empty() && go_places_[number].where == arch::UserPlace::Where::stack &&
+                                 bytes && go_places_[number].stack == moment_.arch.entry_frame + *bytes;
+    return !is_passed_there;
   }
 
   /// Whether it is certain which part of a value each piece is that Go's compiler tells of; they are put there.
