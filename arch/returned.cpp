@@ -38,7 +38,7 @@ struct Step {
   bool sets_flags = false;
 };
 
-bool is_computation(ZydisMnemonic mnemonic) {
+bool is_move(ZydisMnemonic mnemonic) {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_MOV:
     case ZYDIS_MNEMONIC_MOVZX:
@@ -46,6 +46,14 @@ bool is_computation(ZydisMnemonic mnemonic) {
     case ZYDIS_MNEMONIC_MOVSXD:
     case ZYDIS_MNEMONIC_MOVD:
     case ZYDIS_MNEMONIC_MOVQ:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_arithmetic(ZydisMnemonic mnemonic) {
+  switch (mnemonic) {
     case ZYDIS_MNEMONIC_LEA:
     case ZYDIS_MNEMONIC_XOR:
     case ZYDIS_MNEMONIC_OR:
@@ -57,6 +65,10 @@ bool is_computation(ZydisMnemonic mnemonic) {
     case ZYDIS_MNEMONIC_SHL:
     case ZYDIS_MNEMONIC_SHR:
     case ZYDIS_MNEMONIC_SAR:
+    case ZYDIS_MNEMONIC_ROL:
+    case ZYDIS_MNEMONIC_ROR:
+    case ZYDIS_MNEMONIC_BSWAP:
+    case ZYDIS_MNEMONIC_IMUL:  // that of two registers: the others' results are not written out
     case ZYDIS_MNEMONIC_NEG:
     case ZYDIS_MNEMONIC_NOT:
     case ZYDIS_MNEMONIC_INC:
@@ -70,6 +82,18 @@ bool is_computation(ZydisMnemonic mnemonic) {
 /// setcc and cmovcc, which write a register and no flags.
 bool is_conditional(const ZydisDecodedInstruction& decoded) {
   return decoded.meta.category == ZYDIS_CATEGORY_SETCC || decoded.meta.category == ZYDIS_CATEGORY_CMOV;
+}
+
+/// cbw, cwde and cdqe: of rax, without saying so.
+bool is_extension(ZydisMnemonic mnemonic) {
+  return mnemonic == ZYDIS_MNEMONIC_CBW || mnemonic == ZYDIS_MNEMONIC_CWDE || mnemonic == ZYDIS_MNEMONIC_CDQE;
+}
+
+/// Whether compilers delete the instruction where nobody needs what it computes. What is only read from memory may be
+/// volatile, or atomic, and is read for nobody, too.
+bool is_computation(const ZydisDecodedInstruction& decoded, std::span<const ZydisDecodedOperand> operands) {
+  if (!is_move(decoded.mnemonic)) return is_arithmetic(decoded.mnemonic) || is_conditional(decoded);
+  return std::ranges::find(operands, ZYDIS_OPERAND_TYPE_MEMORY, &ZydisDecodedOperand::type) == operands.end();
 }
 
 std::optional<std::size_t> result_number(ZydisRegister reg) {
@@ -100,7 +124,7 @@ void add_registers(Step& step, const ZydisDecodedInstruction& decoded, std::span
     step.changes[*number] = true;
     if (decoded.meta.category == ZYDIS_CATEGORY_CMOV) step.reads[*number] = true;  // it may keep what it was
     const bool written_out = each.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
-    step.sets[*number] = written_out && (is_computation(decoded.mnemonic) || is_conditional(decoded));
+    step.sets[*number] = is_extension(decoded.mnemonic) || (written_out && is_computation(decoded, operands));
   }
 }
 

@@ -17,7 +17,8 @@ struct ResultRegisters {
 
 /// Proves which of them some RET instruction of `code` hands to the caller: one is set, on each way from there nothing
 /// reads it before it is set anew, and some way leads to a RET. Compilers delete what sets a register for nobody, so it
-/// is set for the caller. False: it was not proven. Of x86-64 only.
+/// is set for the caller. What is only read from memory counts for nothing, since it may be volatile. False: it was not
+/// proven. Of x86-64 only.
 [[nodiscard]] ResultRegisters proven_results(Machine machine, std::span<const std::uint8_t> code);
 
 }  // namespace usdt::arch

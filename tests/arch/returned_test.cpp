@@ -37,6 +37,20 @@ TEST_F(Returned, WhatNothingReadsIsForTheCaller) {
             "low");
 }
 
+TEST_F(Returned, ExtensionsAndProductsCount) {
+  EXPECT_EQ(proven({0x8d, 0x04, 0xbf,        // lea (%rdi,%rdi,4),%eax
+                    0x48, 0x98,              // cltq
+                    0x48, 0x6b, 0xd7, 0x07,  // imul $7,%rdi,%rdx
+                    0xc3}),                  // ret
+            "low high");
+  EXPECT_EQ(proven({0x89, 0xf8,  // mov %edi,%eax
+                    0xf7, 0xee,  // imul %esi: its upper half is in edx, whether wanted or not
+                    0x48, 0x98,  // cltq
+                    0xc3}),      // ret
+            "low");
+  EXPECT_EQ(proven({0x99, 0xc3}), "");  // cltd; ret
+}
+
 TEST_F(Returned, JumpsAreFollowedOnAllWays) {
   EXPECT_EQ(proven({0xb8, 0x01, 0x00, 0x00, 0x00,  // mov $1,%eax
                     0xeb, 0x02,                    // jmp over
@@ -65,6 +79,16 @@ TEST_F(Returned, WhatIsUsedOtherwiseProvesNothing) {
                     0x48, 0x89, 0xc3,  // mov %rax,%rbx
                     0xc3}),            // ret
             "");
+}
+
+TEST_F(Returned, WhatIsReadFromMemoryMayBeVolatileAndProvesNothing) {
+  EXPECT_EQ(proven({0x8b, 0x07, 0xc3}), "");        // mov (%rdi),%eax; ret
+  EXPECT_EQ(proven({0x0f, 0xb6, 0x07, 0xc3}), "");  // movzbl (%rdi),%eax; ret
+  EXPECT_EQ(proven({0x8b, 0x07,                     // mov (%rdi),%eax
+                    0xff, 0xc0,                     // inc %eax
+                    0xc3}),                         // ret
+            "low");
+  EXPECT_EQ(proven({0x03, 0x07, 0xc3}), "low");  // add (%rdi),%eax; ret: the sum is deleted, and the read stays a move
 }
 
 TEST_F(Returned, WhatIsComputedForItsFlagsProvesNothing) {

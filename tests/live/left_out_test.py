@@ -87,6 +87,26 @@ static inline void set(unsigned long long wide) { put((int)wide); asm volatile("
 __attribute__((noinline)) void call(void) { set((unsigned long long)number()); }
 int main(void) { for (int i = 0; i < 3; i++) call(); return 0; }
 """
+#: Results of functions that no other file calls: used; of no use to anybody; always one number, which callers know; of two
+#: words, the second of which is used. What `seen` has is read for nobody.
+OWN_RESULTS = SPOILED.replace("long sink", "long sink, seen = 99") + """
+struct two { long a, b; };
+struct big { long a, b, c; };
+static __attribute__((noinline)) int used(int i) { put(i); return i * 3 + 1; }
+static __attribute__((noinline)) struct two both(int i) { put(i); return (struct two){ i * 5, i * 7 }; }
+static __attribute__((noinline)) struct big room(int i) { put(i); return (struct big){ i, i * 2, i * 3 }; }
+static __attribute__((noinline)) const char *unused(int i) { put(i); put(i + 1); (void)seen; return i & 1 ? "odd" : "even"; }
+static __attribute__((noinline)) long constant(int i) { put(i); put(i + 1); sink += seen; return 31317; }
+static __attribute__((noinline)) struct two second(int i) { put(i); return (struct two){ i * 5, i * 11 }; }
+int main(void) {
+  for (int i = 0; i < 3; i++) {
+    struct two whole = both(i); struct big big = room(i);
+    sink += used(i) + whole.a + whole.b + constant(i) + second(i).b + big.a + big.b + big.c;
+    unused(i); dirty();
+  }
+  return 0;
+}
+"""
 FILLED = SPOILED + """
 struct pair { long long a; unsigned long b; double d; };
 __attribute__((noinline)) void look(const volatile void *at) { sink += *(const volatile char *)at; }
@@ -415,6 +435,21 @@ def what_is_assigned_at_once_in_a_copy_for_one_number_is_not_what_was_passed(run
     program = run.build("assigned", [assembly], [])
     check_equal(right_values(run, program, f"uprobe:{program}:twice*", lambda i: [i, 31317]), [3, 0], "assigned at once")
     check_equal(right_values(run, program, f"uprobe:{program}:kept*", lambda i: [i, 31318]), [3, 3], "kept")
+
+
+@scenario
+def results_of_functions_that_no_other_file_calls_are_those_that_their_code_hands_over(run):
+    require_x86_64()
+    for level in ("-O1", "-O2", "-Os"):
+        program = build(run, f"own_results{level}", OWN_RESULTS, "clang", [level])
+        wanted = {"used": lambda i: i * 3 + 1, "both": lambda i: {"a": i * 5, "b": i * 7}, "room": lambda i: {"a": i, "b": i * 2, "c": i * 3},
+                  "unused": lambda i: {"text": "odd" if i & 1 else "even"}, "constant": lambda i: 31317, "second": lambda i: {"a": i * 5, "b": i * 11}}
+        right = {}
+        for name, result in wanted.items():
+            traced = run.trace(f"uretprobe:{program}:{name}", "--depth", "3", command=[program])
+            check_equal(len(traced.events), 3, f"{level} {name}: {traced.stderr}")
+            right[name] = sum(judge(event["return"], result(i), f"{level} {name}") for i, event in enumerate(traced.events))
+        check_equal([right[name] for name in ("used", "both", "room")], [3, 6, 9], f"{level}: what callers use is read")
 
 
 @scenario

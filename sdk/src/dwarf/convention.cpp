@@ -25,7 +25,9 @@ void Convention::decide(const std::vector<Parameter>& parameters, bool varargs) 
   }
   if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
   find_on_stack(parameters);
-  of_results_ = {.holds = why_not_.empty() || only_arguments_differ_, .reason = why_not_};
+  of_results_ = {.holds = why_not_.empty() || only_arguments_differ_,
+                 .holds_if_proven = result_may_be_proven_,
+                 .reason = why_not_};
   if (!why_not_.empty()) return;
   if (!found_.convention && !some_are_above_the_frame(parameters) && !some_are_elsewhere_on_stack(parameters) &&
       !code_contradicts(varargs))
@@ -156,8 +158,10 @@ std::string Convention::why_unknown(const std::vector<Parameter>& parameters) {
   }
   const bool complete = std::ranges::none_of(stated_, [](const StatedPlace& each) { return each.pieces.empty(); });
   const bool external = external_ && moment_.impl.code_names().is_external(entry);
-  if (!external && is_clang(moment_.die) && (is_optimised(moment_.die) || !complete))
+  if (!external && is_clang(moment_.die) && (is_optimised(moment_.die) || !complete)) {
+    result_may_be_proven_ = true;
     return "its compiler may have changed how it is called";
+  }
   if (!external && !complete) return "its compiler may have changed how it is called";
   if (!has_prototype() && has_floats(parameters)) return "it has no prototype, by which callers would pass floats";
   return {};

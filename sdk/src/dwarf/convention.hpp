@@ -95,6 +95,7 @@ class Convention {
   arch::UserConvention kind_ = arch::UserConvention::standard;
   std::string why_not_ = "it is inlined";
   bool only_arguments_differ_ = false;
+  bool result_may_be_proven_ = false;
   ResultConvention of_results_;
   std::vector<arch::UserPlace> places_;  ///< by parameter; empty: not known
   std::vector<std::optional<std::uint64_t>> on_stack_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "dwarf/code_reads.hpp"
@@ -33,10 +34,24 @@ void Results::add(Language language, const ResultConvention& convention, Signatu
   if (shape.kind == arch::UserShape::Kind::nothing) return;
   if (is_rust(moment_.die) && moment_.arch.machine == Machine::x86_64) return add_of_rust(signature);
   const Type type = types_.type(declared_type);
-  const bool known = convention.holds || (convention.holds_for_scalars && shape.kind == arch::UserShape::Kind::scalar);
-  Located located = known ? arch::value_at(moment_.arch, arch::user_result(moment_.arch, shape), type)
+  const arch::UserPlace place = arch::user_result(moment_.arch, shape);
+  const bool known = convention.holds ||
+                     (convention.holds_for_scalars && shape.kind == arch::UserShape::Kind::scalar) ||
+                     (convention.holds_if_proven && is_proven(place));
+  Located located = known ? arch::value_at(moment_.arch, place, type)
                           : arch::nowhere(type, fmt::format("not known where: {}", convention.reason));
   put(declared_type, std::move(located), signature);
+}
+
+/// As why_not_returned() says of Rust. (Of two words LLVM may leave out the first, and the second comes in its place.)
+bool Results::is_proven(const arch::UserPlace& place) const {
+  using Place = arch::UserPlace::Where;
+  if (place.where != Place::registers && place.where != Place::address_in_register) return false;
+  const arch::ResultRegisters proven = CodeReads(moment_).proven_results();
+  const arch::CallRegisters& calls = moment_.arch.user_calls;
+  return std::ranges::all_of(place.parts, [&](const arch::UserPart& part) {
+    return part.reg == calls.result ? proven.low : part.reg == calls.result_high && proven.high;
+  });
 }
 
 void Results::put(const std::optional<Dwarf_Die>& declared_type, Located located, Signature& signature) const {

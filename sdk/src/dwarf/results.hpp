@@ -19,7 +19,9 @@ namespace usdt::dwarf {
 struct ResultConvention {
   bool holds = false;              ///< results are where it has them
   bool holds_for_scalars = false;  ///< those, at least
-  std::string reason = {};         ///< why it may not hold
+  /// A result that the code is proven to hand to its caller is where the convention has it.
+  bool holds_if_proven = false;
+  std::string reason = {};  ///< why it may not hold
 };
 
 /// Finds the result of a function. What it is made of must outlive it.
@@ -37,6 +39,7 @@ class Results {
  private:
   void put(const std::optional<Dwarf_Die>& declared_type, Located located, Signature& signature) const;
   void add_of_rust(Signature& signature) const;
+  [[nodiscard]] bool is_proven(const arch::UserPlace& place) const;
   [[nodiscard]] std::string why_not_returned(const RustResult& result) const;
   [[nodiscard]] Located of_go(const Parameter& result, const arch::UserPlace& place) const;
 
