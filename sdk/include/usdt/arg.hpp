@@ -54,7 +54,7 @@ class Needs {
 struct ElementCount {
   std::uint64_t most = 0;  ///< more do not fit into memory: then it is no list, or not yet one
   std::uint32_t size = 0;  ///< bytes of an element
-  /// For lists that keep two addresses: the position of the argument that is the first element's address. The argument
+  /// The position of the argument that is the first element's address, in lists that keep two addresses. The argument
   /// that counts is then the address behind the last element, and the number is how many elements are in between.
   std::optional<std::uint8_t> first = {};
   friend bool operator==(const ElementCount&, const ElementCount&) = default;
@@ -90,10 +90,10 @@ struct Arg {
   bool derived = false;
   /// The steps that lead from `location` to the value; at most USDT_MAX_STEPS.
   std::vector<Step> steps = {};
-  /// For a member: the position of the argument that it is a part of, and that shows its members.
+  /// The position of the argument that this one is a member of, and that shows its members; nothing: it is no member.
   std::optional<std::uint8_t> part_of = {};
-  /// For a text of known length: the position of the argument that is its length in bytes. For a list (is_list()): the
-  /// position of the argument that has its ElementCount.
+  /// The position of the argument that is the length in bytes of a text, or that has the ElementCount of a list
+  /// (is_list()); nothing: a text ends at its NUL.
   std::optional<std::uint8_t> length = {};
   std::optional<ElementCount> counts = {};  ///< it is the length of a list
   /// It is an element of a list, or a part of one. Event has no value of what is behind the last element, and questions

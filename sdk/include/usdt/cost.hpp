@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a hit of a site costs on a given kernel, before anything is attached: site_cost() judges one site, to_string()
+// The cost of a hit of a site on a given kernel, before anything is attached: site_cost() judges one site, to_string()
 // prints the class.
 //     print(usdt::site_cost(site, file, usdt::kernel_facts()).text);
 // Threads: pure functions of their arguments, for any thread; nothing is attached.

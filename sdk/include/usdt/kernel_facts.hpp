@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a kernel can do and does, as plain values that plans depend on: kernel_facts() (features.hpp) asks the running
-// kernel, tests write them down. A default KernelFacts{} knows nothing and assumes the worst.
+// The abilities and habits of a kernel that plans depend on, as plain values: kernel_facts() (features.hpp) asks the
+// running kernel, tests write them down. A default KernelFacts{} knows nothing and assumes the worst.
 // Threads: plain values.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where a value is while its site is hit: Location is a constant, a register, memory, a slot, or unreadable with the
-// reason, and Step leads on from there to members and through pointers. Arg (arg.hpp) has one Location;
+// The place of a value while its site is hit: Location is a constant, a register, memory, a slot, or unreadable with
+// the reason, and Step leads on from there to members and through pointers. Arg (arg.hpp) has one Location;
 // location_text() (decode.hpp) shows it to people. Threads: plain values that own their strings.
 #pragma once
 
@@ -75,8 +75,8 @@ struct Step {
   std::uint8_t size = 0;           ///< bytes that are read at the sum: 1, 2, 4, 8; 0: the sum is the value
   std::uint8_t shift = 0;          ///< bits of that to drop
   std::uint8_t bits = 0;           ///< bits then to keep, of a bit-field; 0: all
-  /// For numbers in memory whose byte order is not the machine's: so many of the lowest bytes of what was read, or of
-  /// the sum, are turned around first, and count alone: 2, 4, 8; 0: none.
+  /// How many of the lowest bytes of what was read, or of the sum, are turned around first, and count alone: 2, 4, 8,
+  /// for numbers in memory whose byte order is not the machine's; 0: none.
   std::uint8_t swapped = 0;
   std::string if_null = {};    ///< what to say where the value so far is 0: "req is null"
   std::string if_unread = {};  ///< where what it leads to cannot be read: "req->peer: memory could not be read"
