@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is attached: LoadedObject::attach() makes a Link, Tracer::link() has one; destroying it detaches every site.
+// A plan while it is attached: LoadedObject::attach() makes a Link, Tracer::link() has one; destroying it detaches all.
 // Link::refused() and Link::changes() tell what is not attached, or no longer; Link::pin() leaves it attached for
 // others.
 //     auto link = loaded->attach();
@@ -77,8 +77,8 @@ class Link {
   /// Opens what pin() left, in any process; its refused() is empty. Destroying the Link detaches only what is no longer
   /// pinned. Errors: not_found (no directory, or no links in it), malformed, no_permission, io.
   [[nodiscard]] static Result<Link> open(const std::filesystem::path& directory);
-  /// Removes the pins in `directory`, and the directory. Kernel links that no Link holds are detached. Errors: as
-  /// open().
+  /// Removes the pins in `directory`, and the directory. Kernel links that no Link holds are detached. Errors:
+  /// not_found, no_permission, io.
   [[nodiscard]] static Result<void> unpin(const std::filesystem::path& directory);
 
   /// Detaches the sites of these files of the plan for good, and closes the files. `plan` becomes the link's plan: a
