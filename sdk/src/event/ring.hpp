@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// The ring of BPF programs, as tracers and consumers of records read it. Private to event/.
 #pragma once
 
 #include <chrono>
