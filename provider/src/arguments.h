@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a probe's arguments are: the declaration read, and what the notes say of it. */
+/* The arguments of a probe: their declaration, as it is read and as the notes have it. */
 #ifndef USDT_PROVIDER_ARGUMENTS_H
 #define USDT_PROVIDER_ARGUMENTS_H
 
@@ -20,7 +20,7 @@ struct usdtp_arguments {
 int usdtp_is_name(const char* name);
 
 /*
- * Reads a declaration. `items` (as long as the declaration and its NUL) becomes the same without its types, as notes
+ * Reads a declaration. `items` (as long as the declaration and its NUL) becomes its text without the types, as notes
  * have it: "sql, rows, took:duration[us]". Returns 0, -EINVAL or -E2BIG.
  */
 int usdtp_read_arguments(const char* declaration, struct usdtp_arguments* arguments, char* items);

@@ -15,7 +15,7 @@
 
 enum { USDTP_STUB_SIZE = 32, USDTP_PROBE_SIZE = 32 };
 
-/* Where the parts begin; the parts before the notes are whole pages. */
+/* Says where the parts begin; the parts before the notes are whole pages. */
 struct usdtp_layout {
   size_t page;
   size_t text;

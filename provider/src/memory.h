@@ -30,8 +30,8 @@ int usdtp_memory_make(struct usdtp_memory* memory, const char* name, size_t page
 int usdtp_memory_is_open(const struct usdtp_memory* memory);
 
 /*
- * The same data at the same addresses, of another file: for a process whose parent has the first
- * one, too, or that has closed it. Where it fails, it can be tried again. Returns 0 or a negated errno.
+ * Puts the data, at its addresses, into another file: for a process whose parent has the first one, too, or that has
+ * closed it. If it fails, it can be tried again. Returns 0 or a negated errno.
  */
 int usdtp_memory_part(struct usdtp_memory* memory, const char* name);
 

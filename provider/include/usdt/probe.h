@@ -4,10 +4,10 @@
  * with gcc 12 and clang 14, GNU ld 2.40 and lld 14.
  *
  *   USDT_PROBE(provider, name, arguments...)        A site in place: one nop. Its arguments are evaluated always.
- *   USDT_PROBE_LAZY(provider, name, arguments...)   The same behind a semaphore: while nobody traces the probe, nothing
+ *   USDT_PROBE_LAZY(provider, name, arguments...)   A site behind a semaphore: while nobody traces the probe, nothing
  *                                                   is evaluated, for three instructions.
  *   USDT_PROBE_STUB(provider, name, arguments...)   As LAZY, and the site is in a function of its own, one for all
- *                                                   places of a probe with the same types. The fastest to trace.
+ *                                                   places of a probe with equal types. The fastest to trace.
  *   USDT_PROBE_ENABLED(provider, name)              1 while somebody traces a LAZY or STUB probe of that name, else 0.
  *   USDT_PROBE_DECLARE(provider, name, "...");      At file scope: names, meanings and units of the arguments, as in
  *                                                   "sql:string, rows, took:duration[us]" (docs/provider-note.md).
@@ -915,10 +915,10 @@ __extension__ typedef unsigned long long usdtp_slot;
 #define USDTP_EMIT_LAZY(n, probe) \
   USDTP_SITE(n, probe, USDTP_SEMAPHORE_OF probe, USDTP_SEMAPHORE(USDTP_SEMAPHORE_OF probe))
 
-/* The name of a stub has the types of the arguments in it: places of a probe with the same types share a stub. */
+/* The name of a stub has the types of the arguments in it: places of a probe with equal types share a stub. */
 #define USDTP_STUB_NAME(probe) \
   "usdt.probe." USDTP_PROVIDER probe "." USDTP_NAME probe ".%c[codes0].%c[codes1].%c[codes2]"
-/* Without the name behind the code all stubs would be the same bytes, and linkers would fold them into one (--icf). */
+/* Without the name behind the code all stubs would be equal bytes, and linkers would fold them into one (--icf). */
 #define USDTP_STUB(n, probe, symbol)                                                                \
   ".ifndef " symbol "\n"                                                                            \
   ".pushsection .text.usdt_probe,\"axG\",\"progbits\"," symbol ",comdat\n"                          \

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// The kernel's mechanisms by which points are attached: backend_info() describes one, backend_by_name() finds it by a
+// name that users give, choosable_backends() lists all that can be asked for. Backend::automatic is the best there is.
+// Threads: pure functions; descriptions live as long as the program.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +16,39 @@
 namespace usdt {
 inline namespace v1 {
 
-/// How hits are delivered to the program.
+/// Names the mechanism that runs a program at hits.
 enum class Backend : std::uint8_t {
   automatic,             ///< the best the kernel has
   uprobe_multi,          ///< one BPF link per file; kernel >= 6.6
   perf_uprobe,           ///< one perf event and BPF link per site; kernel >= 5.15
-  perf_uretprobe,        ///< the same at the returns of functions
+  perf_uretprobe,        ///< one perf event and BPF link per function, at its returns; kernel >= 5.15
   uprobe_return,         ///< one BPF link per file, at the returns of functions; kernel >= 6.6
   uprobe_session,        ///< one BPF link per file, both ends of a call in one program; kernel >= 6.13
   kprobe_session,        ///< one link for all functions, both ends of a call in one program; kernel >= 6.10
-  kprobe_multi,          ///< the same, entries or returns; kernel >= 5.18, CONFIG_FPROBE
+  kprobe_multi,          ///< one link for all functions, entries or returns; kernel >= 5.18, CONFIG_FPROBE
   perf_kprobe,           ///< one perf event and BPF link per function
   tracing_multi,         ///< fentry, fexit or fsession: one link for all functions; kernel >= 7.2, x86-64
-  tracing,               ///< the same, one program and link per function; kernel >= 5.5
+  tracing,               ///< fentry, fexit or fsession: one program and link per function; kernel >= 5.5
   raw_tp,                ///< raw tracepoints, one link each; kernel >= 4.17
   tp_btf,                ///< BTF-typed raw tracepoints, one program and link each; kernel >= 5.5
   uprobe_family,         ///< perf events that forked processes inherit, of uprobes in tracefs; kernel >= 6.12
-  uprobe_family_return,  ///< the same at the returns of functions
+  uprobe_family_return,  ///< such inherited perf events, at the returns of functions; kernel >= 6.12
 };
 
-/// What a backend attaches to.
+/// Tells what a backend attaches to.
 enum class PointKind : std::uint8_t { file, kernel_function, tracepoint };
 
-/// Why the kernel may come by and run no program.
+/// Tells why the kernel may reach a point and run no program (Link::missed_hits()).
 enum class Misses : std::uint8_t {
   none,        ///< no such case is known
   in_program,  ///< a task was preempted or interrupted within the program, which blinds the processor for it
   in_kprobe,   ///< the processor was within a BPF program or map call
 };
 
-/// What a program is tied to when it is loaded: the kernel wants another one for each other.
+/// Tells what a program is tied to when it is loaded: each other module or point needs a program of its own.
 enum class TiedTo : std::uint8_t { nothing, module, point };
 
-/// One backend, for people and tools to choose from.
+/// Describes one backend, for people and tools to choose from.
 struct BackendInfo {
   std::string_view name;   ///< "uprobe_multi"
   std::string_view since;  ///< the first kernel, and what else it needs: "Linux 5.18, CONFIG_FPROBE"
@@ -53,19 +56,21 @@ struct BackendInfo {
   bool one_link = false;  ///< for all sites of a file or module; else one each
   Misses misses = Misses::none;
   TiedTo tied = TiedTo::nothing;
-  /// What decides that a plan takes it and not another one for the same points, and what a hit costs then.
+  /// The kernel's features that decide whether a plan takes this backend or another one for its points, and what a hit
+  /// costs then.
   std::span<const Feature> decided_by = {};
 };
-/// Of automatic, the name and what decides.
+/// Returns the description of a backend; that of `automatic` has only its name and the features that decide.
 [[nodiscard]] const BackendInfo& backend_info(Backend backend) noexcept;
 
+/// Returns BackendInfo::name.
 [[nodiscard]] std::string_view to_string(Backend backend) noexcept;
-/// The backend called `name`; not_found, naming them all.
+/// Returns the backend called `name`. Errors: not_found, which lists all names.
 [[nodiscard]] Result<Backend> backend_by_name(std::string_view name);
-/// Those that can be asked for, of files and of the kernel. What is put at the returns of a file's functions, or at
-/// both ends of them, follows from the backend of their entries.
+/// Lists the backends that can be asked for, of files and of the kernel. The backend at the returns of a file's
+/// functions, or at both ends of them, follows from that of their entries.
 [[nodiscard]] std::vector<Backend> choosable_backends();
-/// True for those of kernel functions and raw tracepoints.
+/// Returns whether a backend attaches to kernel functions or raw tracepoints.
 [[nodiscard]] bool is_kernel(Backend backend) noexcept;
 
 }  // namespace v1

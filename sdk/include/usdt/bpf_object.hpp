@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// BPF programs of your own: BpfObject::open() reads a compiled object, BpfObject::load() loads it for a plan, and
+// LoadedObject::attach() attaches it. consumer.hpp reads the rings of such programs.
+//     auto object = usdt::BpfObject::open("query.bpf.o");
+//     auto loaded = object->load(std::move(*plan));       // a plan of plan_attach() or plan_sections()
+//     auto link = loaded->attach();                       // detached when `link` goes
+// Threads: several may call load() of one BpfObject, and any function of one LoadedObject, at once; all else one at a
+// time.
 #pragma once
 
 #include <sys/types.h>
@@ -23,41 +30,43 @@
 namespace usdt {
 inline namespace v1 {
 
-/// The backend that `wanted` comes to on this kernel, which is never `automatic`. Errors: not_supported (uprobe_multi
-/// before Linux 6.6), no_permission (the kernel could not be asked; the message names the capability that is missing).
+/// Returns the backend that `wanted` means on this kernel, which is never `automatic`. Errors: not_supported
+/// (uprobe_multi before Linux 6.6), no_permission (the kernel could not be asked; the message names the capability that
+/// is missing), invalid_argument (a backend that does not attach to files).
 [[nodiscard]] Result<Backend> choose_backend(Backend wanted = Backend::automatic);
 
-/// How an object is loaded.
+/// Says how an object is loaded.
 struct LoadOptions {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
   bool site_numbers = true;  ///< CarrierOptions::site_numbers
   bool arguments = true;     ///< CarrierOptions::arguments
-  /// Programs on sites of files are loaded as ones that may wait for pages, whatever their sections say (Linux 6.0).
-  /// Whoever maps the page decides for how long, and detaching waits with them: not for processes of other people.
+  /// Whether programs on sites of files are loaded as ones that may wait for pages, whatever their sections say (Linux
+  /// 6.0). Whoever maps the page decides for how long, and detaching waits with them: not for processes of other
+  /// people.
   bool sleepable = false;
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// The programs to load, whatever their section, and no others; empty: all. The verifier takes some milliseconds for
   /// each argument of each program, which the start of a trace waits for. Of the programs on its sites, a plan that
   /// names programs (join_plans()) says itself which are loaded.
   std::vector<std::string> programs = {};
-  /// Not empty: sites of files are attached to these processes, to what descends from them, and to nobody else, as long
-  /// as the kernel can (Backend::uprobe_family): what they fork inherits the breakpoints, and other processes have
-  /// none. Then `backend` is not asked for, and the plan's scope is AllProcesses. Errors of load() and attach():
+  /// Processes that sites of files are attached to, with what descends from them, and to nobody else, as long as the
+  /// kernel can (Backend::uprobe_family): what they fork inherits the breakpoints, and other processes have none. If
+  /// not empty, `backend` does not matter, and the plan's scope has to be AllProcesses. Errors of load() and attach():
   /// not_supported, with the reason.
   std::vector<pid_t> family = {};
-  /// Each of `family` does nothing until attach() has returned, and has one thread and no children.
+  /// Whether each of `family` does nothing until attach() has returned, and has one thread and no children.
   bool family_held = false;
-  /// Hits of the calling process do not count, unless the plan is for chosen processes. Who traces everybody, and does
-  /// something at each event that has a probe, would otherwise make an event of each event. Programs compiled with
-  /// libbpf's usdt.bpf.h do not ask.
+  /// Whether hits of the calling process are left out, unless the plan is for chosen processes. A tracer of everybody
+  /// that reaches a probe at each event would otherwise make an event of each event. Programs compiled with libbpf's
+  /// usdt.bpf.h do not ask.
   bool leave_out_self = false;
   /// Ends the loading, and later the attaching, early, from another thread: ErrorKind::stopped. Nothing is then loaded,
   /// or attached.
   StopToken stop = {};
 };
 
-/// A program of an object that is for attach points.
+/// Describes a program of an object that is for attach points.
 struct ObjectProgram {
   std::string name;     ///< of the C function
   std::string section;  ///< "usdt", "usdt.s", "usdt/PATH:PROVIDER:NAME"
@@ -65,7 +74,7 @@ struct ObjectProgram {
   std::string points;
 };
 
-/// An object loaded for a plan. It owns that plan, so that no other one's sites can be attached by mistake. Its
+/// Holds an object loaded for a plan. It owns that plan, so that no other one's sites can be attached by mistake. Its
 /// programs and maps live as long as the object; those of a Link live as long as the Link. Move-only. Threads: several
 /// may call its functions at once.
 class LoadedObject {
@@ -74,11 +83,11 @@ class LoadedObject {
   LoadedObject& operator=(LoadedObject&&) noexcept;
   ~LoadedObject();
 
-  /// What it was loaded for.
+  /// Returns the plan it was loaded for, as it is loaded (shortened.hpp).
   [[nodiscard]] const AttachPlan& plan() const noexcept;
-  /// By which carriers the specs of the plan reach the programs.
+  /// Returns the carriers by which the specs of the plan reach the programs.
   [[nodiscard]] const CarrierPlan& carriers() const noexcept;
-  /// The backend of sites in files; `automatic` if the plan has none.
+  /// Returns the backend of sites in files; `automatic` if the plan has none.
   [[nodiscard]] Backend backend() const noexcept;
 
   /// Attaches each program to the sites that the plan has for it. A plan that does not name its programs is for the one
@@ -87,8 +96,8 @@ class LoadedObject {
   /// gone), changed (a file was written to since it was scanned; nothing stays attached), limit (descriptors),
   /// not_supported, invalid_argument (several programs are loaded, and the plan names none: say which).
   [[nodiscard]] Result<Link> attach() const;
-  /// The same for one program alone: to its sites, or to all of a plan that names no programs. not_found: there is no
-  /// such program, or the plan has no sites for it.
+  /// Attaches one program alone: to its sites, or to all of a plan that names no programs. Errors: those of attach();
+  /// not_found (there is no such program, or the plan has no sites for it).
   [[nodiscard]] Result<Link> attach(std::string_view program) const;
   /// Attaches again what Link::pause() detached, except files that were written to meanwhile. Errors: those of
   /// attach(), after which the link stays paused; invalid_argument (the link is another object's, or of several
@@ -101,12 +110,13 @@ class LoadedObject {
   [[nodiscard]] Result<void> attach_to(Link& link, std::string_view program,
                                        std::shared_ptr<const AttachPlan> whole) const;
 
-  /// Address of a global variable of .data or .bss, shared with the running programs; nullptr if there is none. Valid
-  /// as long as the object.
+  /// Returns the address of a global variable of .data or .bss, shared with the running programs; nullptr if there is
+  /// none. Valid as long as the object.
   [[nodiscard]] void* global(std::string_view name) const noexcept;
-  /// Its bytes; empty if there is none.
+  /// Returns the bytes of a global variable; empty if there is none. Valid as long as the object.
   [[nodiscard]] std::span<std::byte> global_bytes(std::string_view name) const noexcept;
-  /// The variable as a T. Read through std::atomic_ref what programs may write meanwhile. Errors: not_found,
+  /// Returns a global variable as a T, valid as long as the object. Read through std::atomic_ref what programs may
+  /// write meanwhile: `std::atomic_ref(**loaded->global_as<std::uint64_t>("hits")).load()`. Errors: not_found,
   /// type_mismatch (it has another size).
   template <class T>
   requires std::is_trivially_copyable_v<T>
@@ -115,12 +125,13 @@ class LoadedObject {
     if (!at) return fail(at.error());
     return static_cast<T*>(*at);
   }
-  /// Descriptors, owned by the object; not_found, invalid_argument (not loaded). `copy`: an index into
-  /// CarrierPlan::programs; without it, of any copy in which the program is loaded.
+  /// Returns the descriptor of a program, in any copy in which it is loaded; owned by the object. Errors: not_found,
+  /// invalid_argument (not loaded).
   [[nodiscard]] Result<int> program_fd(std::string_view name) const;
-  /// That of the program in copy `copy`.
+  /// Returns the descriptor of a program in copy `copy`, an index into CarrierPlan::programs; owned by the object.
+  /// Errors: as above.
   [[nodiscard]] Result<int> program_fd(std::string_view name, std::size_t copy) const;
-  /// The descriptor of a map, which all copies share; owned by the object. Errors: as program_fd().
+  /// Returns the descriptor of a map, which all copies share; owned by the object. Errors: as program_fd().
   [[nodiscard]] Result<int> map_fd(std::string_view name) const;
 
  private:
@@ -134,33 +145,33 @@ class LoadedObject {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A compiled BPF object: it is opened from bytes, its constants are set, and then it is loaded for a plan, or for
-/// several, each of which gets programs and maps of its own. Move-only. Threads: one at a time, except for load(),
+/// Holds a compiled BPF object: it is opened from bytes, its constants are set, and then it is loaded for a plan, or
+/// for several, each of which gets programs and maps of its own. Move-only. Threads: one at a time, except for load(),
 /// which several may call at once.
 class BpfObject {
  public:
   /// Opens an object made by usdt_add_bpf() or clang. Errors: malformed, with libbpf's words.
   [[nodiscard]] static Result<BpfObject> open(std::span<const std::byte> bytes, std::string_view name = "usdt");
-  /// The same of a regular file. Errors also: not_found, no_permission, not_supported, io, limit.
+  /// Opens such an object in a regular file. Errors also: not_found, no_permission, not_supported, io, limit.
   [[nodiscard]] static Result<BpfObject> open(const std::filesystem::path& path);
 
   BpfObject(BpfObject&&) noexcept;
   BpfObject& operator=(BpfObject&&) noexcept;
   ~BpfObject();
 
-  /// The programs for attach points, in the order of the object.
+  /// Returns the programs for attach points, in the order of the object.
   [[nodiscard]] std::vector<ObjectProgram> programs() const;
 
   /// Sets `const volatile` variable `name` for the loads to come. Errors: not_found, type_mismatch (another size).
   [[nodiscard]] Result<void> set_constant(std::string_view name, std::span<const std::byte> value);
-  /// The same by a value; its size has to be the variable's.
+  /// Sets a constant to a value of the variable's size: `object.set_constant("least_bytes", std::uint32_t{4096})`.
   template <class T>
   [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) {
     return set_constant(name, std::as_bytes(std::span(&value, 1)));
   }
-  /// Sets what a variable that is not constant (.data, .bss) begins with, for the loads to come. Errors as above.
+  /// Sets the first value of a variable that is not constant (.data, .bss), for the loads to come. Errors as above.
   [[nodiscard]] Result<void> set_global(std::string_view name, std::span<const std::byte> value);
-  /// The same by a value; its size has to be the variable's.
+  /// Sets the first value of such a variable to a value of its size.
   template <class T>
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] Result<void> set_global(std::string_view name, const T& value) {
@@ -170,16 +181,17 @@ class BpfObject {
   [[nodiscard]] Result<void> set_map_type(std::string_view map, std::uint32_t type, std::uint32_t flags);
   /// Sets a map's entries for the loads to come. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
-  /// The same of the size of its values.
+  /// Sets the size of a map's values, in bytes, for the loads to come. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_value_size(std::string_view map, std::uint32_t bytes);
-  /// The same for its keys.
+  /// Sets the size of a map's keys, in bytes, for the loads to come. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_key_size(std::string_view map, std::uint32_t bytes);
-  /// The loads to come take the map of `fd` for `map`, with its entries: two objects share it. Errors: not_found,
-  /// type_mismatch (another type, size of keys or values, flags), invalid_argument (no map; one that load() fills).
+  /// Puts the map of descriptor `fd`, with its entries, in the place of `map` in the loads to come: two objects share
+  /// it. Errors: not_found, type_mismatch (another type, size of keys or values, flags), invalid_argument (no map; one
+  /// that load() fills).
   [[nodiscard]] Result<void> reuse_map(std::string_view map, int fd);
-  /// The loads to come take the map that is pinned at `path`, in a BPF file system; if there is none, theirs is pinned
-  /// there, and stays when the process ends, until someone removes the path. Errors as above (invalid_argument also: no
-  /// BPF file system); no_permission, io.
+  /// Shares `map` by a pin at `path`, in a BPF file system: the loads to come take the map that is pinned there. If
+  /// there is none, theirs is pinned, and stays when the process ends, until someone removes the path. Errors as above
+  /// (invalid_argument also: no BPF file system); no_permission, io.
   [[nodiscard]] Result<void> pin_map(std::string_view map, const std::filesystem::path& path);
 
   /// Decides how specs reach the programs (plan_carriers), loads them for `options.backend`, several times where the
@@ -188,7 +200,7 @@ class BpfObject {
   /// invalid_argument (not compiled with usdt/bpf/usdt.bpf.h or libbpf's, or with ours of another version), io with the
   /// verifier's last lines. After an error nothing stays in the kernel.
   [[nodiscard]] Result<LoadedObject> load(AttachPlan plan, const LoadOptions& options = {}) const;
-  /// The same with a plan that the application goes on reading. invalid_argument: null.
+  /// Loads the object for a plan that the application goes on reading. Errors also: invalid_argument (null).
   [[nodiscard]] Result<LoadedObject> load(std::shared_ptr<const AttachPlan> plan,
                                           const LoadOptions& options = {}) const;
 
@@ -198,10 +210,10 @@ class BpfObject {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The plan that the sections of `object` name: each program for its own attach points, SEC("usdt/PATH:PROVIDER:NAME")
-/// as libbpf has it, or any other name that the tools take behind the '/'. What is named is looked up, the rest is as
-/// plan_attach() does it; load() the object for it, and attach(). Errors: not_found (no section names anything; nothing
-/// is found by a name), those of select_probes(), select_kernel() and plan_attach().
+/// Plans what the sections of `object` name: each program for its own attach points, SEC("usdt/PATH:PROVIDER:NAME") as
+/// libbpf has it, or any other name that the tools take behind the '/'. It selects the points by these names and plans
+/// them as plan_attach() does; load() the object for the plan, and attach(). Errors: not_found (no section names
+/// anything; nothing is found by a name), those of select() and plan_attach().
 [[nodiscard]] Result<AttachPlan> plan_sections(const BpfObject& object, const PlanOptions& options = {});
 
 }  // namespace v1

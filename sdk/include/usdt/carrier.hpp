@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Carriers: the ways in which the spec of a site (where its arguments are) reaches the program at a hit.
+// plan_carriers() chooses one for each site, CarrierPlan::describe() prints the choice, and carrier_by_name() reads one
+// that a user forces. BpfObject::load() calls it: call it yourself only to look, for it needs no privilege.
+// Threads: plain values and pure functions.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +19,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// How the specs of a plan reach the program that runs at its sites.
+/// Names the way in which the specs of a plan reach the program that runs at its sites.
 enum class Carrier : std::uint8_t {
   automatic,  ///< per_link where one program does for all sites; else cookie, and table for what does not fit one (and
               ///< then for all of a link of a thousand kernel functions or more)
@@ -24,24 +28,26 @@ enum class Carrier : std::uint8_t {
   per_link,   ///< constants of a program of their own: one program for each spec, or each shape of spec
   ip_hash,    ///< kernels without attach cookies (before 5.15): the table, by the site's address
 };
+/// Returns the name that carrier_by_name() takes: "cookie", "table", "per-link" ...
 [[nodiscard]] std::string_view to_string(Carrier carrier) noexcept;
-/// The carrier called `name` ("cookie", "per-link", ...). not_found, naming them all.
+/// Returns the carrier called `name` ("cookie", "per-link", ...). Errors: not_found, which lists all names.
 [[nodiscard]] Result<Carrier> carrier_by_name(std::string_view name);
 
-/// What the choice of carriers depends on besides the plan.
+/// Says what the choice of carriers depends on besides the plan.
 struct CarrierOptions {
   Carrier carrier = Carrier::automatic;
   bool attach_cookies = true;  ///< the kernel has them (features.hpp); here a plain value: planning is pure
-  /// Packed cookies hold the site's number for usdt_site(); without it more specs fit.
+  /// Whether packed cookies hold the site's number for usdt_site(); without it more specs fit.
   bool site_numbers = true;
-  /// The program reads arguments. One that does not, nor usdt_cookie(), is the same for sites of all specs.
+  /// Whether the program reads arguments or calls usdt_cookie(). One program that does neither serves sites of all
+  /// specs.
   bool arguments = true;
-  /// Programs a plan may be loaded as. What is beyond shares programs: cookies and the table. (BpfObject::load() makes
-  /// more where a shared one would be too large for the verifier.)
+  /// The most programs that a plan may be loaded as. Sites beyond share programs, by cookies and the table.
+  /// (BpfObject::load() makes more where a shared one would be too large for the verifier.)
   std::uint32_t max_programs = 64;
 };
 
-/// What a program is loaded for, and what it is given. Of files: the default.
+/// Describes what a program is loaded for, and what it is given. The default is for sites of files.
 struct ProgramKind {
   Backend backend = Backend::automatic;  ///< automatic: of files, the best the kernel has
   usdt_source source = USDT_SOURCE_USER;
@@ -53,9 +59,9 @@ struct ProgramKind {
   std::optional<Index<TypedExpression>> pair = {};    ///< PlannedSite::pair
   usdt_span_side span = USDT_NO_SPAN;                 ///< usdt_program_constants::span_side
   friend bool operator==(const ProgramKind&, const ProgramKind&) = default;
-  /// An order for maps.
+  /// Orders kinds, for maps.
   [[nodiscard]] bool is_before(const ProgramKind& other) const noexcept;
-  /// is_before()
+  /// Returns is_before().
   friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept { return a.is_before(b); }
 };
 
@@ -65,7 +71,7 @@ static_assert(static_cast<int>(ReturnBy::instruction) == USDT_RETURN_BY_RET &&
               static_cast<int>(ReturnBy::goroutine_ret) == USDT_RETURN_BY_GOROUTINE_RET &&
               static_cast<int>(ReturnBy::any_instruction) == USDT_RETURN_BY_ANY_RET);
 
-/// What sets one copy of the program apart from the others: constants of the load.
+/// Describes one copy of the program: the constants of its load, which set it apart from the other copies.
 struct PlannedProgram {
   ProgramKind kind = {};
   std::uint32_t carriers = 0;        ///< usdt_program_constants::carriers
@@ -73,11 +79,11 @@ struct PlannedProgram {
   EncodedSpec link_spec = {};        ///< per_link
   std::uint32_t values_by_site = 0;  ///< per_link: bit n: argument n's value differs between its sites
   std::uint32_t ip_group = 0;        ///< ip_hash
-  /// Of a call that two programs share: the one at the other end.
+  /// The program at the other end, for calls that two programs share.
   std::optional<Index<PlannedProgram>> partner = {};
 };
 
-/// Sites of one group that run one program: one kernel link, or one each.
+/// Groups the sites of one AttachGroup that run one program: one kernel link, or one each.
 struct PlannedLink {
   Index<AttachGroup> group;
   Index<PlannedProgram> program;
@@ -91,7 +97,7 @@ struct PlannedLink {
   std::vector<Index<PlannedSite>> sites = {};
 };
 
-/// An attach plan, made ready for loading: which programs, which links, what they look up.
+/// Holds what an attach plan is loaded as: its programs, its links, and the table that they look up.
 struct CarrierPlan {
   Carrier carrier = Carrier::table;  ///< of most sites; ip_hash if they are found by address
   Table<PlannedProgram> programs;
@@ -100,13 +106,13 @@ struct CarrierPlan {
   bool limited = false;            ///< per_link: max_programs was too few
   bool windows = false;            ///< some spec has windows
   std::uint32_t site_bits = 0;     ///< usdt_site_bits
-  std::uint64_t user_cookie = 0;   ///< of all sites, where it is the same
+  std::uint64_t user_cookie = 0;   ///< of all sites, if they share one
   std::vector<std::uint64_t> ips;  ///< ip_hash: cookies of the table by USDT_IP_KEY
   std::size_t in_cookie = 0;       ///< sites by how their spec travels
   std::size_t in_table = 0;
   std::size_t in_program = 0;
 
-  /// "cookie", "table", "per-link (3 programs)", "cookie (87 sites), table (13 sites)".
+  /// Returns "cookie", "table", "per-link (3 programs)" or "cookie (87 sites), table (13 sites)".
   [[nodiscard]] std::string describe() const;
 };
 

@@ -27,9 +27,9 @@ struct ClockReading {
 /// before has the time of day from before.
 class WallClock {
  public:
-  /// What reads both clocks.
+  /// Reads both clocks.
   using Reader = ClockReading (*)();
-  /// Asks `read` for the clocks; a test has its own.
+  /// Keeps `read`, which it calls for the clocks. Tests pass a function of their own.
   explicit WallClock(Reader read = &read_clocks);
   /// Returns the time of day less event_clock() at `timestamp`, ns. A clock that was set between two calls counts as
   /// set before the first timestamp that is younger than the earlier call: call it soon after an event.

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Records that BPF programs of your own write into a ring buffer: consume() reads one type of record until it is asked
+// to stop, RingReader serves an event loop, record_as() checks the size of a record.
+//     struct query { std::uint64_t id; char sql[64]; };
+//     auto stats = usdt::consume<query>(object, "events", stop, [](const query& q) { ... });
+// Threads: one at a time reads a ring; only RingReader::wake() is for other threads. Records are valid in the callback.
 #pragma once
 
 #include <chrono>
@@ -18,10 +23,10 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Called with the bytes of one record, which are valid until it returns.
+/// Takes the bytes of one record, which are valid until it returns.
 using OnRecord = std::function<void(std::span<const std::byte>)>;
 
-/// A record as the type the BPF program writes; nothing where it has not exactly that size.
+/// Returns a copy of a record as the type that the BPF program writes; nothing: it has not exactly that size.
 template <class T>
 requires std::is_trivially_copyable_v<T>
 [[nodiscard]] std::optional<T> record_as(std::span<const std::byte> record) noexcept {
@@ -40,19 +45,20 @@ requires std::is_trivially_copyable_v<T>
 /// A ring has one reader: records go to whoever takes them first. One thread at a time; only wake() is for others.
 class RingReader {
  public:
-  /// Ring `map` of a loaded object. Errors: not_found (no such map), invalid_argument (no ring buffer), limit
+  /// Opens ring `map` of a loaded object. Errors: not_found (no such map), invalid_argument (no ring buffer), limit
   /// (descriptors), io.
   [[nodiscard]] static Result<RingReader> open(const LoadedObject& object, std::string_view map);
-  /// The ring behind any descriptor, of a pinned map for example. The reader keeps the ring; `map_fd` stays yours.
+  /// Opens the ring behind any descriptor, of a pinned map for example. The reader keeps the ring; `map_fd` stays
+  /// yours. Errors: as above, without not_found.
   [[nodiscard]] static Result<RingReader> open(int map_fd);
   RingReader(RingReader&&) noexcept;
   RingReader& operator=(RingReader&&) noexcept;
   ~RingReader();
 
-  /// For epoll, libuv, asio and their like, the reader's own: readable as long as read() has something to hand over,
-  /// and from a wake() to the next read(), which answers it. Do not read from it or close it. While a program is
-  /// writing the next record it is readable, too, though read() hands over nothing yet. A program that submits with
-  /// BPF_RB_NO_WAKEUP leaves it as it was.
+  /// Returns a descriptor for epoll, libuv, asio and their like. It belongs to the reader: do not read from it or close
+  /// it. It is readable as long as read() has something to hand over, and from a wake() to the next read(), which
+  /// answers it. While a program is writing the next record it is readable, too, though read() hands over nothing yet.
+  /// A program that submits with BPF_RB_NO_WAKEUP leaves it as it was.
   [[nodiscard]] int fd() const noexcept;
 
   /// Hands over what is in the ring, at most `limit` records; the rest stays there. Returns how many those were. What
@@ -60,7 +66,7 @@ class RingReader {
   /// call. Errors: invalid_argument (called by its own callback).
   [[nodiscard]] Result<std::size_t> read(const OnRecord& on_record, std::size_t limit = SIZE_MAX);
 
-  /// From any thread, or a signal handler: makes fd() readable until the next read().
+  /// Makes fd() readable until the next read(). For any thread, and for signal handlers.
   void wake() const noexcept;
 
  private:
@@ -69,7 +75,7 @@ class RingReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a consumer took from its ring.
+/// Counts the records that a consumer took from its ring.
 struct ConsumeStats {
   std::uint64_t records = 0;     ///< handed to the callback
   std::uint64_t wrong_size = 0;  ///< not exactly sizeof(T): counted, never guessed at
@@ -80,7 +86,7 @@ struct ConsumeStats {
 [[nodiscard]] Result<void> consume_records(const LoadedObject& object, std::string_view map, const StopToken& stop,
                                            const OnRecord& on_record);
 
-/// The same for records of one trivially copyable type, as the BPF program writes them.
+/// Reads records of one trivially copyable type, as the BPF program writes them, as consume_records() does.
 ///     struct query { std::uint64_t id; char sql[64]; };
 ///     auto stats = usdt::consume<query>(object, "events", stop, [](const query& q) { ... });
 template <class T, class Callback>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// From the argument text of a note to Args: ArgDecoder::decode() finds where each argument of a site is, describe()
+// adds the names and types that the provider tells, location_text() and register_info() show locations to people.
+//     usdt::ArgDecoder decoder(file);                       // the file has to outlive it
+//     for (const usdt::Site& site : scan.sites) std::vector<usdt::Arg> args = decoder.decode(site);
+// Threads: any; several threads may use one decoder at once.
 #pragma once
 
 #include <concepts>
@@ -20,7 +25,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// A register by one of its names, as its machine sees it. Its texts live as long as the program.
+/// Describes a register under one of its names. The texts live as long as the program.
 struct RegisterInfo {
   std::string_view name;   ///< "r10d"
   std::string_view canon;  ///< full register: "r10"; i386 "eax"; arm64 "x3", "v0"
@@ -31,44 +36,46 @@ struct RegisterInfo {
   /// i386: the full register where GCC keeps the upper half of an 8-byte value whose lower half is here; else empty.
   std::string_view pair_high;
 };
-/// The register that notes of `machine` call `name`, in either case; nothing: it has none of that name.
+/// Finds the register that notes of `machine` call `name`, in upper or lower case; nothing: it has none of that name.
 [[nodiscard]] std::optional<RegisterInfo> find_register(Machine machine, std::string_view name) noexcept;
-/// The register of a Location; one that is none has no name.
+/// Returns the description of a Location's register; that of RegisterId::none is empty.
 [[nodiscard]] RegisterInfo register_info(Machine machine, RegisterId id) noexcept;
 
-/// A location as the machine's assembler would write it: "rdi", "8(%rsp)", "[sp, 8]", "$5"; "slot 0"; empty:
-/// unreadable.
+/// Returns a location as the machine's assembler would write it: "rdi", "8(%rsp)", "[sp, 8]", "$5"; "slot 0"; empty: it
+/// is unreadable.
 [[nodiscard]] std::string location_text(const Location& location, Machine machine);
 
-/// Gives the arguments of a site the names, types and meanings its provider describes, as far as they fit what the
-/// stapsdt note says of sizes. Where the description is of another number of arguments, it gives none.
+/// Gives the arguments of a site the names, types and meanings that its provider describes, as far as they fit the
+/// sizes in the stapsdt note. A description of another number of arguments gives none.
 void describe(std::vector<Arg>& args, const SiteDescription& description);
 
 /// Decodes the argument texts of a file's sites. Symbolic operands are resolved in the file's own tables.
 class ArgDecoder {
  public:
-  /// Reads symbols of `file` lazily; the file must outlive the decoder.
+  /// Makes a decoder that reads symbols of `file` when it needs them.
   explicit ArgDecoder(const ElfFile& file);
-  /// Without a file: whatever needs a symbol or the file's compiler is unreadable.
+  /// Makes a decoder without a file: arguments that need a symbol, or the file's compiler, are unreadable.
   explicit ArgDecoder(Machine machine);
   ArgDecoder(ArgDecoder&&) noexcept;
   ArgDecoder& operator=(ArgDecoder&&) noexcept;
   ~ArgDecoder();
 
-  /// Whose registers the texts name.
+  /// Returns the machine whose registers the texts name.
   [[nodiscard]] Machine machine() const noexcept;
 
-  /// Every argument of `args_text`, in order, none lost.
+  /// Returns every argument of `args_text`, in order. An argument that cannot be parsed or read keeps its place and
+  /// says why (Arg::why_unreadable()).
   [[nodiscard]] std::vector<Arg> decode(std::string_view args_text) const;
-  /// Those of a site, by its `args_text` and its description.
+  /// Returns the arguments of a site, by its `args_text` and its description.
   [[nodiscard]] std::vector<Arg> decode(const Site& site) const;
-  /// The same in two steps, for those who want to see the arguments as they are written.
+  /// Returns the arguments as they are written: the first step of decode(). They view `args_text`, which has to outlive
+  /// them.
   [[nodiscard]] std::vector<ParsedArg> parse(std::string_view args_text) const;
-  /// Of a temporary: they would view a text that is gone.
+  /// Refuses a temporary, since the arguments would view a text that is gone.
   template <class Text>
   requires std::same_as<std::remove_const_t<Text>, std::string> std::vector<ParsedArg> parse(Text&& text)
   const = delete;
-  /// The second of the two.
+  /// Returns what parsed arguments mean: the second step of decode().
   [[nodiscard]] std::vector<Arg> decode(std::span<const ParsedArg> parsed) const;
 
  private:

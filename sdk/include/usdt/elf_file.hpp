@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// An ELF file or archive and its USDT probes: ElfFile::open() opens it, ElfFile::scan() reads all sites, and
+// ElfFile::unchanged() tells whether it was written to since.
+//     auto file = usdt::ElfFile::open("/usr/bin/python3");
+//     if (!file) return fail(file.error());
+//     auto scan = file->scan();
+//     for (const usdt::Site& site : scan->sites) print(site.provider, site.name, site.args_text);
+// Threads: an open file does not change, so that several threads may call its const functions at once.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +28,7 @@ struct Inside;
 namespace usdt {
 inline namespace v1 {
 
-/// What kind of ELF file this is, as far as probing goes.
+/// Tells kinds of ELF files apart, as far as probing goes.
 enum class ElfKind : std::uint8_t {
   executable,   ///< ET_EXEC
   dynamic,      ///< ET_DYN: shared object, PIE, static PIE
@@ -30,58 +37,58 @@ enum class ElfKind : std::uint8_t {
   archive,      ///< ar archive of relocatable members
 };
 
-/// The probes of one file.
+/// Holds the probes of one file.
 struct ScanResult {
   std::vector<Site> sites;  ///< in file order
   std::vector<ScanWarning> warnings;
-  /// Set when the notes came from a separate debug file because the file itself has none.
+  /// The separate debug file that the notes came from, because the file itself has none; nothing: they are its own.
   std::optional<std::filesystem::path> debug_file;
 };
 
-/// Where to look beyond the file itself.
+/// Says where to look beyond the file itself, and when to stop.
 struct OpenOptions {
   /// Directories that hold separate debug files, as GDB's debug-file-directory: `DIR/.build-id/ab/cdef.debug` and
-  /// `DIR/path/of/the/file/NAME.debug`. Empty: only beside the file.
+  /// `DIR/path/of/the/file/NAME.debug`. Empty: debug files are looked for beside the file alone.
   std::vector<std::filesystem::path> debug_dirs = {"/usr/lib/debug"};
-  /// Servers are asked, too, by build id, when something is looked for that only a debug file has, and none is there:
-  /// those that the environment variable DEBUGINFOD_URLS names, by elfutils' libdebuginfod. Not for scan().
+  /// Whether servers are asked by build id for a debug file that is needed and not here: those that the environment
+  /// variable DEBUGINFOD_URLS names, by elfutils' libdebuginfod. scan() never asks.
   bool debuginfod = false;
-  /// Ends reading early, from another thread: what then returns does so with ErrorKind::stopped. However large the
-  /// file, and its debug file, that is within a moment.
+  /// Ends reading early, from another thread: functions that are reading return ErrorKind::stopped within a moment,
+  /// however large the file and its debug file are.
   StopToken stop = {};
-  /// Ends asking servers, from another thread, within a second: what is on this machine is read all the same.
+  /// Ends the asking of servers, from another thread, within a second. Files on this machine are read regardless.
   StopToken stop_asking = {};
 };
 
-/// An open ELF file or ar archive, of any of the three machines, either class, on any host. Reading it needs
-/// read permission on the file and nothing else. Move-only; all reading is of one open descriptor, so a file
-/// replaced on disk meanwhile cannot mix with it.
+/// Reads an ELF file or ar archive, of any of the three machines, either class, on any host. It needs read permission
+/// on the file and nothing else. Move-only. All reading is of one open descriptor, so that a file that takes its place
+/// on disk meanwhile cannot mix with it.
 class ElfFile {
  public:
-  /// Opens `path`. Errors: not_found, no_permission, io; malformed (not an ELF file or archive, truncated
-  /// headers), not_supported (another machine, big-endian, not a regular file).
+  /// Opens `path` and reads its headers. Errors: not_found, no_permission, io; malformed (not an ELF file or archive,
+  /// truncated headers), not_supported (another machine, big-endian, not a regular file).
   [[nodiscard]] static Result<ElfFile> open(const std::filesystem::path& path, const OpenOptions& options = {});
 
   ElfFile(ElfFile&&) noexcept;
   ElfFile& operator=(ElfFile&&) noexcept;
   ~ElfFile();
 
-  /// The path it was opened by.
+  /// Returns the path it was opened by.
   [[nodiscard]] const std::filesystem::path& path() const noexcept;
-  /// For an archive: of its first ELF member.
+  /// Returns the machine the file was built for; for an archive the machine of its first ELF member.
   [[nodiscard]] Machine machine() const noexcept;
-  /// What kind of file it is.
+  /// Returns the kind of file it is.
   [[nodiscard]] ElfKind kind() const noexcept;
-  /// GNU build id in lower-case hex, empty where the file has none.
+  /// Returns the GNU build id in lower-case hexadecimal; empty: the file has none.
   [[nodiscard]] std::string build_id() const;
-  /// The open descriptor, owned by this object. `/proc/self/fd/N` names exactly the inode that was scanned.
+  /// Returns the open descriptor, which this object owns. `/proc/self/fd/N` names exactly the inode that was scanned.
   [[nodiscard]] int fd() const noexcept;
-  /// True when fstat shows the inode as it was at open (size, mtime, ctime): guards against writes in place.
+  /// Returns whether fstat(2) shows the inode as it was at open (size, mtime, ctime): false after a write in place.
   [[nodiscard]] bool unchanged() const noexcept;
 
-  /// Every stapsdt note: of all sections named .note.stapsdt, else of the PT_NOTE segments, else of the
-  /// separate debug file found by build-id or .gnu_debuglink. Foreign and malformed notes become warnings.
-  /// A file without notes is not an error: `sites` is empty.
+  /// Reads every stapsdt note: of all sections named .note.stapsdt, else of the PT_NOTE segments, else of the separate
+  /// debug file found by build id or .gnu_debuglink. Foreign and malformed notes become warnings. A file without notes
+  /// is no error: `sites` is empty. Errors: stopped (OpenOptions::stop), limit (memory).
   [[nodiscard]] Result<ScanResult> scan() const;
 
  private:

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// One event, viewed in the record that it came in: Event::value() and Event::arg<T>() have its arguments, Event::text()
+// the texts they point to, and OwnedEvent is a copy to keep.
+//     auto bytes = event.arg<std::uint32_t>(1);   // or type_mismatch, or why it could not be read
+//     auto sql = event.text(0);
+// Threads: nothing is changed, so that several may read one event. An Event is valid inside its callback alone.
 #pragma once
 
 #include <bit>
@@ -20,26 +25,26 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Why one argument of one hit has no value. `reason` is valid as long as the event's plan.
+/// Says why one argument of one hit has no value. `reason` is valid as long as the event's plan.
 struct ArgError {
   std::string_view reason;
   friend bool operator==(const ArgError&, const ArgError&) = default;
 };
-/// A value with the type that its site says: signed, unsigned, floating, or the reason why there is none.
+/// Holds a value with the type that its site says: signed, unsigned, floating, or the reason why there is none.
 using Value = std::variant<std::int64_t, std::uint64_t, double, ArgError>;
 
-/// Text an argument points to.
+/// Holds the text that an argument points to.
 struct Text {
   std::string_view bytes;  ///< without the closing NUL; may have NULs if its length was known; valid as the event is
   bool truncated = false;  ///< longer than the string size of the trace
 };
 
-/// In which string slot of a record the text of argument `n` is; nothing: no text is captured for it.
+/// Returns the string slot of a record in which the text of argument `n` is; nothing: no text is captured for it.
 [[nodiscard]] std::optional<std::size_t> string_slot(const EncodedSpec& spec, std::size_t n) noexcept;
 
-/// The stack of a process as it was recorded at a hit; Symbolizer makes frames of it. Valid as long as the event.
+/// Holds the stack of a process as it was recorded at a hit; Symbolizer makes frames of it. Valid as long as the event.
 struct RecordedStack {
-  /// By frame pointers: the address of the hit, then the return address of each function around it.
+  /// The addresses found by frame pointers: of the hit, then the return address of each function around it.
   std::span<const std::uint64_t> addresses = {};
   /// The process's registers at the hit, or, at a hit in the kernel, where it entered the kernel. Numbered as in specs
   /// (bpf/spec.h).
@@ -50,7 +55,7 @@ struct RecordedStack {
   bool cut = false;                        ///< there was no room for more of it
 };
 
-/// The user, group and cgroup of a process at a hit.
+/// Holds the user, group and cgroup of a process at a hit.
 struct HitOwner {
   std::uint32_t uid = 0;     ///< HitField::uid
   std::uint32_t gid = 0;     ///< HitField::gid
@@ -58,20 +63,20 @@ struct HitOwner {
   friend bool operator==(const HitOwner&, const HitOwner&) = default;
 };
 
-/// The stacks of an event with the names of their functions, which cannot be found once the process has ended; null:
-/// there is none.
+/// Points to the stacks of an event with the names of their functions, which cannot be found once the process has
+/// ended; null: there is none.
 struct EventStacks {
   const Result<Stack>* kernel = nullptr;
   const Result<Stack>* user = nullptr;
 };
 
-/// How the records of one plan are laid out (bpf/event.h), from numbers known at load.
+/// Describes how the records of one plan are laid out (bpf/event.h), from numbers known at load.
 struct EventLayout {
   std::uint32_t max_args = 0;
   std::uint32_t string_slots = 0;
   std::uint32_t string_size = 0;  ///< bytes of a slot: the longest text plus 2, so that truncation is certain
   std::uint32_t stack_depth = 0;  ///< addresses of kernel stacks, at most
-  /// How many of them are shown, at most: the innermost ones of a record may be those of the tracing itself.
+  /// The most of these addresses that are shown: the innermost ones of a record may be those of the tracing itself.
   std::uint32_t stack_shown = UINT32_MAX;
   std::uint32_t user_stack_depth = 0;  ///< frames of processes' stacks that are shown, at most; 0: no such stacks
   StackMethod user_stack_method = StackMethod::frame_pointers;
@@ -81,113 +86,117 @@ struct EventLayout {
   std::uint32_t user_copy_pieces = 0;
   double weight = 1;    ///< hits, calls or spans that each record stands for (TraceOptions::sample)
   bool owners = false;  ///< records have a struct usdt_owner (PlanOptions::owners)
-  /// Of an OwnedEvent: there are no slots, but so many bytes of texts, one behind another, in the order of the
-  /// arguments.
+  /// The bytes of all texts of an OwnedEvent, which lie one behind another in the order of the arguments. Nothing:
+  /// texts are in slots.
   std::optional<std::uint32_t> packed_texts = {};
 
-  /// Where texts are in each record.
+  /// Returns the offset of the texts in each record, in bytes.
   [[nodiscard]] std::uint32_t texts_at() const noexcept {
     return static_cast<std::uint32_t>(sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) +
                                       stack_depth * sizeof(std::uint64_t));
   }
-  /// Bytes of the text that was captured for an argument, without a NUL behind it; 0: there is none.
+  /// Returns the size in bytes of the text that was captured for an argument, without a NUL behind it; 0: there is
+  /// none.
   [[nodiscard]] std::uint32_t captured_bytes(const usdt_event_arg& arg) const noexcept {
     if (string_size == 0 || arg.error != 0 || arg.text <= 0) return 0;
     const auto bytes = static_cast<std::uint32_t>(arg.text);
     return (bytes < string_size ? bytes : string_size) - 1;
   }
-  /// Where struct usdt_user_stack is in each record: a multiple of 8.
+  /// Returns the offset of struct usdt_user_stack in each record: a multiple of 8 bytes.
   [[nodiscard]] std::uint32_t user_stack_at() const noexcept {
     const std::size_t size = texts_at() + (packed_texts ? *packed_texts : string_slots * std::size_t{string_size});
     return static_cast<std::uint32_t>((size + 7) / 8 * 8);
   }
-  /// Where struct usdt_owner is, if records have one: behind all else, at a multiple of 8.
+  /// Returns the offset of struct usdt_owner, if records have one: behind all else, at a multiple of 8 bytes.
   [[nodiscard]] std::uint32_t owner_at() const noexcept {
     if (user_stack_depth == 0) return user_stack_at();
     const std::uint32_t copy = user_copy_piece * (user_copy_pieces + 1);
     return user_stack_at() + static_cast<std::uint32_t>(sizeof(usdt_user_stack) + user_addresses * 8ULL + copy);
   }
-  /// Bytes of each record, a multiple of 8.
+  /// Returns the size of each record in bytes, a multiple of 8.
   [[nodiscard]] std::uint32_t record_size() const noexcept {
     return owner_at() + (owners ? static_cast<std::uint32_t>(sizeof(usdt_owner)) : 0);
   }
 };
 
-/// One hit (or call, or span), viewed in the record that it came in. Cheap to copy, but valid only inside the callback
+/// Views one hit (or call, or span) in the record that it came in. Cheap to copy, but valid only inside the callback
 /// that received it: OwnedEvent can be kept. Threads: nothing is changed, so that several may read it at once.
 class Event {
  public:
-  /// Fails with malformed where `record` has not the layout's size, or names a site the plan does not have.
+  /// Views `record`; record and plan have to outlive the event. Errors: malformed (`record` has not the layout's size,
+  /// or names a site that the plan does not have).
   [[nodiscard]] static Result<Event> from(std::span<const std::byte> record, const AttachPlan& plan,
                                           const EventLayout& layout);
-  /// The same of a plan that is shared: an OwnedEvent then has a share of its own.
+  /// Views a record of a plan that is shared: an OwnedEvent then has a share of its own. Errors as above.
   [[nodiscard]] static Result<Event> from(std::span<const std::byte> record,
                                           const std::shared_ptr<const AttachPlan>& plan, const EventLayout& layout);
 
-  /// CLOCK_MONOTONIC, nanoseconds.
+  /// Returns the time of the hit, or of the beginning of a call or span: ns of CLOCK_MONOTONIC.
   [[nodiscard]] std::uint64_t timestamp() const noexcept { return header_->ts; }
-  /// The process, as numbered in the tracer's pid namespace.
+  /// Returns the process, as the tracer's pid namespace numbers it; 0: it is not visible there.
   [[nodiscard]] std::uint32_t pid() const noexcept { return header_->pid; }
-  /// The thread, numbered likewise.
+  /// Returns the thread, numbered likewise.
   [[nodiscard]] std::uint32_t tid() const noexcept { return header_->tid; }
-  /// The processor it was on.
+  /// Returns the processor it was on.
   [[nodiscard]] std::uint32_t cpu() const noexcept { return header_->cpu; }
-  /// The thread's name (/proc/PID/comm): at most 15 bytes, which anybody may have chosen.
+  /// Returns the thread's name (/proc/PID/comm): at most 15 bytes, which anybody may have chosen.
   [[nodiscard]] std::string_view comm() const noexcept;
-  /// The user, group and cgroup of the process at the hit, or where the call or span began. Nothing: they were not
-  /// recorded (PlanOptions::owners).
+  /// Returns the user, group and cgroup of the process at the hit, or where the call or span began. Nothing: they were
+  /// not recorded (PlanOptions::owners).
   [[nodiscard]] std::optional<HitOwner> owner() const noexcept;
-  /// Where the breakpoint was in the process; the address of a kernel function.
+  /// Returns the address of the breakpoint in the process, or of the kernel function.
   [[nodiscard]] ProcessAddr ip() const noexcept {
     return ProcessAddr(header_->ip ? header_->ip : pc_of(*plan_, *site_).value_or(VirtAddr()).value);
   }
-  /// Nanoseconds from the beginning to the end of a call (Moment::both) or span; 0 for hits.
+  /// Returns the ns from the beginning to the end of a call (Moment::both) or span; 0 for hits.
   [[nodiscard]] std::uint64_t duration() const noexcept { return header_->duration; }
-  /// How many hits, calls or spans this event stands for (TraceOptions::sample, max_overhead). Sums over events are
-  /// estimates of those over all hits if each event is multiplied by its weight.
+  /// Returns how many hits, calls or spans this event stands for (TraceOptions::sample, max_overhead). Sums over events
+  /// are estimates of those over all hits if each event is multiplied by its weight.
   [[nodiscard]] double weight() const noexcept { return layout_.weight; }
-  /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth), without those of the program
-  /// and of what called it: at the entry the traced function comes first, at the return its caller. Empty: none was
-  /// asked for, or this is no hit in the kernel. Errors: io, the kernel could not tell.
+  /// Returns addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth), without those of the
+  /// program and of what called it: at the entry the traced function comes first, at the return its caller. Empty: none
+  /// was asked for, or this is no hit in the kernel. Errors: io (the kernel could not tell).
   [[nodiscard]] Result<std::span<const std::uint64_t>> kernel_stack() const;
-  /// The stack of the process (TraceOptions::user_stack_depth), to be named by Symbolizer::user_stack(). Empty: none
-  /// was asked for, or this is a hit in a thread of the kernel. Errors: io, the kernel could not tell.
+  /// Returns the stack of the process (TraceOptions::user_stack_depth), to be named by Symbolizer::user_stack(). Empty:
+  /// none was asked for, or this is a hit in a thread of the kernel. Errors: io (the kernel could not tell).
   [[nodiscard]] Result<RecordedStack> user_stack() const;
-  /// The record it came in (bpf/event.h): layout().record_size() bytes.
+  /// Returns the record it came in (bpf/event.h): layout().record_size() bytes.
   [[nodiscard]] std::span<const std::byte> record() const noexcept {
     return {reinterpret_cast<const std::byte*>(header_), layout_.record_size()};
   }
-  /// How the record is laid out.
+  /// Returns how the record is laid out.
   [[nodiscard]] const EventLayout& layout() const noexcept { return layout_; }
-  /// The plan that its site is in.
+  /// Returns the plan that its site is in.
   [[nodiscard]] const AttachPlan& plan() const noexcept { return *plan_; }
-  /// The site that was hit.
+  /// Returns the site that was hit.
   [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
-  /// Its number: an index into AttachPlan::sites.
+  /// Returns the number of that site: an index into AttachPlan::sites.
   [[nodiscard]] std::uint32_t site_number() const noexcept { return header_->site; }
-  /// The probe of that site.
+  /// Returns the probe of that site.
   [[nodiscard]] const PlannedProbe& probe() const noexcept { return plan_->probes[site_->probe]; }
-  /// What the plan has for this site (PlanOptions::user_cookie, user_cookie_of).
+  /// Returns the number that the plan has for this site (PlanOptions::user_cookie, user_cookie_of).
   [[nodiscard]] std::uint64_t user_cookie() const noexcept { return plan_->specs[site_->spec].user_cookie; }
 
-  /// Arguments of this site, then the return value where it has one (Arg::result), then what was asked for beside them
-  /// (Arg::derived).
+  /// Returns the number of arguments of this site: what is passed, then the return value if there is one (Arg::result),
+  /// then the values that were asked for beside them (Arg::derived).
   [[nodiscard]] std::size_t arg_count() const noexcept { return args_->size(); }
-  /// What is known of argument `n` from its site; `n` is below arg_count().
+  /// Returns the description of argument `n` at its site; `n` is below arg_count().
   [[nodiscard]] const Arg& arg_info(std::size_t n) const noexcept { return (*args_)[n]; }
-  /// How argument `n` is called within what shows it (label_of()).
+  /// Returns how argument `n` is called within the argument that shows it (label_of()); `n` is below arg_count().
   [[nodiscard]] std::string_view label(std::size_t n) const noexcept { return label_of(*args_, n); }
-  /// Argument `n` as its site types it.
+  /// Returns argument `n` as its site types it.
   [[nodiscard]] Value value(std::size_t n) const noexcept;
-  /// Text captured for argument `n`. not_found: no such argument, none was asked for (PlanOptions::texts), or
-  /// what it may point to (TextOptions::likely) is not plainly text; otherwise the reason it could not be read.
+  /// Returns the text captured for argument `n`. Errors: not_found (no such argument, no text was asked for
+  /// (PlanOptions::texts), or what it may point to (TextOptions::likely) is not plainly text); or the reason why it
+  /// could not be read.
   [[nodiscard]] Result<Text> text(std::size_t n) const noexcept;
 
-  /// As text(), but also of what may point to text (TextOptions::likely) and is not plainly text: for comparisons, not
-  /// to be shown.
+  /// Returns the text as text() does, also one that may be text (TextOptions::likely) and is not plainly text: for
+  /// comparisons, not to be shown.
   [[nodiscard]] Result<Text> captured_text(std::size_t n) const noexcept;
 
-  /// Argument `n` as a T of exactly its size, sign and kind; type_mismatch otherwise, not_found if there is none.
+  /// Returns argument `n` as a T of exactly its size, sign and kind: `event.arg<std::int32_t>(1)`. Errors:
+  /// type_mismatch, not_found (there is no such argument); or the reason why it could not be read.
   template <class T>
   requires std::integral<T> || std::floating_point<T>
   [[nodiscard]] Result<T> arg(std::size_t n) const {
@@ -206,13 +215,13 @@ class Event {
   friend class EventCopies;
   Event() = default;
   void view(const std::byte* record) noexcept;
-  /// Where the text is that was captured for argument `n`, which has that slot.
+  /// Returns the beginning of the text that was captured for argument `n`, which has that slot.
   [[nodiscard]] const char* text_start(std::size_t n, std::size_t slot) const noexcept;
   [[nodiscard]] Result<std::uint64_t> typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const;
-  /// Empty when argument n has a value.
+  /// Returns why argument `n` has no value; empty: it has one.
   [[nodiscard]] std::string_view why_not(std::size_t n) const noexcept;
   [[nodiscard]] std::string_view why_no_count(std::size_t n) const noexcept;
-  /// Of an argument that has a value: what was read, or of the length of a list how many elements that makes.
+  /// Returns the bits of an argument that has a value; for the length of a list the number of its elements.
   [[nodiscard]] std::uint64_t bits(std::size_t n) const noexcept;
 
   const usdt_event* header_ = nullptr;
@@ -226,17 +235,19 @@ class Event {
   EventLayout layout_;
 };
 
-/// An event that outlives the callback it came to: with a copy of its record, of which arguments and texts take as much
-/// room as there is of them, and a share in the plan of its tracer. (A plan given to Event::from() as a mere reference
-/// has to live as long.) Copies share that memory, which nobody changes: several threads may read them at once.
+/// Holds an event that outlives its callback: it has a copy of the record, in which arguments and texts take only the
+/// room that they need, and a share in the plan of its tracer. (A plan given to Event::from() as a mere reference has
+/// to live as long.) Copies share that memory, which nobody changes: several threads may read them at once.
+///     std::vector<usdt::OwnedEvent> kept;
+///     tracer.poll([&](const usdt::Event& event) { kept.emplace_back(event); }, 100ms);
 class OwnedEvent {
  public:
   /// Copies `event`.
   explicit OwnedEvent(const Event& event);
 
-  /// The event, valid as long as this.
+  /// Returns the event, valid as long as this.
   [[nodiscard]] const Event& operator*() const noexcept { return event_; }
-  /// The same.
+  /// Reaches a member of the event.
   [[nodiscard]] const Event* operator->() const noexcept { return &event_; }
 
  private:

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Questions about events that exist already, such as those of a Recording: EventFilter answers "is this expression true
+// of that event?", EventTable puts events into the rows of a table. Both answer as the kernel does for live hits.
+//     auto question = usdt::parse_expression("arg1 > 4KiB");
+//     auto filter = usdt::EventFilter::make(std::make_shared<const usdt::Expression>(*question), *recording.plan());
+//     if ((*filter)(event) == true) print(event);
+// Threads: one at a time for each object. The plan has to live as long as the object.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +22,23 @@
 namespace usdt {
 inline namespace v1 {
 
-/// A question that is asked of events which are there already, such as those of a Recording. It has the same answers as
-/// in the kernel (PlanOptions::where), as far as events have what it asks for. Threads: one at a time.
+/// Asks a question of events that exist already, such as those of a Recording. It answers as the kernel would
+/// (PlanOptions::where), as far as events have what it asks for. Threads: one at a time.
 class EventFilter {
  public:
-  /// Of events of `plan`, which lives as long, and of those it grows to. Errors: invalid_argument (no site has what it
-  /// is about, with the reason at one of them; it asks for what no event has).
+  /// Makes a filter for events of `plan`, which has to live as long, and may grow. Errors: invalid_argument (no site
+  /// has what the question is about, with the reason at one of them; it asks for what no event has).
   [[nodiscard]] static Result<EventFilter> make(const std::shared_ptr<const Expression>& question,
                                                 const AttachPlan& plan);
   EventFilter(EventFilter&&) noexcept;
   EventFilter& operator=(EventFilter&&) noexcept;
   ~EventFilter();
 
-  /// Whether the expression is true of `event`. Nothing: that is not known, since something it asks for was not read,
-  /// or a text was cut before the end of what it is compared with, or the question cannot be asked at that site
+  /// Returns whether the expression is true of `event`. Nothing: that is not known, since something it asks for was not
+  /// read, or a text was cut before the end of what it is compared with, or the question cannot be asked at that site
   /// (refusal()).
   [[nodiscard]] std::optional<bool> operator()(const Event& event);
-  /// Why it cannot be asked of events of a site; empty: it can.
+  /// Returns the reason why the question cannot be asked of events of a site; empty: it can.
   [[nodiscard]] std::string_view refusal(Index<PlannedSite> site);
 
  private:
@@ -41,13 +47,14 @@ class EventFilter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// PlanOptions::table of events that are there already: the rows that programs would have made of their hits, as far as
-/// an event has what is asked for. One thread at a time.
+/// Makes the table of PlanOptions::table of events that exist already: the rows that programs in the kernel would have
+/// made of their hits, as far as an event has what is asked for. Threads: one at a time.
 class EventTable {
  public:
-  /// Of events of `plan`, which lives as long, and may grow; `where` null: all of them. The types of keys and of the
-  /// value are those at the first site that has what is asked for; where `probes` are given, of these. Errors: as
-  /// EventFilter::make(), limit (more bytes of keys than TableQuestion::kMostKeyBytes).
+  /// Makes an empty table for events of `plan`, which has to live as long, and may grow. `where`: a question that tells
+  /// which events count; null: all do. Keys and value have the types that they have at the first site (of `probes`, if
+  /// any are given) that has what is asked for. Errors: as EventFilter::make(); limit (more bytes of keys than
+  /// TableQuestion::kMostKeyBytes).
   [[nodiscard]] static Result<EventTable> make(const Expression* where, const TableQuestion& table,
                                                const AttachPlan& plan,
                                                const std::vector<Index<PlannedProbe>>& probes = {});
@@ -55,13 +62,14 @@ class EventTable {
   EventTable& operator=(EventTable&&) noexcept;
   ~EventTable();
 
-  /// Adds an event to its row; `stacks` where they are among the keys, as Recording or Symbolizer has them.
+  /// Adds an event to its row, and returns what became of it: `undecided` at a site with a refusal(). `stacks`: the
+  /// event's stacks, if they are among the keys, as Recording or Symbolizer has them.
   TableBuilder::Added add(const Event& event, const EventStacks& stacks = {});
-  /// Why events of a site are in no row; empty: they may be.
+  /// Returns the reason why events of a site are in no row; empty: they may be in one.
   [[nodiscard]] std::string_view refusal(Index<PlannedSite> site);
-  /// What the keys of the rows are.
+  /// Returns the columns of the table: its keys and its value.
   [[nodiscard]] const PlannedTable& table() const noexcept;
-  /// As Tracer::table().
+  /// Returns the rows by now, in the order of their keys, as Tracer::table() does.
   [[nodiscard]] std::vector<TableRow> rows() const;
 
  private:

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Questions about hits, in the language of docs/expressions.md: parse_expression() reads one, PlanOptions::where and
+// TableQuestion (plan.hpp, table.hpp) have the kernel answer it, EventFilter (event_filter.hpp) asks it of events.
+//     auto question = usdt::parse_expression("arg1 > 4KiB && comm != \"cat\"");
+//     usdt::PlanOptions options{.where = std::make_shared<const usdt::Expression>(*question)};
+// TypedExpression and evaluate() are for hits in a form of your own: call TypedExpression::check() once for each
+// site, then evaluate() for each hit.
+// Threads: plain values and pure functions.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +23,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What an expression can ask of every hit, whatever the arguments of its site are.
+/// Names what an expression can ask of every hit, whatever the arguments of its site are.
 enum class HitField : std::uint8_t {
   pid,       ///< the process, as the tracer's pid namespace numbers it
   tid,       ///< the thread, numbered likewise
@@ -36,10 +43,10 @@ enum class HitField : std::uint8_t {
   ustack,    ///< the stack of the process; only as a key of a table
   kstack,    ///< the stack of the kernel, at hits in the kernel; only as a key of a table
 };
-/// The word that expressions use for the field: "pid", "comm".
+/// Returns the word that expressions use for the field: "pid", "comm".
 [[nodiscard]] std::string_view to_string(HitField field) noexcept;
 
-/// What a node of an expression computes from its operands, the nodes in ExpressionNode::of.
+/// Tells what a node of an expression computes from its operands, the nodes in ExpressionNode::of.
 enum class Operator : std::uint8_t {
   integer,        ///< the number `bits`; with `is_unsigned` it is above INT64_MAX
   real,           ///< the double whose bits are `bits`
@@ -83,7 +90,7 @@ enum class Operator : std::uint8_t {
                   ///< there is one
 };
 
-/// One node of an expression's tree: an operator with its operands, or a leaf.
+/// Describes one node of an expression's tree: an operator with its operands, or a leaf.
 struct ExpressionNode {
   Operator op = Operator::integer;
   bool is_unsigned = false;
@@ -93,8 +100,8 @@ struct ExpressionNode {
   std::uint32_t column = 0;  ///< where it begins in the text, in bytes from 0
 };
 
-/// A question about one hit, as it was written: nothing is known yet of the sites that it will be asked at. A plain
-/// value.
+/// Holds a question about one hit, as it was written: nothing is known yet of the sites that it will be asked at. A
+/// plain value.
 struct Expression {
   std::string text;
   ExpressionNode root;
@@ -104,8 +111,9 @@ struct Expression {
 
 /// Parses an expression (docs/expressions.md has the language). It is made of
 /// - arguments by number or by name, and paths to their members (value_path.hpp);
-/// - the names of HitField. An argument of the same name is written "args.pid"; but "elapsed", "provider", "name" and
-///   "ip" mean the argument wherever the site has one;
+/// - the names of HitField. An argument called like one of them is written "args.pid"; but "elapsed", "provider",
+/// "name"
+///   and "ip" mean the argument wherever the site has one;
 /// - integers as C writes them, reals, 'c', "texts", durations, which stand for ns ("10ms"), and sizes, which stand for
 ///   bytes ("4KiB");
 /// - the operators above with the precedence of C ("=~" and "in" have that of "=="), and parentheses.
@@ -118,7 +126,7 @@ struct Expression {
 
 struct PlannedTable;
 
-/// The type of what an expression computes.
+/// Names the type of the value that an expression computes.
 enum class ExpressionType : std::uint8_t {
   signed_integer,    ///< of 64 bits; every integer that is narrower becomes one and keeps its value
   unsigned_integer,  ///< of 64 bits
@@ -128,21 +136,22 @@ enum class ExpressionType : std::uint8_t {
   stack,             ///< a stack; it can only be a key of a table
 };
 
-/// How "=~" compares a text with a literal.
+/// Tells how "=~" compares a text with a literal.
 enum class TextMatch : std::uint8_t {
   whole,   ///< the text is the literal: the literal has no wildcard
   prefix,  ///< the text begins with the literal: its only wildcard was a "*" at its end
   glob,    ///< glob_match() (pattern.hpp) decides
 };
 
-/// What "provider", "name" and "ip" stand for at one site.
+/// Holds the values that "provider", "name" and "ip" stand for at one site.
 struct SiteWords {
   std::string_view provider = {};
   std::string_view name = {};
   std::uint64_t ip = 0;
 };
 
-/// An expression for the arguments of one site: each value that it reads is known to be there, and its type is known.
+/// Holds an expression for the arguments of one site: each value that it reads is known to exist, and its type is
+/// known.
 /// - Integers are computed in 64 bits, modulo 2^64; the result of a signed and an unsigned operand is unsigned.
 /// - Comparisons of integers compare the numbers themselves, whatever the signs of their types.
 /// - Reals and texts can only be compared.
@@ -151,12 +160,12 @@ struct SiteWords {
 ///   need the value.
 class TypedExpression {
  public:
-  /// An expression reads at most so many different values of a site.
+  /// The most different values of a site that an expression can read.
   static constexpr std::size_t kMostValues = 6;
-  /// In `places` of check(): the site has no argument of this name, which may be that of an enum's value.
+  /// Says in `places` of check(): the site has no argument of this name, which may be that of an enum's value.
   static constexpr std::size_t kNoArgument = SIZE_MAX;
 
-  /// A node with the type of its result.
+  /// Describes a node with the type of its result.
   struct Node {
     Operator op = Operator::integer;
     ExpressionType type = ExpressionType::signed_integer;
@@ -166,8 +175,8 @@ class TypedExpression {
     friend bool operator==(const Node&, const Node&) = default;
   };
 
-  /// Whether a path is a word that means an argument wherever the site has one of that name, and else a HitField:
-  /// "elapsed", "provider", "name", "ip".
+  /// Returns whether a path is a word that means an argument wherever the site has one of that name, and else a
+  /// HitField: "elapsed", "provider", "name", "ip".
   [[nodiscard]] static bool is_word(const ValuePath& path);
 
   /// Gives types to `expression` for a site whose values are `args`: its arguments, and behind them what the paths of
@@ -178,41 +187,41 @@ class TypedExpression {
   [[nodiscard]] static Result<TypedExpression> check(const Expression& expression, const std::vector<Arg>& args,
                                                      const std::vector<std::size_t>& places);
 
-  /// The expression with the words in it replaced by what they are at this site, at all of its hits. Keys of a row that
-  /// are such words stay: in the kernel the number of the site stands for them.
+  /// Returns the expression with the words in it replaced by what they are at this site, at all of its hits. Keys of a
+  /// row that are such words stay: in the kernel the number of the site stands for them.
   [[nodiscard]] TypedExpression at_site(const SiteWords& site) const;
-  /// Whether at_site() would replace anything.
+  /// Returns whether at_site() would replace anything.
   [[nodiscard]] bool depends_on_site() const;
 
-  /// The expression of a row (table.hpp), made for a table whose rows other sites fill, too: integers get the signs
-  /// that its columns have. A hit with a number that its column does not have, one of 2^63 or more among signed ones or
-  /// a negative one among unsigned ones, leaves the question without an answer.
+  /// Returns this expression of a row (table.hpp), made for a table whose rows other sites fill, too: integers get the
+  /// signs that its columns have. A hit with a number that its column cannot hold, one of 2^63 or more among signed
+  /// ones or a negative one among unsigned ones, leaves the question without an answer.
   [[nodiscard]] TypedExpression with_signs_of(const PlannedTable& table) const;
 
-  /// The expression's tree.
+  /// Returns the root of the expression's tree; valid as long as this.
   [[nodiscard]] const Node& root() const noexcept { return root_; }
-  /// Whether the answer depends on this field.
+  /// Returns whether the answer depends on this field.
   [[nodiscard]] bool asks(HitField field) const;
-  /// The values that it reads, by their positions in the `args` of check(), each once; one that is a kept text as well
-  /// as a number, twice.
+  /// Returns the values that it reads, by their positions in the `args` of check(), each once; a value that is a kept
+  /// text as well as a number, twice.
   [[nodiscard]] const std::vector<std::uint8_t>& args() const noexcept { return args_; }
 
-  /// A value that is a text which a record keeps, where that has it.
+  /// Says in which slot of a record a value is that is a kept text.
   struct KeptText {
     std::uint8_t value = 0;  ///< its number in args()
     std::uint8_t slot = 0;   ///< of the record's texts
     bool whole = true;       ///< its beginning alone is no answer
     friend bool operator==(const KeptText&, const KeptText&) = default;
   };
-  /// The same question where a span or call ends, about texts as they were where it began. `slots` has for each of the
-  /// `args` of check() where a record keeps its text; nothing: it keeps none. Errors: limit (more than kMostValues
-  /// values).
+  /// Returns the question as it is asked where a span or call ends, about texts as they were where it began. `slots`
+  /// has for each of the `args` of check() the slot in which a record keeps its text; nothing: it keeps none. Errors:
+  /// limit (more than kMostValues values).
   [[nodiscard]] Result<TypedExpression> with_kept_texts(const std::vector<std::optional<std::uint8_t>>& slots) const;
-  /// What with_kept_texts() made of its values.
+  /// Returns the values that with_kept_texts() made kept texts of.
   [[nodiscard]] const std::vector<KeptText>& kept_texts() const noexcept { return kept_texts_; }
 
-  /// What a value has to do with a list (std::vector, a slice), or with alternatives, or that it is a _Float16. Numbers
-  /// of values are numbers in args(), those in `counts`, `element` and `alternative` too.
+  /// Relates a value to a list (std::vector, a slice) or to alternatives, or says that it is a _Float16. Numbers of
+  /// values are positions in args(), also those in `counts`, `element` and `alternative`.
   struct OfList {
     std::uint8_t value = 0;
     std::optional<ElementCount> counts = {};  ///< the value is the length of a list
@@ -221,7 +230,7 @@ class TypedExpression {
     bool half = false;  ///< it is read as the bits of a _Float16, and counts as those of the float of its value
     friend bool operator==(const OfList&, const OfList&) = default;
   };
-  /// Those of its values of which there is something of that.
+  /// Returns the values that have such a relation; values without one are left out.
   [[nodiscard]] const std::vector<OfList>& of_lists() const noexcept { return of_lists_; }
   friend bool operator==(const TypedExpression&, const TypedExpression&) = default;
 
@@ -232,31 +241,31 @@ class TypedExpression {
   std::vector<KeptText> kept_texts_;
 };
 
-/// What evaluate() asks of a hit; whoever has hits in a form of its own derives from it.
+/// Answers what evaluate() asks of a hit. Derive from it for hits in a form of your own.
 class HitFacts {
  public:
   virtual ~HitFacts() = default;
-  /// The value at `position` of the site's values (TypedExpression::args()): an integer, extended to 64 bits by its
-  /// sign; the bits of a real; the length of a list, in elements. Nothing: it was not read, or it is an element behind
-  /// the last one.
+  /// Returns the value at `position` of the site's values (TypedExpression::args()): an integer, extended to 64 bits by
+  /// its sign; the bits of a real; the length of a list, in elements. Nothing: it was not read, or it is an element
+  /// behind the last one.
   [[nodiscard]] virtual std::optional<std::uint64_t> value(std::size_t position) const = 0;
-  /// The text that the value at `position` points to. Nothing: it was not read. Valid as long as this.
+  /// Returns the text that the value at `position` points to, valid as long as this. Nothing: it was not read.
   [[nodiscard]] virtual std::optional<std::string_view> text(std::size_t position) const = 0;
-  /// Whether the text is longer than what text() gives of it.
+  /// Returns whether the text is longer than what text() gives of it.
   [[nodiscard]] virtual bool is_cut(std::size_t position) const {
     static_cast<void>(position);
     return false;
   }
-  /// A field that is a number. Nothing: it is not known.
+  /// Returns a field that is a number. Nothing: it is not known.
   [[nodiscard]] virtual std::optional<std::uint64_t> field(HitField field) const = 0;
-  /// HitField::comm. Valid as long as this.
+  /// Returns HitField::comm, valid as long as this. Nothing: it is not known.
   [[nodiscard]] virtual std::optional<std::string_view> comm() const = 0;
-  /// HitField::provider, name or probe, as text. Nothing: it is not known.
+  /// Returns HitField::provider, name or probe, as text. Nothing: it is not known.
   [[nodiscard]] virtual std::optional<std::string> site_text(HitField field) const {
     static_cast<void>(field);
     return std::nullopt;
   }
-  /// HitField::ustack or kstack; an error says why there is none. Null: it is not known. Valid as long as this.
+  /// Returns HitField::ustack or kstack, valid as long as this; an error says why there is none. Null: it is not known.
   [[nodiscard]] virtual const Result<Stack>* stack(HitField field) const {
     static_cast<void>(field);
     return nullptr;
@@ -266,7 +275,7 @@ class HitFacts {
 /// Answers an expression about a hit, exactly as the program in the kernel would: with an integer, where "false" is 0
 /// and "true" is 1. Nothing: there is no answer, since a value that it needs was not read, or it divides by 0.
 [[nodiscard]] std::optional<std::uint64_t> evaluate(const TypedExpression& expression, const HitFacts& facts);
-/// The same for one node of the expression's tree.
+/// Answers one node of the expression's tree, as evaluate() of the whole does its root.
 [[nodiscard]] std::optional<std::uint64_t> evaluate(const TypedExpression& expression,
                                                     const TypedExpression::Node& node, const HitFacts& facts);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Changes of traced files while they are attached: Link::changes() lists them, FileChangeKind tells what happened.
+// A file that is written to is detached at once, before the kernel writes breakpoints into its new code.
+// Threads: plain values. FileChange::file is an index into AttachPlan::files.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +13,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What happened to a file of a plan while it was attached.
+/// Tells what happened to a file of a plan while it was attached.
 enum class FileChangeKind : std::uint8_t {
   /// It was written to in place, or opened for writing, or its times were set. The kernel puts breakpoints at the old
   /// places of whatever the file holds now, which kills programs that start from then on: its sites were let go.
@@ -22,6 +25,7 @@ enum class FileChangeKind : std::uint8_t {
   removed,
 };
 
+/// Returns "written", "replaced" or "removed".
 [[nodiscard]] std::string_view to_string(FileChangeKind kind) noexcept;
 
 struct PlannedFile;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What comes to be traced while a trace runs: libraries that are opened later, programs that are started, files that
-// take the place of others, probes that a process makes at run time.
+// Traces that follow: libraries that are opened later, programs that are started, files that take the place of others,
+// probes that a process makes at run time. Follower::open() remembers from then on, begin() looks, take() hands over.
 //     auto follower = usdt::Follower::open();                    // from here on nothing is overlooked
 //     ... select, plan, Tracer::start ...
 //     follower->begin({.patterns = patterns, .scope = {.pids = {4711}}, .known = files of the plan, ...});
 //     ... wherever events are taken:
 //     for (usdt::FollowEvent& each : follower->take()) tracer.add(plan of each.file);
+// Threads: one at a time calls a Follower, which has a thread of its own; its destructor ends that.
 #pragma once
 
 #include <sys/types.h>
@@ -25,22 +26,22 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Whose files are followed.
+/// Names the processes whose files are followed.
 struct FollowScope {
   std::vector<pid_t> pids = {};  ///< these processes; none, and no cgroup: every process
-  bool descendants = false;      ///< of `pids`: what they have forked, and what they fork from then on, as well
+  bool descendants = false;      ///< also what `pids` have forked, and what they fork from then on
   /// Directories of cgroup v2: processes in them and below. One need not be there yet.
   std::vector<std::filesystem::path> cgroups = {};
   bool processes = true;  ///< false: nothing that processes map, only `FollowOptions::paths`
 };
 
-/// What a Follower looks for, and how.
+/// Says what a Follower looks for, and how.
 struct FollowOptions {
-  /// As select() takes them; those of the kernel are passed over.
+  /// The patterns, as select() takes them; patterns of the kernel are passed over.
   std::vector<PointPattern> patterns = {};
   FollowScope scope = {};
-  /// Files by name: whatever takes the place of one, or is there for the first time, is looked into, whether a process
-  /// maps it or not.
+  /// Names of files: a file that takes the place of one, or is there for the first time, is looked into, whether a
+  /// process maps it or not.
   std::vector<std::filesystem::path> paths = {};
   std::vector<std::shared_ptr<const ElfFile>> known = {};  ///< files that are traced already, and need not be found
   /// Called from a thread of the Follower when take() has something.
@@ -48,38 +49,39 @@ struct FollowOptions {
   /// A program that one of the scope starts is held in execve(2), a second at most, until what it runs, and the
   /// libraries it needs, have been looked at, and done() was called for what was found. For all others on this machine
   /// execve(2) takes some 50 us longer. Nothing stays held when the Follower or its process ends; while that is stopped
-  /// (SIGSTOP, a debugger), a second process, of which its wait(2) does not know, lets all go after a second.
+  /// (SIGSTOP, a debugger), a second process, of which its wait(2) does not know, releases all after a second.
   /// (fanotify(7), FAN_OPEN_EXEC_PERM: Linux 5.0, CAP_SYS_ADMIN.)
   bool hold_exec = false;
-  /// Whether take() also tells which files, of `known` and of those that were found, are gone (FollowKind::gone). What
-  /// is attached to them can then be let go (Tracer::let_go()), which makes room for others. That nobody has a file
-  /// mapped is read from /proc/PID/maps of all processes in the caller's pid namespace. That takes CAP_SYS_PTRACE, and
-  /// CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; without them no file is said to be gone.
+  /// Whether take() also tells which files, of `known` and of those that were found, are gone (FollowKind::gone). Their
+  /// sites can then be detached for good (Tracer::let_go()), which makes room for others. The Follower reads in
+  /// /proc/PID/maps of all processes in the caller's pid namespace that nobody has a file mapped. This takes
+  /// CAP_SYS_PTRACE, and CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; without them no file is said to be gone.
   bool tell_gone = false;
 };
 
+/// Tells why a file came, or that it went.
 enum class FollowKind : std::uint8_t {
   library,  ///< a process mapped another file as code
   program,  ///< a process runs another program
   runtime,  ///< a process made probes at run time: code in a file without a name
   file,     ///< there is another file of a name (FollowOptions::paths)
-  /// FollowOptions::tell_gone: no name that it was found by leads to that file, and no process has it mapped: nobody
-  /// runs it. Should somebody map it after all, who had it open, it is found again.
+  /// No name that the file was found by leads to it, and no process has it mapped: nobody runs it
+  /// (FollowOptions::tell_gone). Should somebody map it after all, who had it open, it is found again.
   gone,
 };
-/// "library", "program", "runtime", "file", "gone".
+/// Returns "library", "program", "runtime", "file" or "gone".
 [[nodiscard]] std::string_view to_string(FollowKind kind) noexcept;
 
-/// A file that came (or went), with the points in it that the patterns mean.
+/// Reports a file that came (or went), with the points in it that the patterns mean.
 struct FollowEvent {
   FollowKind kind = FollowKind::library;
   pid_t pid = 0;  ///< who maps it, in the caller's pid namespace; 0: nobody, or FollowKind::file
-  /// CLOCK_MONOTONIC, ns: when it was mapped, or was there. What ran between then and the attachment was not traced.
+  /// CLOCK_MONOTONIC, ns: when it was mapped, or was there. Hits between then and the attachment were not traced.
   std::uint64_t time = 0;
-  ProbeFile file;  ///< with what the patterns mean in it; of FollowKind::gone only which one it is: its `elf`
+  ProbeFile file;  ///< the file with the points that the patterns mean in it; of FollowKind::gone its `elf` alone
 };
 
-/// What became of a FollowEvent.
+/// Reports what became of a FollowEvent.
 struct Followed {
   FollowKind kind = FollowKind::library;
   pid_t pid = 0;               ///< 0: nobody's
@@ -91,11 +93,11 @@ struct Followed {
   std::string error = {};  ///< why it is not traced; empty: it is
 };
 
-/// What a Follower did, since it was opened.
+/// Counts what a Follower did since it was opened.
 struct FollowCounts {
   std::uint64_t looked_at = 0;  ///< files that were scanned
-  /// Mappings whose file was gone before it could be looked at: of processes that lived for a moment only. Should it
-  /// be mapped again, it is looked at then.
+  /// Mappings whose file was gone before it could be looked at, since the process lived for a moment only. Should the
+  /// file be mapped again, it is looked at then.
   std::uint64_t too_short = 0;
   /// Records that the kernel had no room for; all processes in question were looked at instead.
   std::uint64_t lost = 0;
@@ -106,23 +108,26 @@ struct FollowCounts {
   std::uint64_t gone = 0;  ///< FollowOptions::tell_gone: files
 };
 
-/// The processes in a directory of cgroup v2 and below it, in the caller's pid namespace. not_found: it is not there.
+/// Lists the processes in a directory of cgroup v2 and below it, by their numbers in the caller's pid namespace.
+/// Errors: not_found (no such directory).
 [[nodiscard]] Result<std::vector<pid_t>> processes_of_cgroup(const std::filesystem::path& cgroup);
-/// A directory of cgroup v2 by its path, below where that is mounted or as /proc/PID/cgroup has it. not_found.
+/// Finds a directory of cgroup v2 by its path: absolute, below where cgroup v2 is mounted, or as /proc/PID/cgroup has
+/// it. Errors: not_found (no such cgroup; cgroup v2 is not mounted).
 [[nodiscard]] Result<std::filesystem::path> find_cgroup(std::string_view name);
-/// That of a container of Docker, Podman, containerd, CRI-O or systemd-nspawn, by its id or the beginning of that (at
-/// least 6 characters), which those have in the names of their cgroups. not_found; invalid_argument (several begin so).
+/// Finds the cgroup of a container of Docker, Podman, containerd, CRI-O or systemd-nspawn, by its id or the beginning
+/// of that (at least 6 characters), which these have in the names of their cgroups. Errors: not_found; invalid_argument
+/// (`id` is shorter, or several begin so).
 [[nodiscard]] Result<std::filesystem::path> find_container(std::string_view id);
 
-/// Watches processes and files, and finds in what is new what patterns mean. A thread of its own looks; one thread at a
-/// time calls the functions.
+/// Watches processes and files, and finds the points that patterns mean in new ones. A thread of its own looks; one
+/// thread at a time calls the functions.
 class Follower {
  public:
-  /// How often processes and directories are looked at where the kernel does not tell of them.
+  /// Milliseconds between two looks at processes and directories where the kernel does not tell of changes.
   static constexpr int kLookEveryMs = 250;
 
   /// Begins to record what processes map (perf_event_open(2); CAP_PERFMON where sysctl kernel.perf_event_paranoid is
-  /// above 0). Where that may not be, processes are looked at every kLookEveryMs once it has begun: no error.
+  /// above 0). Without that permission processes are looked at every kLookEveryMs after begin(): this is no error.
   [[nodiscard]] static Result<Follower> open();
   Follower(Follower&&) noexcept;
   Follower& operator=(Follower&&) noexcept;
@@ -132,18 +137,18 @@ class Follower {
   /// has begun already); with hold_exec no_permission, not_supported.
   [[nodiscard]] Result<void> begin(FollowOptions options);
 
-  /// What was found since the last call; never waits.
+  /// Returns what was found since the last call; never waits.
   [[nodiscard]] std::vector<FollowEvent> take();
 
-  /// The file of `event` is attached, or will not be: what is held for it goes on.
+  /// Says that the file of `event` is attached, or will not be: the program that is held for it goes on.
   void done(const FollowEvent& event);
-  /// The file of `event` could not be attached. It is found again after it has changed; one that is still being written
-  /// is found again once it has not changed for a moment.
+  /// Says that the file of `event` could not be attached. It is found again after it has changed; a file that is still
+  /// being written is found again once it has not changed for a moment.
   void refused(const FollowEvent& event);
 
-  /// What it did so far.
+  /// Returns what the follower did so far.
   [[nodiscard]] FollowCounts counts() const;
-  /// By what means it learns of new files, in words: "perf events", "/proc, every 250 ms: ...".
+  /// Says in words by what means it learns of new files: "perf events", "/proc, every 250 ms: ...".
   [[nodiscard]] std::string source() const;
 
  private:

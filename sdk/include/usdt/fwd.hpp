@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Names for headers that only pass things on. usdt.hpp includes it, so that it stays true.
+// Forward declarations of the public classes, structs and enums: for headers of your own that name these types by
+// pointer or reference and need not include what defines them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Indices that cannot be mixed up: a Table<T> is a vector whose elements only an Index<T> reaches. Plans are made of
+// them: plan.sites[index] takes an Index<PlannedSite> and no other number.
+//     for (const usdt::Index<usdt::PlannedSite> n : plan.sites.indices()) use(plan.probes[plan.sites[n].probe]);
+// Threads: as std::vector.
 #pragma once
 
 #include <compare>
@@ -12,35 +16,35 @@
 namespace usdt {
 inline namespace v1 {
 
-/// A position in a Table<T>. It is no position in the table of anything else, and there is no value that means none:
-/// where there may be none, it is std::optional<Index<T>>.
+/// Holds a position in a Table<T>, and in no table of anything else. No value means "none": a position that may be
+/// absent is std::optional<Index<T>>.
 template <class T>
 struct Index {
   std::uint32_t value = 0;
 
   constexpr Index() = default;
-  /// Numbers known when the program is compiled: `table[0]`.
+  /// Takes numbers that are known when the program is compiled: `table[0]`.
   consteval Index(int number) noexcept  // NOLINT(google-explicit-constructor): a literal says of what by where it is
       : value(static_cast<std::uint32_t>(number)) {}
-  /// The `number`-th element.
+  /// Makes the index of element `number`, counted from 0.
   template <class Number>
   requires std::unsigned_integral<Number>
   constexpr explicit Index(Number number) noexcept : value(static_cast<std::uint32_t>(number)) {}
   friend constexpr auto operator<=>(const Index&, const Index&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// Every index below one, for range-based loops.
+/// Goes through every index below one, for range-based loops.
 template <class T>
 class Indices {
  public:
   /// Points at an index.
   class iterator {
    public:
-    /// At `at`.
+    /// Points at `at`.
     constexpr explicit iterator(Index<T> at) noexcept : at_(at) {}
-    /// The index itself.
+    /// Returns the index it points at.
     constexpr Index<T> operator*() const noexcept { return at_; }
-    /// To the next one.
+    /// Moves on to the next index.
     constexpr iterator& operator++() noexcept {
       ++at_.value;
       return *this;
@@ -51,57 +55,57 @@ class Indices {
     Index<T> at_;
   };
 
-  /// Those below `end`.
+  /// Covers the indices from 0 to below `end`.
   constexpr explicit Indices(Index<T> end) noexcept : end_(end) {}
-  /// The first.
+  /// Points at the first index.
   [[nodiscard]] constexpr iterator begin() const noexcept { return iterator(Index<T>()); }
-  /// Behind the last.
+  /// Points behind the last index.
   [[nodiscard]] constexpr iterator end() const noexcept { return iterator(end_); }
 
  private:
   Index<T> end_;
 };
 
-/// A vector whose elements are found by Index<T>, and by no other number.
+/// Holds a vector whose elements are found by Index<T>, and by no other number.
 template <class T>
 class Table {
  public:
-  /// As in a standard container.
+  /// Types that a standard container has.
   ///@{
   using value_type = T;
   using iterator = typename std::vector<T>::iterator;
   using const_iterator = typename std::vector<T>::const_iterator;
   ///@}
 
-  /// The element at `index`, which has to be one of this table.
+  /// Returns the element at `index`, which has to be an index of this table.
   ///@{
   [[nodiscard]] T& operator[](Index<T> index) noexcept { return all_[index.value]; }
   [[nodiscard]] const T& operator[](Index<T> index) const noexcept { return all_[index.value]; }
   ///@}
-  /// Whether there is an element at `index`.
+  /// Returns whether there is an element at `index`.
   [[nodiscard]] bool contains(Index<T> index) const noexcept { return index.value < all_.size(); }
-  /// Where the next element will be.
+  /// Returns the index that the next element will have.
   [[nodiscard]] Index<T> next() const noexcept { return Index<T>(all_.size()); }
-  /// Appends `element`; where it is.
+  /// Appends `element` and returns its index.
   Index<T> add(T element) {
     const Index<T> index = next();
     all_.push_back(std::move(element));
     return index;
   }
-  /// Appends one as it is by default; where it is.
+  /// Appends a default element and returns its index.
   Index<T> add() {
     const Index<T> index = next();
     all_.emplace_back();
     return index;
   }
-  /// Every index, in order.
+  /// Returns every index, in order.
   [[nodiscard]] Indices<T> indices() const noexcept { return Indices<T>(next()); }
-  /// Appends the elements of `more`, which move behind those that are there.
+  /// Moves the elements of `more` behind those that are there.
   void append(Table&& more) {
     all_.insert(all_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
 
-  /// As those of std::vector.
+  /// Does what the function of std::vector does.
   ///@{
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] bool empty() const noexcept { return all_.empty(); }

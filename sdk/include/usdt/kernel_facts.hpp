@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a kernel can do and does, as values: features.hpp asks the running one, tests write them down.
+// The abilities and habits of a kernel that plans depend on, as plain values: kernel_facts() (features.hpp) asks the
+// running kernel, tests write them down. A default KernelFacts{} knows nothing and assumes the worst.
+// Threads: plain values.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +11,14 @@
 namespace usdt {
 inline namespace v1 {
 
-/// How a kernel treats x86-64 multi-byte nops.
+/// Tells how a kernel treats x86-64 multi-byte nops.
 enum class NopOptimisation : std::uint8_t {
   none,   ///< every nop is a breakpoint: sit on the first one
   nop5,   ///< 6.18..: a nop5 becomes a call that writes below %rsp: never sit on one (truth rule 4)
   nop10,  ///< 7.2..: a nop10 is optimised safely: sit on the nop10 of `nop,nop10`
 };
 
-/// What a kernel can do at functions, its own and those of files (kernel_abilities() asks the running one).
+/// Lists what a kernel can do at functions, its own and those of files. kernel_abilities() asks the running one.
 struct KernelAbilities {
   Machine machine = Machine::x86_64;  ///< the kernel's own
   bool perf_kprobe = true;            ///< CONFIG_KPROBE_EVENTS; false only where the kernel is seen to lack it
@@ -27,7 +29,7 @@ struct KernelAbilities {
   bool tracing_multi = false;         ///< fentry, fexit and fsession: 7.2, x86-64
   bool uprobe_session = false;        ///< of functions in files: 6.13
   bool func_arg = false;              ///< bpf_get_func_arg(): 5.17
-  bool tp_btf_func_arg = false;       ///< the same in tp_btf programs: 7.2
+  bool tp_btf_func_arg = false;       ///< bpf_get_func_arg() in tp_btf programs: 7.2
   bool perf_cookies = false;          ///< attach cookies of perf events, uprobes and kprobe_multi: 5.15
   bool tracing_cookies = false;       ///< of trampolines: 5.19
   bool raw_tp_cookies = false;        ///< of raw tracepoints: 6.10
@@ -36,15 +38,14 @@ struct KernelAbilities {
   friend bool operator==(const KernelAbilities&, const KernelAbilities&) = default;
 };
 
-/// What plans depend on of the kernel they are for: kernel_facts() asks the running one, and here it is a plain value,
-/// so that planning stays a pure function. What was not asked is taken for the worst: nops are not safe to sit on, and
-/// nothing can be done.
+/// Describes the kernel that a plan is for. It is a plain value, so that planning stays a pure function. Facts that
+/// were not asked are taken for the worst: nops are not safe to sit on, and nothing can be done.
 struct KernelFacts {
   NopOptimisation nops = NopOptimisation::nop5;
   KernelAbilities abilities = {};
 };
 
-/// What a hit at an attached site costs on one kernel (SiteClass says what the bytes are, whatever the kernel).
+/// Tells what a hit at an attached site costs on one kernel. (SiteClass tells what the bytes are, whatever the kernel.)
 enum class CostClass : std::uint8_t {
   trap,         ///< a breakpoint; the nop below it is emulated
   optimised,    ///< the kernel puts a call in place of the breakpoint, the cheapest kind

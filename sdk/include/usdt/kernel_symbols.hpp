@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Names for addresses in the running kernel: KernelSymbols::name() for people, KernelSymbols::find() in parts.
+//     usdt::KernelSymbols symbols;
+//     print(symbols.name(address));   // "vfs_read+0x1a"
+// Threads: one at a time. Make one object and keep it: each reads /proc/kallsyms once, which takes a while.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +13,15 @@
 namespace usdt {
 inline namespace v1 {
 
-/// A function of the running kernel, or a BPF program in it.
+/// Names a function of the running kernel, or a BPF program in it.
 struct KernelSymbol {
   std::string name;
   std::string module;          ///< empty: vmlinux
   std::uint64_t distance = 0;  ///< bytes from its start to the address
 };
 
-/// Names of addresses in the running kernel, from /proc/kallsyms, which is read at the first question.
+/// Finds names of addresses in the running kernel, in /proc/kallsyms, which it reads once, at the first question.
+/// Symbols of modules that are loaded later are not known.
 class KernelSymbols {
  public:
   KernelSymbols();
@@ -24,10 +29,10 @@ class KernelSymbols {
   KernelSymbols& operator=(KernelSymbols&&) noexcept;
   ~KernelSymbols();
 
-  /// "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]", "bpf_prog_7f7d210790e324e5_hit+0x4a [bpf]"; the number where no
-  /// symbol is known, or addresses are hidden.
+  /// Returns "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]", "bpf_prog_7f7d210790e324e5_hit+0x4a [bpf]"; or the
+  /// number in hexadecimal where no symbol is known, or addresses are hidden.
   [[nodiscard]] std::string name(std::uint64_t address);
-  /// The same in parts; nothing where no symbol is known.
+  /// Returns the symbol at or before `address`. Nothing: none is known within 1 MiB before it.
   [[nodiscard]] std::optional<KernelSymbol> find(std::uint64_t address);
 
  private:

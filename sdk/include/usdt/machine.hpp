@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// The machines whose files this library reads and traces, on whatever machine it runs itself: runs_here() tells
+// which of them can be attached here. Threads: plain values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +9,13 @@
 namespace usdt {
 inline namespace v1 {
 
-/// The machine an ELF file was built for, whatever machine this code runs on.
+/// Names the machine an ELF file was built for, whatever machine this code runs on.
 enum class Machine : std::uint8_t { x86_64, i386, aarch64 };
 
-/// "x86_64", "i386", "aarch64": the names of the JSON contract.
+/// Returns the name that JSON has for it: "x86_64", "i386", "aarch64".
 [[nodiscard]] std::string_view to_string(Machine machine) noexcept;
 
-/// True where programs of `machine` run on the machine this code runs on: its own, and i386 on x86-64.
+/// Returns whether programs of `machine` run on the machine this code runs on: its own, and i386 on x86-64.
 [[nodiscard]] bool runs_here(Machine machine) noexcept;
 
 }  // namespace v1

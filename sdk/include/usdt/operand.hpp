@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Arguments of notes as they are written: what the grammars of parsers/ produce. What they mean is an Arg (arg.hpp).
+// Arguments of notes as they are written: what the grammars of parsers/ make of "-4@-20(%rbp)". ArgDecoder::parse()
+// (decode.hpp) returns ParsedArgs; their meaning is an Arg (arg.hpp), which ArgDecoder::decode() returns.
+// Threads: plain values. They view the text they were parsed from, which has to live as long.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +15,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// A symbol an operand refers to, with the relocation operator written behind or before it.
+/// Names a symbol that an operand refers to, with the relocation operator written behind or before it.
 struct SymbolRef {
   std::string name;
   /// "" (plain), "GOTPCREL", "GOT", "GOTOFF", "PLT", "tpoff", "ntpoff", "gottpoff", "lo12" ...: as written,
@@ -23,32 +25,32 @@ struct SymbolRef {
   friend bool operator==(const SymbolRef&, const SymbolRef&) = default;
 };
 
-/// `$5`, `$-1`, `$0x10`, `$sym`, `$sym+4`; arm64 `5`, `#5`. With a symbol the value is the symbol's address
-/// plus the number; else it is the number, exact over -2^63 .. 2^64-1.
+/// Holds a constant: `$5`, `$-1`, `$0x10`, `$sym`, `$sym+4`; arm64 `5`, `#5`. With a symbol the value is the symbol's
+/// address plus the number; else it is the number, exact over -2^63 .. 2^64-1.
 struct ConstOperand {
   bool negative = false;
   std::uint64_t magnitude = 0;
   std::optional<SymbolRef> symbol;
 
-  /// The low 64 bits in two's complement.
+  /// Returns the low 64 bits in two's complement.
   [[nodiscard]] std::uint64_t bits() const noexcept { return negative ? 0 - magnitude : magnitude; }
   friend bool operator==(const ConstOperand&, const ConstOperand&) = default;
 };
 
-/// A register by the name the note gives it, without '%': "eax", "r10d", "ah", "x21", "wzr", "d0".
+/// Names a register as the note does, without '%': "eax", "r10d", "ah", "x21", "wzr", "d0".
 struct RegOperand {
   std::string_view name;
 
   friend bool operator==(const RegOperand&, const RegOperand&) = default;
 };
 
-/// How arm64 widens or shifts an index register: `lsl 3`, `sxtw 2`, `uxtw`.
+/// Tells how arm64 widens or shifts an index register: `lsl 3`, `sxtw 2`, `uxtw`.
 enum class Extend : std::uint8_t { none, lsl, uxtw, sxtw, uxtx, sxtx };
-/// arm64 write-back forms: `[sp, 16]!` (pre) and `[sp], 16` (post). A post-index amount is not part of
+/// Tells arm64's write-back forms apart: `[sp, 16]!` (pre) and `[sp], 16` (post). A post-index amount is not part of
 /// the address, so `disp` is 0 there.
 enum class Writeback : std::uint8_t { none, pre, post };
 
-/// A value in memory at base + index * scale + disp (+ symbol). Names as written, empty when absent.
+/// Describes a value in memory at base + index * scale + disp (+ symbol). Names are as written, empty when absent.
 struct MemOperand {
   std::string_view base;
   std::string_view index;
@@ -63,7 +65,7 @@ struct MemOperand {
   friend bool operator==(const MemOperand&, const MemOperand&) = default;
 };
 
-/// One argument of a site as its note writes it. Views the text it was parsed from, which must outlive it.
+/// Holds one argument of a site as its note writes it. Views the text it was parsed from, which has to outlive it.
 struct ParsedArg {
   std::string_view text;              ///< the argument as it stands: "-4@-20(%rbp)"
   std::optional<std::uint32_t> size;  ///< bytes; absent if the text has no "N@"

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// From a selection to an AttachPlan, a plain value that has all that attaching needs: plan_attach() plans hits and
+// calls, plan_spans() spans from one probe to another; print the plan, test it, then load it (Tracer::start(),
+// BpfObject::load()).
+//     auto plan = usdt::plan_attach(*selection, usdt::kernel_facts(patterns), {.scope = *usdt::OneProcess::of(4711)});
+//     for (const usdt::SkippedSite& site : plan->skipped) print(site.reason);
+//     auto tracer = usdt::Tracer::start(std::move(*plan));
+// Threads: planning is a pure function, for any thread. A plan owns its values, and keeps the scanned files open.
 #pragma once
 
 #include <sys/types.h>
@@ -32,53 +39,56 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Whose hits count.
+/// Counts hits of every process.
 struct AllProcesses {};
-/// One process. It cannot mean every process by mistake, as pid 0 would to the kernel.
+/// Counts hits of one process. It cannot mean every process by mistake, as pid 0 would to the kernel.
 class OneProcess {
  public:
-  /// The process (thread group) with that number in the caller's pid namespace. It need not exist yet: attaching finds
-  /// out. Errors: invalid_argument (0 or less, which the kernel's interfaces take for every process; the number of a
-  /// thread that is not its process's first).
+  /// Chooses the process (thread group) with that number in the caller's pid namespace. It need not exist yet:
+  /// attaching finds out. Errors: invalid_argument (0 or less, which the kernel's interfaces take for every process;
+  /// the number of a thread that is not its process's first).
   [[nodiscard]] static Result<OneProcess> of(pid_t pid);
-  /// Its number in the caller's pid namespace.
+  /// Returns its number in the caller's pid namespace.
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
  private:
   explicit OneProcess(pid_t pid) noexcept : pid_(pid) {}
   pid_t pid_;
 };
-/// One process or several, each once.
+/// Counts hits of one process or several, each named once.
 class Processes {
  public:
-  /// How many there may be: where the kernel cannot filter by process, programs compare each hit's process with all.
+  /// The most processes there may be: where the kernel cannot filter by process, programs compare each hit's process
+  /// with all.
   static constexpr std::size_t kMost = USDT_MAX_PROCESSES;
-  /// As OneProcess::of(), in any order. Errors: invalid_argument (none; 0 or less; one twice), limit (more than kMost).
+  /// Chooses processes as OneProcess::of() does, in any order. Errors: invalid_argument (none; those of
+  /// OneProcess::of(); one twice), limit (more than kMost).
   [[nodiscard]] static Result<Processes> of(std::vector<pid_t> pids);
-  /// That one process.
+  /// Chooses one process.
   Processes(OneProcess process) : pids_{process.pid()} {}  // NOLINT(google-explicit-constructor): one is a case of some
-  /// Their numbers, each once.
+  /// Returns their numbers, in the order in which they were given.
   [[nodiscard]] const std::vector<pid_t>& pids() const noexcept { return pids_; }
 
  private:
   explicit Processes(std::vector<pid_t>&& pids) noexcept : pids_(std::move(pids)) {}
   std::vector<pid_t> pids_;
 };
+/// Says whose hits count.
 using Scope = std::variant<AllProcesses, OneProcess, Processes>;
-/// The numbers of the processes of a scope, as they were given; empty: every process.
+/// Returns the numbers of the processes of a scope, as they were given; empty: every process.
 [[nodiscard]] std::vector<pid_t> pids_of(const Scope& scope);
 
-/// The position of an argument in a site's list; nothing: there is none of that name or number. In a span's list, the
-/// name "end.NAME" means an argument of the span's end, and so does a name that the beginning does not have.
+/// Finds the position of an argument in a site's list; nothing: there is none of that name or number. In a span's list
+/// the name "end.NAME" means an argument of the span's end, and so does a name that the beginning does not have.
 [[nodiscard]] std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name);
 
-/// A text that need not end in a NUL: as many bytes as the argument `length` says, which may be NULs, too.
+/// Names a text that need not end in a NUL: it has as many bytes as the argument `length` says, which may be NULs, too.
 struct BoundedString {
   ArgName text;
   ArgName length;
 };
 
-/// What tells one point of a selection from another, whatever their kinds.
+/// Holds what tells one point of a selection from another, whatever their kinds.
 struct PointName {
   std::string_view provider;  ///< of functions the prefix: "fentry", "uprobe"
   std::string_view name;
@@ -87,55 +97,56 @@ struct PointName {
   const TargetFile* file = nullptr;  ///< null: of the kernel
 };
 
-/// Arguments that the stock program also fetches as text (pointers to characters).
+/// Chooses the arguments that the stock program also fetches as text (pointers to characters).
 struct TextOptions {
   std::vector<std::uint8_t> numbers = {};
   std::vector<std::string> names = {};  ///< Arg::name; "retval"
-  /// Texts with lengths. Where the documentation of a provider says which arguments are lengths, its texts have them
-  /// without being named here.
+  /// Texts with lengths. Texts of HotSpot's documented probes, and texts whose provider describes their lengths
+  /// (SiteDescription), have them without being named here.
   std::vector<BoundedString> bounded = {};
-  /// Of these arguments, those that their provider describes as texts (SiteDescription) are fetched; others stay
-  /// numbers.
+  /// Arguments that are fetched where their provider describes them as texts (SiteDescription), and else stay numbers.
   std::vector<ArgName> described = {};
-  /// Every argument whose type is known to be a pointer to characters.
+  /// Whether every argument is fetched whose type is known to be a pointer to characters.
   bool typed = false;
-  /// Every argument of a file's sites that may be a pointer: unsigned, of a pointer's size, and no constant.
-  /// Event::text() then has only what is plainly text. Each one that is no small number costs 0.1 us a hit; one that
-  /// points nowhere again and again is no longer looked at.
+  /// Whether every argument of a file's sites is tried that may be a pointer: unsigned, of a pointer's size, and no
+  /// constant. Event::text() then has only what is plainly text. Each one that is no small number costs 0.1 us a hit;
+  /// one that points nowhere again and again is no longer looked at.
   bool likely = false;
 };
 
-/// Values that are read besides the arguments themselves. Each is one more entry of the site's list of arguments,
-/// behind those (Arg::derived).
+/// Chooses values that are read besides the arguments themselves. Each becomes one more entry behind the arguments in
+/// the site's list (Arg::derived).
 struct ValueOptions {
   /// Members, elements and what pointers point to; each value is named by the text of its path. A path from an argument
   /// that a site does not have is left out there.
   std::vector<ValuePath> paths = {};
-  /// Structs and arrays among the arguments are shown with their members, texts of libraries (std::string, &str) as
-  /// texts.
+  /// Whether structs and arrays among the arguments are shown with their members, and texts of libraries (std::string,
+  /// &str) as texts.
   bool open = false;
   unsigned depth = 1;  ///< structs within structs that are shown with their members
 };
 
-/// How a plan is made.
+/// Says how a plan is made.
 struct PlanOptions {
   Scope scope = AllProcesses{};
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
   /// Chooses the cookie of each point (by provider and name, say), in the place of `user_cookie`.
   std::function<std::uint64_t(const PointName&)> user_cookie_of = {};
-  /// By which backend kernel functions are attached; automatic: the cheapest that can do what is asked.
+  /// The backend by which kernel functions are attached; automatic: the cheapest that can do what is asked.
   Backend kernel_backend = Backend::automatic;
-  /// Attach to bare nop5 sites even where the kernel's optimisation may corrupt the traced program.
+  /// Whether bare nop5 sites are attached even where the kernel's optimisation may corrupt the traced program.
   bool allow_unsafe_nop5 = false;
   /// Ends the planning early, from another thread: ErrorKind::stopped.
   StopToken stop = {};
   TextOptions texts = {};
-  /// The same for each point of its own; null: `texts`. What it points to stays as it is while it is planned.
+  /// Chooses the texts of each point, in the place of `texts`; null: `texts`. The options that it points to have to
+  /// stay as they are while the plan is made.
   std::function<const TextOptions*(const PointName&)> texts_of = {};
   ValueOptions values = {};
-  /// The same for each point of its own; null: `values`. What it points to stays as it is while it is planned.
+  /// Chooses the values of each point, in the place of `values`; null: `values`. The options that it points to have to
+  /// stay as they are while the plan is made.
   std::function<const ValueOptions*(const PointName&)> values_of = {};
-  /// Events say whose their processes were: Event::owner().
+  /// Whether events have the user, group and cgroup of their processes: Event::owner().
   bool owners = false;
   /// Only hits for which this expression is true count; null: all do. The kernel evaluates it before anything is
   /// recorded. Sites that lack an argument it names are skipped with the reason.
@@ -143,28 +154,28 @@ struct PlanOptions {
   /// Hits become rows of a table (Tracer::table()) instead of events; null: events. Sites that lack an argument it
   /// names, or have it with another type than the first site, are skipped with the reason.
   std::shared_ptr<const TableQuestion> table = {};
-  /// For Tracer::add(): the columns of the table that there is already (AttachPlan::table); null: the first site of
-  /// this plan decides their types.
+  /// The columns of the table that a trace has already (AttachPlan::table), for a plan that Tracer::add() adds to it;
+  /// null: the first site of this plan decides their types.
   std::shared_ptr<const PlannedTable> rows = {};
 };
 
-/// Which beginning an end of a span belongs to: values of both that have to be equal. Where several spans have begun
-/// with the same values and not ended, the end is that of the last one: spans can be nested.
+/// Says which beginning an end of a span belongs to: values of both that have to be equal. If several spans have begun
+/// with equal values and not ended, the end is that of the last one: spans can be nested.
 struct SpanPairing {
   std::vector<Expression> begin = {};  ///< over what is known where it begins: at most four integers; none: the thread
   std::vector<Expression> end = {};    ///< as many, over what is known where it ends; none: those of `begin`
 };
 
-/// One file of the plan.
+/// Describes one file of the plan.
 struct PlannedFile {
   TargetFile target;
   /// Keeps the scanned inode open, so that attaching (to /proc/self/fd/N) means exactly that. Null: the plan is that of
-  /// a recording, or the file was let go.
+  /// a recording, or the file was detached for good (Link::let_go()).
   std::shared_ptr<const ElfFile> elf;
-  std::optional<Machine> machine = {};  ///< of one that was let go
+  std::optional<Machine> machine = {};  ///< of a file that was detached for good
 };
 
-/// A kernel function or raw tracepoint of the plan.
+/// Describes a kernel function or raw tracepoint of the plan.
 struct PlannedFunction {
   std::string name = {};
   std::string module = {};    ///< empty: vmlinux
@@ -172,15 +183,15 @@ struct PlannedFunction {
   std::uint32_t btf_id = 0;
 };
 
-/// The two ends of a span.
+/// Holds the two ends of a span.
 template <class T>
 struct FromTo {
   Index<T> begin = {};
   Index<T> end = {};
 };
 
-/// What is counted together: all sites of one provider:name in one file, which may differ in their arguments; all
-/// functions of one name in one file, at one moment; one kernel function; or a span.
+/// Describes a probe, whose hits are counted together: all sites of one provider:name in one file, which may differ in
+/// their arguments; all functions of one name in one file, at one moment; one kernel function; or a span.
 struct PlannedProbe {
   std::optional<Index<PlannedFile>> file = {};  ///< none: of the kernel
   std::string provider = {};                    ///< of functions the prefix: "fentry", "uprobe"
@@ -191,14 +202,14 @@ struct PlannedProbe {
   std::optional<FromTo<PlannedProbe>> span = {};
 };
 
-/// An encoded spec, deduplicated over all sites of the plan.
+/// Holds an encoded spec, deduplicated over all sites of the plan.
 struct EncodedSpec {
   std::uint64_t user_cookie = 0;
   std::vector<usdt_arg_spec> args = {};
-  std::vector<usdt_arg_spec> steps = {};  ///< behind them: those to members
+  std::vector<usdt_arg_spec> steps = {};  ///< the steps to members, which programs find behind the arguments
 };
 
-/// Where a program can sit: at a place in a file,
+/// A point in a file.
 struct FilePlace {
   Index<PlannedFile> file = {};
   VirtAddr pc = {};                   ///< the note's
@@ -207,17 +218,18 @@ struct FilePlace {
   std::vector<FileOffset> rets = {};  ///< FunctionPoint::rets: where programs at returns sit instead
   bool at_entry = false;              ///< it is the first instruction of a function, whose caller is in a known place
 };
-/// at a function of the kernel,
+/// A point at a function of the kernel.
 struct KernelFunctionPlace {
   Index<PlannedFunction> function = {};
 };
-/// or at one of its raw tracepoints.
+/// A point at a raw tracepoint of the kernel.
 struct TracepointPlace {
   Index<PlannedFunction> tracepoint = {};
 };
+/// Says where a program can sit.
 using Point = std::variant<FilePlace, KernelFunctionPlace, TracepointPlace>;
 
-/// A site that will be attached.
+/// Describes a site that will be attached.
 struct PlannedSite {
   Index<PlannedProbe> probe = {};
   Point point = {};
@@ -226,28 +238,29 @@ struct PlannedSite {
   std::optional<Index<std::string>> program = {};     ///< in AttachPlan::programs; none: for any program
   std::optional<Index<TypedExpression>> filter = {};  ///< in AttachPlan::filters; none: every hit counts
   std::uint8_t tracer_frames = 0;  ///< innermost frames of its kernel stacks that are the program's and trampoline's
-  /// Of ends of spans, in AttachPlan::filters: the row whose keys pair them. Their `filter` is about the whole span.
+  /// The row in AttachPlan::filters whose keys pair the ends of spans, at sites that are such ends. Their `filter` is
+  /// about the whole span.
   std::optional<Index<TypedExpression>> pair = {};
-  /// A span: nothing is attached there, but to both of these. It has the place of the first; its arguments are those of
-  /// both, which for the second are named "end.NAME".
+  /// The two sites of a span, to which programs are attached; nothing is attached to the span itself. It has the place
+  /// of the first; its arguments are those of both, which for the second are named "end.NAME".
   std::optional<FromTo<PlannedSite>> span = {};
 };
 
-/// A site that will not be attached, and why.
+/// Names a site that will not be attached, and says why.
 struct SkippedSite {
   Index<PlannedProbe> probe = {};
   std::optional<VirtAddr> pc = {};  ///< the note's; of a kernel function its address, where it is known
   std::string reason = {};
 };
 
-/// Kernel functions of one module that are asked for by one prefix.
+/// Stands for the kernel functions of one module that are asked for by one prefix.
 struct KernelModule {
   std::string name = {};  ///< empty: vmlinux
   KernelKind kind = {};
   friend bool operator==(const KernelModule&, const KernelModule&) = default;
 };
 
-/// Sites that are attached alike: those of one file, or kernel functions of one module.
+/// Groups sites that are attached alike: those of one file, or kernel functions of one module.
 struct AttachGroup {
   Backend backend = Backend::automatic;  ///< automatic: of files, the best the kernel has
   usdt_source source = USDT_SOURCE_USER;
@@ -259,20 +272,20 @@ struct AttachGroup {
   std::vector<Index<PlannedSite>> sites = {};
 };
 
-/// AttachPlan::sites of plan_spans(): those that begin spans, those that end them, and for each pair of these one that
-/// is the span (PlannedSite::span), those of the first beginning first. What append_plan() appends has its own,
-/// likewise, behind those: this is about the first ones.
+/// Divides AttachPlan::sites of plan_spans(): sites that begin spans, then sites that end them, then for each pair of
+/// these one that is the span (PlannedSite::span), spans of the first beginning first. Sites that append_plan()
+/// appended are divided likewise, behind these: the numbers here are about the first part.
 struct PlannedSpans {
   std::uint32_t begins = 0;
   std::uint32_t ends = 0;
   std::uint32_t specs = 0;       ///< AttachPlan::specs of places; those behind them are of spans
   std::uint32_t args = 0;        ///< of any span
   std::uint32_t first_arg = 0;   ///< of the end among them
-  std::uint32_t first_text = 0;  ///< the same of its string slots
+  std::uint32_t first_text = 0;  ///< of the end's string slots among those of the span
   std::uint32_t key_bytes = 0;   ///< of what pairs the ends
 };
 
-/// Everything attaching needs, computed from files alone: print it, test it, attach it.
+/// Holds everything attaching needs, computed from files and KernelFacts alone: print it, test it, attach it.
 struct AttachPlan {
   Scope scope;
   Table<PlannedFile> files;
@@ -294,9 +307,9 @@ struct AttachPlan {
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
   std::optional<PlannedSpans> spans = {};
 
-  /// How many of the sites are places, to which something is attached: the first so many.
+  /// Returns how many of the sites are places, to which something is attached: the first so many.
   [[nodiscard]] std::size_t places() const noexcept { return spans ? spans->begins + spans->ends : sites.size(); }
-  /// How many of the specs are read by programs: the first so many.
+  /// Returns how many of the specs are read by programs: the first so many.
   [[nodiscard]] std::size_t read_specs() const noexcept { return spans ? spans->specs : specs.size(); }
 };
 
@@ -317,22 +330,23 @@ struct AttachPlan {
 [[nodiscard]] Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, const KernelFacts& kernel,
                                             const PlanOptions& options = {}, const SpanPairing& pairing = {});
 
-/// A program of a BPF object, and the sites it is for.
+/// Pairs a program of a BPF object with the plan of the sites it is for.
 struct ProgramPlan {
   std::string program;  ///< name of the C function
   AttachPlan plan;
 };
-/// One plan of several, so that one object is loaded once for all of them and its programs share their maps. Sites,
-/// probes and so on keep their order, those of the first part first. Errors: invalid_argument (no part; a part without
-/// a program's name, or joined already; scopes that differ), limit (more sites than can be told apart).
+/// Makes one plan of several, so that one object is loaded once for all of them and its programs share their maps.
+/// Sites, probes and so on keep their order, those of the first part first. Errors: invalid_argument (no part; a part
+/// without a program's name, or joined already; scopes that differ), limit (more sites than can be told apart).
 [[nodiscard]] Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts);
 
-/// `part` behind `whole`: what is in `whole` keeps its indices, those of `part` go on from there. For sites that are
-/// added to a trace while it runs; each part is loaded as the plan it was. Errors: invalid_argument (one of them names
-/// programs, or is of spans and the other is not), limit (more sites than can be told apart).
+/// Puts `part` behind `whole`: indices into `whole` stay valid, those of `part` go on from there. It is for sites that
+/// are added to a trace while it runs; each part is loaded as the plan it was. Errors: invalid_argument (one of them
+/// names programs; only one is of spans, or has a table; tables of other rows), limit (more sites than can be told
+/// apart).
 [[nodiscard]] Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part);
 
-/// A kernel function or raw tracepoint as it would be attached, for people to choose from.
+/// Describes a kernel function or raw tracepoint as it would be attached, for people to choose from.
 struct KernelPoint {
   std::string name;           ///< "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain": pastes into usdt-trace
   std::string signature;      ///< "ssize_t (struct file *file, ...)"; empty: types are not known
@@ -340,21 +354,22 @@ struct KernelPoint {
   std::optional<Arg> result;  ///< where the kind has one
   std::string refused;        ///< why it cannot be attached; empty: it can, if the kernel has such programs
 };
-/// One of `selection`'s entries on a kernel of `machine`. Reads no more than the selection did.
+/// Describes one of `selection`'s entries on a kernel of `machine`. Reads no more than the selection did.
 [[nodiscard]] KernelPoint describe_point(const KernelSelection& selection, const KernelSelection::Entry& entry,
                                          Machine machine);
-/// "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain".
+/// Returns "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain": a name that parse_pattern() takes.
 [[nodiscard]] std::string kernel_name(KernelKind kind, std::string_view module, std::string_view name);
 
-/// The full name of a probe, which selects it again: "usdt:PATH:PROVIDER:NAME", "uprobe:PATH:FUNCTION", "fentry:NAME".
+/// Returns the full name of a probe, which selects it again: "usdt:PATH:PROVIDER:NAME", "uprobe:PATH:FUNCTION",
+/// "fentry:NAME".
 [[nodiscard]] std::string full_name(const AttachPlan& plan, const PlannedProbe& probe);
-/// The machine whose registers a site's specs name.
+/// Returns the machine whose registers a site's specs name.
 [[nodiscard]] Machine machine_of(const AttachPlan& plan, const PlannedSite& site);
-/// The kernel function or raw tracepoint that a site is; null: it is in a file.
+/// Returns the kernel function or raw tracepoint that a site is; null: it is in a file.
 [[nodiscard]] const PlannedFunction* function_of(const AttachPlan& plan, const PlannedSite& site) noexcept;
-/// The note's pc, or the function's address; none: not known, or a tracepoint.
+/// Returns the note's pc, or the function's address; nothing: it is not known, or the site is a tracepoint.
 [[nodiscard]] std::optional<VirtAddr> pc_of(const AttachPlan& plan, const PlannedSite& site) noexcept;
-/// Whether some sites are kernel functions or tracepoints.
+/// Returns whether some sites are kernel functions or tracepoints.
 [[nodiscard]] bool has_kernel_points(const AttachPlan& plan) noexcept;
 
 }  // namespace v1

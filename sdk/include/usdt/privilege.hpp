@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Asks whether this process may trace, before it tries: check_privilege() loads a small program and explains a refusal,
+// why_untraceable() tells what the kernel itself lacks.
+//     if (auto may = usdt::check_privilege(); !may) return complain(may.error().message);   // "... needs CAP_BPF ..."
+// Threads: any. Nothing stays loaded or attached.
 #pragma once
 
 #include <string>
@@ -10,16 +14,16 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Whether the kernel lets this process load probe programs, and attach them in files by `backend` (automatic: the one
-/// choose_backend() takes). It is tried, and only a refusal is explained: loading wants CAP_BPF and CAP_PERFMON (5.8,
+/// Checks that the kernel lets this process load probe programs, and attach them in files by `backend` (automatic: the
+/// one choose_backend() takes). It tries, and explains only a refusal: loading wants CAP_BPF and CAP_PERFMON (5.8,
 /// commits 2c78ee898d8f and 980737282232), or CAP_SYS_ADMIN for both. uprobe_multi and everything in the kernel want no
 /// more; perf uprobes want CAP_SYS_ADMIN since the fix of CVE-2025-38466 (6.16, commit ba677dbe77af; 6.12.39, 6.6.99,
 /// 6.1.146, 5.15.189, 5.10.240). Errors: no_permission, naming the capabilities this process lacks, or what else stands
 /// in the way where it has them (a user namespace, lockdown, a seccomp filter).
 [[nodiscard]] Result<void> check_privilege(Backend backend = Backend::automatic);
 
-/// Why this kernel has no way at all to trace points of a kind, in words; empty: it has one, or does not tell this
-/// user.
+/// Returns in words why this kernel has no way at all to trace points of a kind. Empty: it has a way, or does not tell
+/// this user.
 [[nodiscard]] std::string why_untraceable(KernelKind kind);
 
 }  // namespace v1

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// USDT probes as a file has them: Site is one note, one place where a probe was compiled in, with its addresses and its
+// instruction bytes. ElfFile::scan() reads all sites of a file, ArgDecoder::decode() makes Args of Site::args_text, and
+// to_string(SiteClass) prints what is at the site.
+// Threads: plain values that own their strings; the description is shared and never changes.
 #pragma once
 
 #include <array>
@@ -14,8 +18,8 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What a hit at a site costs, judged from the instruction bytes there. Which nop the running kernel can turn
-/// into a call is the planner's business (SiteClass does not depend on the kernel).
+/// Classifies the instruction at a site by its bytes, on which the cost of a hit depends. It does not depend on the
+/// kernel: which nop the running kernel can turn into a call is the planner's business (site_cost()).
 enum class SiteClass : std::uint8_t {
   unknown,      ///< the bytes are not in this file (separate debug file, archive member, outside any segment)
   nop,          ///< one plain nop: a breakpoint, emulated by the kernel
@@ -26,16 +30,16 @@ enum class SiteClass : std::uint8_t {
   emulated,     ///< another instruction the kernel emulates (push, jmp, call, multi-byte nop)
   single_step,  ///< anything else: executed out of line under single-step, about 10 times a nop
 };
-/// "nop", "nop,nop5", ...: as the JSON contract's site.class prints it.
+/// Returns "nop", "nop,nop5", ...: the words of `site.class` in JSON.
 [[nodiscard]] std::string_view to_string(SiteClass site_class) noexcept;
 
-/// The instruction bytes at a site, up to 16 of them.
+/// Holds the instruction bytes at a site, up to 16 of them.
 struct SiteBytes {
   std::array<std::uint8_t, 16> data{};
   std::uint8_t size = 0;
 };
 
-/// What the provider says of a site beside its stapsdt note, as it says it (docs/provider-note.md).
+/// Holds the provider's own description of a site, which stands beside its stapsdt note (docs/provider-note.md).
 struct SiteDescription {
   std::string file;        ///< of the source, as the compiler was given it
   std::uint32_t line = 0;  ///< from 1 on; 0: not known
@@ -46,18 +50,20 @@ struct SiteDescription {
   friend bool operator==(const SiteDescription&, const SiteDescription&) = default;
 };
 
-/// One stapsdt note: one place in one file where a probe was compiled in. Owns its strings.
+/// Describes one stapsdt note: one place in one file where a probe was compiled in. Owns its strings.
 struct Site {
   std::string provider;
   std::string name;
   std::string args_text;  ///< the note's third string, untouched
-  /// The note's three words as they stand (an archive member's after its relocations).
+  /// The note's three words as they stand (an archive member's after its relocations), the first of which is the
+  /// address of the site.
   VirtAddr pc;
   VirtAddr base;
   VirtAddr semaphore;  ///< 0: none
-  /// A semaphore exists. Differs from semaphore != 0 only in an archive member, where the address may be 0.
+  /// Whether there is a semaphore. It differs from semaphore != 0 only in an archive member, where the address may be
+  /// 0.
   bool has_semaphore = false;
-  /// pc and semaphore after the prelink correction (.stapsdt.base section address - base).
+  /// `pc` and `semaphore` after the prelink correction (address of section .stapsdt.base, less `base`).
   VirtAddr pc_adjusted;
   VirtAddr semaphore_adjusted;
   /// File offset of the site through its executable PT_LOAD; absent for separate debug files, archive members,
@@ -67,13 +73,13 @@ struct Site {
   std::optional<FileOffset> semaphore_offset;
   SiteBytes bytes;
   SiteClass site_class = SiteClass::unknown;
-  /// Archive member the note is in ("malloc.o"), empty elsewhere.
+  /// The archive member the note is in ("malloc.o"); empty elsewhere.
   std::string member;
-  /// Null: the provider says nothing. Sites of which it says the same share it.
+  /// The provider's description, which sites with equal descriptions share. Null: there is none.
   std::shared_ptr<const SiteDescription> description = {};
 };
 
-/// Something a scan passed over without ending: "note at file offset 0x1f40: name is not terminated".
+/// Reports something that a scan passed over and went on: "note at file offset 0x1f40: name is not terminated".
 struct ScanWarning {
   FileOffset where;
   std::string message;

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// One file with the points in it that patterns mean, USDT sites and functions: find_probes() scans a file, file_types()
+// reads its types. select() (select.hpp) does this for many files at once.
+//     auto file = usdt::find_probes({path, path}, {*usdt::parse_pattern("uprobe:malloc")});
+//     for (const usdt::FunctionPoint& point : file->functions) print(point.name, point.pc.value);
+// Threads: any; what is returned is plain values and shared objects that do not change.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +24,23 @@
 namespace usdt {
 inline namespace v1 {
 
-/// The values of a function: by debug information, or where there is none by the calling convention.
+/// Describes the arguments and the return value of a function: by debug information, or where there is none by the
+/// calling convention.
 struct FunctionSignature {
   std::vector<Arg> args;      ///< at the function's first instruction
-  std::optional<Arg> result;  ///< where it returns; absent: it has none
+  std::optional<Arg> result;  ///< where the function returns; absent: it has none
   bool varargs = false;       ///< more arguments follow, of which nothing is known
   bool typed = false;         ///< false: words of argument registers, whether or not the function has such arguments
-  /// Where the bytes of each argument are that is no number, or not in one place; as long as `args`, or empty.
+  /// The places of the bytes of each argument that is no number, or is not in one place; as long as `args`, or empty.
   std::vector<std::vector<Piece>> pieces = {};
-  std::vector<Piece> result_pieces = {};  ///< the same of the result
-  /// What the values' types are made of; null: not known. Lives as long as one of its signatures.
+  std::vector<Piece> result_pieces = {};  ///< the places of the bytes of such a result
+  /// The types that the values' types are made of; null: not known. Lives as long as one of its signatures.
   std::shared_ptr<const TypeGraph> types = {};
   std::vector<TypeId> arg_types = {};  ///< of `types`; as long as `args`, or empty
   TypeId result_type = TypeId::none;
 };
 
-/// A place in a file's code where a program can run for a function.
+/// Describes a place in a file's code where a program can run for a function.
 struct FunctionPoint {
   Moment moment = Moment::entry;
   /// "malloc", "ns::Server::handle(int)", "main+0x10"; of a line "@server.c:120", whose signature are the variables
@@ -58,7 +64,7 @@ struct FunctionPoint {
   std::vector<FileOffset> rets = {};   ///< of other ways than ReturnBy::probe: the RET instructions
 };
 
-/// One scanned file with the sites asked for.
+/// Holds one scanned file with the points in it that were asked for.
 struct ProbeFile {
   TargetFile target;
   std::shared_ptr<const ElfFile> elf;
@@ -73,11 +79,12 @@ struct ProbeFile {
 
 /// Scans `target` and keeps the sites that one of `patterns` matches by provider and name, and the functions that one
 /// of them names (no patterns: all sites, no function). Functions inlined by the compiler are among them where debug
-/// information tells of them.
+/// information tells of them. A file in which nothing matches is no error. Errors: those of ElfFile::open() and
+/// ElfFile::scan(); limit (descriptors, memory).
 [[nodiscard]] Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                                             const OpenOptions& options = {});
 
-/// The types in the debug information of `file`, its own or a separate file's. Errors: not_found (there is none),
+/// Reads the types in the debug information of `file`, its own or a separate file's. Errors: not_found (there is none),
 /// not_supported, malformed, limit, stopped.
 [[nodiscard]] Result<std::shared_ptr<const TypeGraph>> file_types(const ElfFile& file, const StopToken& stop = {});
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Events in files, and out of them again: RecordingWriter::event() writes what a Tracer hands out, Recording::next()
+// reads it on any machine, FlightRecorder keeps the last seconds until something happens. docs/recording.md has the
+// format.
+//     auto recording = usdt::Recording::open("trace.usdt");
+//     for (auto event = recording->next(); event && *event; event = recording->next()) print(**event);
+//     if (!recording->cut().empty()) print("it breaks off: ", recording->cut());
+// Threads: one at a time for each object. The plan of a writer has to outlive it; events of next() live until the next.
 #pragma once
 
 #include <chrono>
@@ -27,7 +34,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Who made a recording, and on which system.
+/// Names the program that made a recording, and the system it ran on.
 struct RecordingInfo {
   std::string made_by = {};  ///< the program: "usdt-trace 0.1.0"
   std::string machine = {};  ///< "x86_64", as uname(2) names it; empty when a recording starts: the running system's
@@ -36,7 +43,7 @@ struct RecordingInfo {
   std::vector<std::pair<std::string, std::string>> properties = {};
 };
 
-/// An account of what became of all hits, as far as it was known when the account was recorded.
+/// Accounts for all hits, as far as their fate was known when the account was recorded.
 struct RecordedLedger {
   std::vector<ProbeCounts> probes = {};      ///< in the order of AttachPlan::probes
   std::optional<std::uint64_t> missed = {};  ///< Link::missed()
@@ -46,25 +53,28 @@ struct RecordedLedger {
   std::vector<FileChange> changes = {};      ///< Link::changes()
 };
 
-/// A notice that the user was given while the recording was made.
+/// Holds a notice that the user was given while the recording was made.
 struct RecordedNotice {
   std::uint64_t timestamp = 0;  ///< ns of CLOCK_MONOTONIC
   std::string text = {};
 };
 
-/// A file that came while the recording was made (follow.hpp), and what became of it.
+/// Reports a file that came while the recording was made (follow.hpp), and what became of it.
 struct RecordedFollowed : Followed {
   std::size_t probes_by_then = 0;  ///< from then on the first so many of AttachPlan::probes were traced
 };
 
-/// A piece of a recording, as a RecordingWriter::Sink is given it; `bytes` are valid until the sink returns.
+/// Holds a piece of a recording for a RecordingWriter::Sink; `bytes` are valid until the sink returns.
 struct RecordedBlock {
   std::span<const std::byte> bytes = {};
   std::size_t events = 0;  ///< how many events are in it: the oldest ones that were in no block before
 };
 
 /// Writes a recording of events (docs/recording.md). Whatever has been written can be read, however the writer ends.
-/// One thread at a time.
+/// Threads: one at a time.
+///     auto writer = usdt::RecordingWriter::create("trace.usdt", tracer.plan(), tracer.layout());
+///     tracer.poll([&](const usdt::Event& e) { writer->event(e, clock.offset_at(e.timestamp())); }, 100ms);
+///     writer->finish({.probes = tracer.counts()});
 class RecordingWriter {
  public:
   /// Takes whole blocks in their order; the first one is the head of the file. An error that it returns goes to whoever
@@ -75,16 +85,16 @@ class RecordingWriter {
   /// has to outlive the writer; it may have grown by the time an event is added. Errors: the sink's.
   [[nodiscard]] static Result<RecordingWriter> start(Sink sink, const AttachPlan& plan, const EventLayout& layout,
                                                      RecordingInfo info = {});
-  /// The same, to a file: it is created, or emptied if it is there. Errors: no_permission, io.
+  /// Starts a recording in a file, which is created, or emptied if it exists. Errors: no_permission, io.
   [[nodiscard]] static Result<RecordingWriter> create(const std::filesystem::path& file, const AttachPlan& plan,
                                                       const EventLayout& layout, RecordingInfo info = {});
   RecordingWriter(RecordingWriter&&) noexcept;
   RecordingWriter& operator=(RecordingWriter&&) noexcept;
-  /// Events that are in no block yet are lost: flush() or finish() first.
+  /// Drops the events that are in no block yet: flush() or finish() first.
   ~RecordingWriter();
 
   // Each of these can fail, with the errors of the sink.
-  /// The plan has grown to `plan` (Tracer::add()), which from here on has to outlive the writer.
+  /// Says that the plan has grown to `plan` (Tracer::add()), which from here on has to outlive the writer.
   [[nodiscard]] Result<void> plan(const AttachPlan& plan);
   /// Adds an event. `wall_offset`: the time of day less CLOCK_MONOTONIC at that time, ns.
   [[nodiscard]] Result<void> event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
@@ -110,15 +120,15 @@ class RecordingWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Keeps the latest events in memory, so that they can be written once something has happened. One thread at a time.
+/// Keeps the latest events in memory, so that they can be written once something has happened. Threads: one at a time.
 class FlightRecorder {
  public:
-  /// How much is kept.
+  /// Says how much is kept.
   struct Limits {
     std::chrono::nanoseconds time = std::chrono::seconds(10);  ///< at least the events of so long, if `bytes` suffice
     std::uint64_t bytes = 256U << 20;  ///< size of the compressed events; one block may go beyond it
   };
-  /// What is kept at a time.
+  /// Reports how much is kept at a time.
   struct Kept {
     std::vector<std::uint64_t> events = {};  ///< how many of each probe, in the order of AttachPlan::probes
     std::uint64_t bytes = 0;                 ///< their size, compressed
@@ -133,17 +143,17 @@ class FlightRecorder {
   FlightRecorder& operator=(FlightRecorder&&) noexcept;
   ~FlightRecorder();
 
-  /// As RecordingWriter::plan().
+  /// Does what RecordingWriter::plan() does.
   void plan(const AttachPlan& plan);
   /// Adds an event, as RecordingWriter::event(), and forgets those that are too old by now.
   void event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
-  /// As RecordingWriter::notice(). Notices are never forgotten.
+  /// Adds a notice, as RecordingWriter::notice(). Notices are never forgotten.
   void notice(const RecordedNotice& notice);
-  /// As RecordingWriter::followed(). These are never forgotten.
+  /// Adds a file that came, as RecordingWriter::followed(). These are never forgotten.
   void followed(const Followed& followed);
-  /// As RecordingWriter::property(). Properties are never forgotten.
+  /// Adds a property, as RecordingWriter::property(). Properties are never forgotten.
   void property(std::string_view name, std::string_view text);
-  /// What write() would write now.
+  /// Returns how much write() would write now.
   [[nodiscard]] Kept kept();
   /// Writes what is kept as a complete recording that ends with `ledger`, and keeps it on. Errors: the sink's.
   [[nodiscard]] Result<void> write(const RecordingWriter::Sink& sink, const RecordedLedger& ledger);
@@ -155,10 +165,10 @@ class FlightRecorder {
 };
 
 /// Reads a recording. It may come from anybody: the memory and the time that it takes are bounded by the size of the
-/// file. Its events are Events like those of a Tracer. One thread at a time.
+/// file. Its events are Events like those of a Tracer. Threads: one at a time.
 class Recording {
  public:
-  /// What is known of a traced file that AttachPlan::files does not say.
+  /// Adds to AttachPlan::files what else the recording has about a traced file.
   struct File {
     Machine machine = Machine::x86_64;
     std::string build_id = {};  ///< in lower-case hexadecimal; empty: it had none
@@ -172,37 +182,39 @@ class Recording {
   Recording& operator=(Recording&&) noexcept;
   ~Recording();
 
-  /// Who made the recording, and on which system.
+  /// Returns who made the recording, and on which system.
   [[nodiscard]] const RecordingInfo& info() const noexcept;
-  /// One of RecordingInfo::properties. Nothing: there is none of that name.
+  /// Returns one of RecordingInfo::properties. Nothing: there is none of that name.
   [[nodiscard]] std::optional<std::string_view> property(std::string_view name) const;
-  /// What was traced, with everything that was added to the trace later. This plan cannot be attached: no file of it is
-  /// open, and of the arguments it has types and constants, but not where the values are.
+  /// Returns the plan of what was traced, with everything that was added to the trace later. This plan cannot be
+  /// attached: no file of it is open, and its arguments have types and constants, but no places of values.
   [[nodiscard]] const std::shared_ptr<const AttachPlan>& plan() const noexcept;
-  /// In the order of AttachPlan::files.
+  /// Returns what else is known of the traced files, in the order of AttachPlan::files.
   [[nodiscard]] const std::vector<File>& files() const noexcept;
-  /// How the records of next()'s events are laid out. Stacks are not in them: kernel_stack(), user_stack().
+  /// Returns how the records of next()'s events are laid out. Stacks are not in them: kernel_stack(), user_stack().
   [[nodiscard]] const EventLayout& layout() const noexcept;
-  /// The notices in the order in which they were given.
+  /// Returns the notices in the order in which they were given.
   [[nodiscard]] const std::vector<RecordedNotice>& notices() const noexcept;
-  /// The files that came, in their order.
+  /// Returns the files that came, in their order.
   [[nodiscard]] const std::vector<RecordedFollowed>& followed() const noexcept;
-  /// How many of followed() came before the event that next() gave last; all of them once it has given all events.
+  /// Returns how many of followed() came before the event that next() gave last; all of them once it has given all
+  /// events.
   [[nodiscard]] std::size_t followed_by_now() const noexcept;
-  /// The last account in the file; it is the final one if the recording is whole (cut()). Nothing: there is none.
+  /// Returns the last account in the file; it is the final one if the recording is whole (cut()). Nothing: there is
+  /// none.
   [[nodiscard]] const std::optional<RecordedLedger>& ledger() const noexcept;
 
-  /// The next event, valid until the next call. Null: there are no more. Errors: io, malformed.
+  /// Returns the next event, valid until the next call. Null: there are no more. Errors: io, malformed.
   [[nodiscard]] Result<const Event*> next();
-  /// The time of day less CLOCK_MONOTONIC when next()'s event was recorded, ns.
+  /// Returns the time of day less CLOCK_MONOTONIC when next()'s event was recorded, ns.
   [[nodiscard]] std::int64_t wall_offset() const noexcept;
-  /// The stack of the kernel at that event, named when it was recorded. Empty: none was recorded. Errors: the reason
-  /// that was recorded instead of it.
+  /// Returns the stack of the kernel at that event, named when it was recorded. Empty: none was recorded. Errors: the
+  /// reason that was recorded instead of it.
   [[nodiscard]] Result<Stack> kernel_stack() const;
-  /// The same of the process's stack.
+  /// Returns the stack of the process at that event; empty and errors as kernel_stack().
   [[nodiscard]] Result<Stack> user_stack() const;
-  /// Empty: the recording is whole. Else a sentence that says where it breaks off and why ("... after 1234 bytes"), or
-  /// how ledger() contradicts itself or the events. Final once next() has given all events.
+  /// Returns an empty text if the recording is whole. Else a sentence that says where it breaks off and why ("... after
+  /// 1234 bytes"), or how ledger() contradicts itself or the events. Final once next() has given all events.
   [[nodiscard]] const std::string& cut() const noexcept;
 
  private:

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// From names to attach points: select() finds all points that patterns mean, in files and in the kernel; find_files()
+// stops at the files; hints_for() says what may have been meant when nothing matched.
+//     auto patterns = usdt::parse_patterns({"mysql:query__*", "fentry:vfs_read"});
+//     auto selection = usdt::select(*patterns, {.pids = {4711}});
+//     auto plan = usdt::plan_attach(*selection, usdt::kernel_facts(*patterns));
+// Threads: any, each with a scope of its own. A Selection is a value; its files stay open as long as something shares
+// them.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +26,8 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Where patterns without a target, or with the target "*", look for probes: in `targets`; else in what the processes
-/// or the program map; where nothing is set, in the files of every running process.
+/// Says where patterns without a target, or with the target "*", look for points: in `targets`; else in what the
+/// processes or the program map; if nothing is set, in the files of every running process.
 struct SearchScope {
   std::vector<std::string> targets = {};  ///< as resolve_target() takes them
   /// The files these processes have mapped; all targets choose among them.
@@ -37,14 +44,14 @@ struct SearchScope {
   bool skip_unknown = false;
 };
 
-/// A file to look into, and the patterns that mean it.
+/// Names a file to look into, and the patterns that mean it.
 struct FoundFile {
   TargetFile target;
   std::vector<PointPattern> patterns;  ///< empty: every probe
-  bool named = true;                   ///< false for what a walk, a glob or "all processes" came across
+  bool named = true;                   ///< false: a walk, a glob or "all processes" came across it
 };
 
-/// The files that patterns mean, each inode once whatever the number of patterns.
+/// Lists the files that patterns mean, each inode once whatever the number of patterns.
 struct FoundFiles {
   std::vector<FoundFile> files;
   std::vector<Error> errors;         ///< targets and processes that could not be read at all
@@ -52,35 +59,35 @@ struct FoundFiles {
   std::vector<std::string> looked;   ///< what was searched, for a message when nothing matched
 };
 
-/// Where to look for what `patterns` mean in files (none: every probe of the scope), without looking yet. With pids, a
+/// Finds the files to look into for `patterns` (none: every probe of the scope), without opening them yet. With pids, a
 /// target is looked for among their files (by path, file name or glob), so that it works across mount namespaces and
-/// for deleted files. Patterns of the kernel are passed over.
+/// for deleted files. Patterns of the kernel are passed over. Failures are in FoundFiles::errors.
 [[nodiscard]] FoundFiles find_files(const std::vector<PointPattern>& patterns, const SearchScope& scope = {});
 
-/// What may have been meant where nothing in `found` matches: probes of nearly that name ("did you mean ...?"; '-', '_'
-/// and '__' are alike), or the libraries of a program that has no probes itself. Empty: no idea.
+/// Suggests what may have been meant when nothing in `found` matches: probes of nearly that name ("did you mean ...?";
+/// '-', '_' and '__' are alike), or the libraries of a program that has no probes itself. Empty: nothing is near.
 [[nodiscard]] std::vector<std::string> hints_for(const std::vector<PointPattern>& patterns, const FoundFiles& found,
                                                  const StopToken& stop = {});
 
-/// The full name of a probe, "usdt:PATH:PROVIDER:NAME", which ProbePattern::parse() takes for exactly this probe. PATH
-/// is what opens the file: below /proc for deleted files and those of other mount namespaces; in double quotes where
-/// that is needed. The name is printable UTF-8 whatever bytes the file has.
+/// Returns the full name of a probe, "usdt:PATH:PROVIDER:NAME", which ProbePattern::parse() takes for exactly this
+/// probe. PATH opens the file: it is below /proc for deleted files and those of other mount namespaces, and in double
+/// quotes if that is needed. The name is printable UTF-8 whatever bytes the file has.
 [[nodiscard]] std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name);
-/// The same of a function: "uprobe:PATH:FUNCTION", which means all functions of that name in the file. `name` and
-/// `distance` are those of its FunctionPoint.
+/// Returns the full name of a function, "uprobe:PATH:FUNCTION", which means all functions of that name in the file.
+/// `name` and `distance` are those of its FunctionPoint.
 [[nodiscard]] std::string function_name(const TargetFile& file, Moment moment, std::string_view name,
                                         std::uint64_t distance = 0);
 
-/// Whether a pattern means a function of that name (FunctionPoint::name), by the name alone.
+/// Returns whether a pattern means a function of that name (FunctionPoint::name), by the name alone.
 [[nodiscard]] bool means_function(const FunctionPattern& pattern, std::string_view name);
 
-/// What patterns mean.
+/// Holds the points that patterns mean, in files and in the kernel.
 struct Selection {
   std::vector<ProbeFile> files = {};   ///< with the matching sites only; files without any are left out
   KernelSelection kernel = {};         ///< functions and raw tracepoints of the running kernel
-  std::vector<Error> unreadable = {};  ///< files named by a pattern or mapped that could not be read
-  /// Of files in which nothing matched: why something may be there nevertheless, such as debug information that was
-  /// refused (ProbeFile::refused).
+  std::vector<Error> unreadable = {};  ///< errors of files, named by a pattern or mapped, that could not be read
+  /// Reasons why points may exist in files in which nothing matched, such as debug information that was refused
+  /// (ProbeFile::refused).
   std::vector<std::string> may_be_missing = {};
   std::vector<std::string> looked = {};  ///< what was searched, for a message when nothing matched
 };

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// The calls and spans that took longest: SlowestEvents::add() keeps an event if it is among them, least() tells what
+// the tracer may leave out from then on, events() lists them.
+//     usdt::SlowestEvents slowest(10);
+//     tracer.poll([&](const usdt::Event& e) { if (slowest.add(e)) tracer.leave_out_faster(slowest.least()); }, 100ms);
+// Threads: one at a time. Kept events are copies, which outlive the tracer.
 #pragma once
 
 #include <chrono>
@@ -15,7 +20,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// An event that was kept, with what was known when it came and is not part of it.
+/// Holds an event that was kept, with what was known when it came and is not part of it.
 struct KeptEvent {
   OwnedEvent event;
   std::int64_t wall_offset = 0;                    ///< what the time of day was ahead of its timestamp(), ns
@@ -23,23 +28,25 @@ struct KeptEvent {
   std::optional<Result<Stack>> user_stack = {};
 };
 
-/// The calls and spans that took longest, of a trace (TraceOptions::slow_only) or of a recording. Of two that took
+/// Keeps the calls and spans that took longest, of a trace (TraceOptions::slow_only) or of a recording. If two took
 /// equally long, the one that began first comes first. Threads: one at a time.
 class SlowestEvents {
  public:
-  /// Keeps at most so many, with copies of their records.
+  /// Makes room for at most `most` events, with copies of their records.
   explicit SlowestEvents(std::size_t most) : most_(most) {}
 
-  /// Whether it is among them as it looks now.
+  /// Returns whether the event is among the slowest so far.
   [[nodiscard]] bool wants(const Event& event) const;
-  /// Keeps it, if it is, and forgets the one it takes the place of. True: it is kept.
+  /// Keeps the event if it is among the slowest so far, and forgets the one whose place it takes. Returns whether it is
+  /// kept.
   bool add(const Event& event, std::int64_t wall_offset = 0, const EventStacks& stacks = {});
-  /// For Tracer::leave_out_faster(): what takes less will not be among them. 0: there is still room.
+  /// Returns the duration below which no event will be kept, for Tracer::leave_out_faster(). 0: there is still room.
   [[nodiscard]] std::chrono::nanoseconds least() const;
 
-  /// The slowest first; valid until the next add().
+  /// Returns the kept events, the slowest first; valid until the next add().
   [[nodiscard]] std::span<const KeptEvent> events() const noexcept { return kept_; }
-  /// The same, to have their stacks looked at later than when they came, which takes a while.
+  /// Returns the kept events for changing: their stacks can be looked at later than when they came, which takes a
+  /// while.
   [[nodiscard]] std::span<KeptEvent> events() noexcept { return kept_; }
 
  private:

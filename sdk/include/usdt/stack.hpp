@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Stacks with names: a Stack is a list of Frames, innermost first, and FrameIssue says why a frame has no name or where
+// callers may be missing. Symbolizer::user_stack() (symbolizer.hpp) makes a Stack of an event's addresses.
+// Threads: plain values that own their strings, which may have any bytes: escape them before you print them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +15,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// How the callers of a process's function are found.
+/// Tells how the callers of a process's function are found.
 enum class StackMethod : std::uint8_t {
   /// The kernel follows the chain of frame pointers at the hit, and events are small. Functions that keep none lose
   /// their caller; where that may have happened, the stack says so
@@ -23,7 +26,7 @@ enum class StackMethod : std::uint8_t {
   call_frame_info,
 };
 
-/// Why a frame has no name, why callers are missing before the next one, or why a stack ends.
+/// Tells why a frame has no name, why callers are missing before the next one, or why a stack ends.
 enum class FrameIssue : std::uint8_t {
   none,
   // The address is known, and what is there is not:
@@ -46,11 +49,11 @@ enum class FrameIssue : std::uint8_t {
   return_probe,   ///< the return address is a return probe's
 };
 
-/// The reason in words: lower case, no full stop. Empty for none.
+/// Returns the reason in words: lower case, no full stop. Empty for `none`.
 [[nodiscard]] std::string_view to_string(FrameIssue issue) noexcept;
 
-/// A function that was running, or why there is none to show. Owns its strings, which files of others hold: they may
-/// have any bytes.
+/// Describes a function that was running, or says why there is none to show. Owns its strings, which come from files of
+/// others: they may have any bytes.
 struct Frame {
   ProcessAddr address = {};     ///< the hit's, or the one that is returned to; 0: nothing but an issue
   bool return_address = false;  ///< the call is the instruction before: function and line are looked up there
@@ -68,7 +71,7 @@ struct Frame {
   std::string detail = {};  ///< more about the issue
 };
 
-/// A stack, innermost frame first. Inlined frames come before the function they are part of.
+/// Holds a stack, innermost frame first. Inlined frames come before the function they are part of.
 struct Stack {
   std::vector<Frame> frames = {};
   FrameIssue end = FrameIssue::none;  ///< none: the last frame is the outermost

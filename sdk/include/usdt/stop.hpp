@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Ending long work early, from another thread: StopSource::request_stop() asks, StopSource::get_token() gives the
+// StopToken that options take, and what was asked to stop returns ErrorKind::stopped.
+//     usdt::StopSource source;
+//     std::thread work([token = source.get_token()] { auto found = usdt::select(patterns, {.stop = token}); ... });
+//     source.request_stop();
+// Threads: both may be copied and used by any thread; copies share one request, and tokens may outlive the source.
 #pragma once
 
 #include <version>
@@ -16,18 +22,18 @@ inline namespace v1 {
 
 #if defined(__cpp_lib_jthread)
 
-/// What asks a function to end early, from another thread: std::stop_token.
+/// Tells a function whether it was asked to end early: std::stop_token.
 using StopToken = std::stop_token;
-/// Who asks: std::stop_source.
+/// Asks functions to end early: std::stop_source.
 using StopSource = std::stop_source;
 
 #else  // libc++ before 18
 
-/// What asks a function to end early, from another thread: std::stop_token, less the callbacks.
+/// Tells a function whether it was asked to end early: std::stop_token, less the callbacks.
 class StopToken {
  public:
   StopToken() = default;
-  /// Whether request_stop() was called.
+  /// Returns whether request_stop() was called.
   [[nodiscard]] bool stop_requested() const noexcept { return requested_ && *requested_; }
 
  private:
@@ -36,12 +42,12 @@ class StopToken {
   std::shared_ptr<const std::atomic<bool> > requested_;
 };
 
-/// Who asks: std::stop_source.
+/// Asks functions to end early: std::stop_source.
 class StopSource {
  public:
-  /// A token that hears of request_stop().
+  /// Returns a token that sees request_stop().
   [[nodiscard]] StopToken get_token() const noexcept { return StopToken(requested_); }
-  /// False: it was called before.
+  /// Asks all holders of tokens to stop. Returns false if that was asked before.
   bool request_stop() noexcept { return !requested_->exchange(true); }
 
  private:

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Names for stacks: Symbolizer::user_stack() and kernel_stack() name the frames of an event's stacks, see() remembers a
+// process while it lives, watch() has the kernel remember those that live for a moment only.
+//     usdt::Symbolizer symbolizer;
+//     tracer.poll([&](const usdt::Event& event) { auto stack = symbolizer.user_stack(event); ... }, 100ms);
+// Threads: one at a time. It keeps files open that processes have mapped.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +21,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Where a Symbolizer looks for names, and how much it says.
+/// Says where a Symbolizer looks for names, and how much it tells.
 struct SymbolizerOptions {
   /// Directories with separate debug files (OpenOptions::debug_dirs).
   std::vector<std::filesystem::path> debug_dirs = {"/usr/lib/debug"};
@@ -24,9 +29,9 @@ struct SymbolizerOptions {
   bool debuginfod = false;
   /// Whether frames have source lines and inlined calls, too, which takes debug information; else names alone.
   bool lines = true;
-  /// A request from another thread ends reading early; the frames that are left then have no names.
+  /// Ends reading early, from another thread; the frames that are left then have no names.
   StopToken stop = {};
-  /// A request ends only the asking of servers (OpenOptions::stop_asking).
+  /// Ends only the asking of servers, from another thread (OpenOptions::stop_asking).
   StopToken stop_asking = {};
 };
 
@@ -48,20 +53,20 @@ class Symbolizer {
   [[nodiscard]] Result<void> watch();
   /// Reads what the event's process has mapped, unless it is known: for events that are kept, to be named later.
   void see(const Event& event);
-  /// The same, for a process that is known before its first event.
+  /// Reads what process `pid` has mapped, unless it is known: for a process that you know before its first event.
   void see(pid_t pid);
-  /// The stack of the process at the hit (TraceOptions::user_stack_depth), with names. Empty: none was asked for, or
-  /// the hit was in a thread of the kernel. Errors: io, the kernel could not record it.
+  /// Returns the stack of the process at the hit (TraceOptions::user_stack_depth), with names. Empty: none was asked
+  /// for, or the hit was in a thread of the kernel. Errors: io (the kernel could not record it).
   [[nodiscard]] Result<Stack> user_stack(const Event& event);
-  /// Event::kernel_stack() with names; empty and errors as there.
+  /// Returns Event::kernel_stack() with names; empty and errors as there.
   [[nodiscard]] Result<Stack> kernel_stack(const Event& event);
   /// Gives names to the stacks that are keys of `rows` (TableStack::names); `plan` is the one that the rows are of.
-  /// Rows whose keys then are the same, of several processes or several runs of a program, become one. A stack that was
+  /// Rows whose keys then are equal, of several processes or several runs of a program, become one. A stack that was
   /// named keeps its names. Call it while the trace runs, whenever Tracer::table_grew(): of a process that has ended
   /// nothing can be learned any more but what watch() saw.
   void name(std::vector<TableRow>& rows, const AttachPlan& plan);
-  /// What is at one address of a process: first the functions that were inlined there, innermost first, then the
-  /// function that has their code. There is at least one frame; one without a name says why (Frame::issue).
+  /// Names the functions at one address of a process: first the functions that were inlined there, innermost first,
+  /// then the function that has their code. There is at least one frame; one without a name says why (Frame::issue).
   /// `return_address`: the address is one that a call returns to (Frame::return_address).
   [[nodiscard]] std::vector<Frame> frames_at(pid_t pid, ProcessAddr address, bool return_address = false);
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Tables that the kernel fills in place of events: hits whose keys are equal are added up in one row. TableQuestion
+// says what the keys and the value are (log2_buckets() makes a histogram's key), PlanOptions::table asks it,
+// Tracer::table() returns TableRows. TableBuilder makes such rows of hits outside of the kernel.
+//     auto keys = usdt::parse_expressions("comm, retval");
+//     usdt::PlanOptions options{.table = std::make_shared<const usdt::TableQuestion>(usdt::TableQuestion{.keys =
+//     *keys})};
+// Threads: plain values and pure functions; a TableBuilder is for one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -19,78 +26,82 @@
 namespace usdt {
 inline namespace v1 {
 
-/// A question that is answered by a table, which the kernel fills: hits whose keys are equal are in one row. A plain
-/// value.
+/// Holds a question that is answered by a table, which the kernel fills: hits whose keys are equal are in one row. A
+/// plain value.
 struct TableQuestion {
-  /// The keys of a row have at most so many bytes together: 8 for a number, 16 for comm and for a stack, and the texts
-  /// share what is left.
+  /// The most bytes that the keys of a row have together: 8 for a number, 16 for comm and for a stack; texts share the
+  /// rest.
   static constexpr std::size_t kMostKeyBytes = 64;
 
   std::vector<Expression> keys = {};     ///< integers, texts and stacks; none: one row
   std::optional<Expression> value = {};  ///< an integer, of which TableRow has the sum
-  bool extremes = false;                 ///< and the smallest and largest: Linux 5.12, arm64 5.18
-  /// Keys, what buckets are of and the value may be floats and doubles, too. A key has all NaNs in one row and 0 of
-  /// both signs in one (TableReal), buckets are RealBucket, and of a value there are the extremes
-  /// (real_of_extreme()); NaN is in no bucket and no value, and such a hit in no row.
+  bool extremes = false;                 ///< rows also have the smallest and the largest: Linux 5.12, arm64 5.18
+  /// Whether keys, numbers in buckets and the value may be floats and doubles, too. A key has all NaNs in one row and 0
+  /// of both signs in one (TableReal), buckets are RealBucket, and a value has its extremes (real_of_extreme()). NaN is
+  /// in no bucket and no value, and such a hit is in no row.
   bool reals = false;
-  /// With `reals`: of a value that is one the sum, too (TableRow::real_sum), exact for 2^37 hits of a row. It takes
-  /// some 700 bytes a row, four times over.
+  /// Whether rows also have the sum of a value that is real (TableRow::real_sum), exact for 2^37 hits of a row; takes
+  /// effect together with `reals`. It takes some 700 bytes a row, four times over.
   bool real_sums = false;
   std::uint32_t max_rows = 4096;  ///< hits that find no room for another row are counted: ProbeCounts::table_full
 };
 
-/// A key that says in which bucket `value` is. From each power of 2 to the next one there are 2^`sub_bits` buckets of
-/// equal width (at most 2^4); each number below 2^`sub_bits` has a bucket of its own. The buckets of negative numbers
-/// are the mirror image. Bucket::log2() makes of the key which numbers it stands for.
+/// Makes a key that says in which bucket `value` is: the key of a histogram. From each power of 2 to the next one there
+/// are 2^`sub_bits` buckets of equal width (at most 2^4); each number below 2^`sub_bits` has a bucket of its own. The
+/// buckets of negative numbers are the mirror image. Bucket::log2() returns the numbers that a key stands for.
+///     auto duration = usdt::parse_expression("duration");
+///     question.keys.push_back(usdt::log2_buckets(*duration, 2));
 [[nodiscard]] Expression log2_buckets(Expression value, unsigned sub_bits);
-/// The same with buckets of the width `step` from `min` up to `max`, and one for all below and one for all above. With
-/// `digits` of these behind the decimal point (5, 20, 5 and 1: from 0.5 to 2 by 0.5), and for reals alone, as are
-/// bounds: the real nearest to the decimal number. Errors: invalid_argument (no such buckets).
+/// Makes a key with buckets of the width `step` from `min` up to `max`, one for all numbers below and one for all
+/// above. With `digits` above 0 the last so many decimal digits of the three are behind the point (5, 20, 5 and 1: from
+/// 0.5 to 2 by 0.5). Such buckets are for reals alone; each bound is the real nearest to the decimal number. Errors:
+/// invalid_argument (no such buckets).
 [[nodiscard]] Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max, std::int64_t step,
                                                 unsigned digits = 0);
-/// linear_buckets() of a real: at most so many between `min` and `max`.
+/// The most buckets between `min` and `max` that linear_buckets() of a real can have.
 inline constexpr std::size_t kMostRealBuckets = 1024;
 
-/// A key that tells the values of `value` apart, of texts too that begin alike for longer than a key has room: for who
-/// counts values and does not show them (KeyForm::fingerprint).
+/// Makes a key that tells the values of `value` apart, also texts that begin alike for longer than a key has room. It
+/// is for counting values, not for showing them (KeyForm::fingerprint).
 [[nodiscard]] Expression fingerprint(Expression value);
 
-/// Numbers from `first` to `last`, both of them. Those of the ends of linear buckets are INT64_MIN and UINT64_MAX.
+/// Holds the integers from `first` to `last`, both included. The outermost linear buckets go on to INT64_MIN and
+/// UINT64_MAX.
 struct Bucket {
   Int128 first = 0;
   Int128 last = 0;
 
-  /// The bucket of log2_buckets() that has `key` for a key.
+  /// Returns the bucket of log2_buckets() whose key is `key`.
   [[nodiscard]] static Bucket log2(std::int64_t key, unsigned sub_bits);
-  /// The bucket of linear_buckets() that has `key` for a key.
+  /// Returns the bucket of linear_buckets() whose key is `key`.
   [[nodiscard]] static Bucket linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step);
 };
 
-/// Reals from `first` on and below `end`; of buckets of log2_buckets() below 0 those above `first` up to `end`; where
-/// both are the same that alone: 0, or an infinity.
+/// Holds the reals from `first` on and below `end`; in buckets of log2_buckets() below 0, the reals above `first` and
+/// up to `end`. If `first` equals `end`, it holds that number alone: 0, or an infinity.
 struct RealBucket {
   double first = 0;
   double end = 0;
 
-  /// The bucket of log2_buckets() over a real of that type that has `key` for a key. Between 0 and the smallest number
-  /// that has all its bits there are 2^`sub_bits` of equal width.
+  /// Returns the bucket of log2_buckets() over a real of that type whose key is `key`. Between 0 and the smallest
+  /// normal number there are 2^`sub_bits` of equal width.
   [[nodiscard]] static RealBucket log2(ExpressionType type, std::int64_t key, unsigned sub_bits);
-  /// The bucket of linear_buckets() that has `key` for a key; those at the ends go to the infinities.
+  /// Returns the bucket of linear_buckets() whose key is `key`; the outermost ones go to the infinities.
   [[nodiscard]] static RealBucket linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step,
                                          unsigned digits);
 };
 
-/// How a number that is a key is shown.
+/// Tells how a key is shown.
 enum class KeyForm : std::uint8_t {
   decimal,
   hex,  ///< "hex(x)"
-  /// fingerprint() of a text, a TableText: 16 bytes in its place. Of a text beyond 511 bytes they are of the first 511,
-  /// and it is `truncated`.
+  /// fingerprint() of a text: a TableText of 16 bytes that stand for it. A text beyond 511 bytes is told by its first
+  /// 511 bytes, and is `truncated`.
   fingerprint,
   ipv4,  ///< "ntop(x)": the bytes of the number as they are in memory
 };
 
-/// What is known of one key of a table.
+/// Describes one key of a table.
 struct TableColumn {
   std::string label;  ///< as it was written
   ExpressionType type = ExpressionType::signed_integer;
@@ -102,7 +113,7 @@ struct TableColumn {
   std::optional<ExpressionType> ranges_of = {};  ///< it is a bucket of reals of this type
 };
 
-/// What PlanOptions::table comes to with the types of what is traced.
+/// Describes the table of a plan: TableQuestion with the types that keys and value have at the sites.
 struct PlannedTable {
   std::vector<TableColumn> keys;
   std::optional<ExpressionType> value = {};  ///< an integer; TableQuestion::reals
@@ -111,47 +122,48 @@ struct PlannedTable {
   std::uint32_t max_rows = 0;
 };
 
-/// A key that is a text; `truncated`: it is longer than its bytes, and texts that begin alike share the row.
+/// Holds a key that is a text. `truncated`: the text is longer than `bytes`, and texts that begin alike share the row.
 struct TableText {
   std::string bytes;
   bool truncated = false;
   friend bool operator==(const TableText&, const TableText&) = default;
-  /// In the order of their bytes.
+  /// Orders texts by their bytes.
   friend bool operator<(const TableText& a, const TableText& b) {
     const int order = a.bytes.compare(b.bytes);
     return order < 0 || (order == 0 && !a.truncated && b.truncated);
   }
 };
-/// A key that is a stack, of HitField::ustack or kstack: addresses as the kernel found them by frame pointers, and once
-/// Symbolizer::name() was given the row, frames with names. Of recordings it has only these.
+/// Holds a key that is a stack, of HitField::ustack or kstack: addresses as the kernel found them by frame pointers,
+/// and once Symbolizer::name() was given the row, frames with names. Rows of recordings have the names alone.
 struct TableStack {
   bool kernel = false;
   std::uint32_t pid = 0;                      ///< of the process, in the tracer's pid namespace; 0: the kernel's
   std::vector<std::uint64_t> addresses = {};  ///< innermost first
-  std::uint64_t caller = 0;                 ///< at the first instruction of a function whom it returns to; 0: not known
-  bool cut = false;                         ///< the kernel had room for no more addresses
-  std::string why_none = {};                ///< there are no addresses: why
-  std::shared_ptr<const Stack> names = {};  ///< null: it was not named yet
+  std::uint64_t caller = 0;                   ///< the return address, at a function's first instruction; 0: not known
+  bool cut = false;                           ///< the kernel had room for no more addresses
+  std::string why_none = {};                  ///< there are no addresses: why
+  std::shared_ptr<const Stack> names = {};    ///< null: it was not named yet
 
-  /// An order of stacks: of those with names by these, in whatever process they are; of others by the addresses.
+  /// Orders stacks: named ones by their names, in whatever process they are; others by their addresses.
   [[nodiscard]] bool is_before(const TableStack& other) const;
   friend bool operator==(const TableStack& a, const TableStack& b) { return !a.is_before(b) && !b.is_before(a); }
-  /// is_before()
+  /// Returns is_before().
   friend bool operator<(const TableStack& a, const TableStack& b) { return a.is_before(b); }
 };
-/// A key that is a real. 0 has no sign, and NaN is behind all numbers.
+/// Holds a key that is a real. 0 has no sign, and NaN is behind all numbers.
 struct TableReal {
   double value = 0;
-  /// In the order of the numbers.
+  /// Orders reals by their value, NaN last.
   friend bool operator<(const TableReal& a, const TableReal& b) {
     return a.value < b.value || (b.value != b.value && a.value == a.value);
   }
   friend bool operator==(const TableReal& a, const TableReal& b) { return !(a < b) && !(b < a); }
 };
-/// A number, by its column's type, a text, a stack or a real. Of HitField::probe the number of the probe in the plan.
+/// Holds a key: a number, by its column's type, a text, a stack or a real. For HitField::probe it is the number of the
+/// probe in the plan.
 using TableKey = std::variant<std::int64_t, std::uint64_t, TableText, TableStack, TableReal>;
 
-/// The sum of doubles, of whatever sizes and in whatever order: exact, and rounded only where it is told.
+/// Adds up doubles, of whatever sizes and in whatever order: the sum is exact, and value() alone rounds it.
 class RealSum {
  public:
   /// Adds a number, which is not NaN.
@@ -160,14 +172,14 @@ class RealSum {
   void add(std::int64_t number, int exponent);
   /// Adds an infinity.
   void add_infinity(bool negative) noexcept { (negative ? negative_infinity_ : positive_infinity_) = true; }
-  /// Adds all that another one is of.
+  /// Adds all numbers of another sum.
   void add(const RealSum& other);
-  /// Takes away the numbers of another one, which are among its own; infinities stay.
+  /// Takes away the numbers of another sum, which are among its own; infinities stay.
   void subtract(const RealSum& other);
-  /// Makes it that of so many times as many numbers, rounded.
+  /// Multiplies the sum by `by`, rounded: the sum of so many times as many numbers.
   void scale(double by);
-  /// The double nearest to the sum, of two that are the even one; an infinity beyond the largest. NaN: infinities of
-  /// both signs were added.
+  /// Returns the double nearest to the sum; of two that are equally near, the even one; an infinity beyond the largest
+  /// double. NaN: infinities of both signs were added.
   [[nodiscard]] double value() const;
 
  private:
@@ -175,47 +187,49 @@ class RealSum {
   bool positive_infinity_ = false, negative_infinity_ = false;
 };
 
-/// Hits with the same keys.
+/// Holds what hits with equal keys add up to.
 struct TableRow {
   std::vector<TableKey> keys = {};
   std::uint64_t count = 0;
-  Int128 sum = 0;      ///< of the values, exact; of reals 0
-  Int128 minimum = 0;  ///< TableQuestion::extremes; of reals what real_of_extreme() takes
+  Int128 sum = 0;      ///< of the values, exact; 0 if they are reals
+  Int128 minimum = 0;  ///< TableQuestion::extremes; if the values are reals, what real_of_extreme() takes
   Int128 maximum = 0;
   RealSum real_sum = {};  ///< TableQuestion::real_sums
 
-  /// Adds what is told of other hits with these keys.
+  /// Adds the count, sums and extremes of other hits with these keys.
   void add(const TableRow& other);
-  /// Takes away what is told of some of its hits; the extremes stay those of all.
+  /// Takes away the count and sums of some of its hits; the extremes stay those of all.
   void subtract(const TableRow& some);
-  /// Makes it tell of so many times as many hits: count and sum are multiplied, and rounded.
+  /// Multiplies count and sums by `weight`, and rounds them: the row of so many times as many hits.
   void scale(double weight);
 };
 
-/// TableRow::minimum and maximum of a table whose value is a real of that type: the real itself. 0 has a plus.
+/// Returns the real that TableRow::minimum or maximum stands for in a table whose value is a real of that type. 0 has a
+/// plus.
 [[nodiscard]] double real_of_extreme(ExpressionType type, const Int128& extreme) noexcept;
 
-/// Puts recorded hits into rows, as programs in the kernel do. One thread at a time.
+/// Puts recorded hits into rows, as programs in the kernel do. Threads: one at a time.
 class TableBuilder {
  public:
-  /// What became of a hit.
+  /// Tells what became of a hit.
   enum class Added : std::uint8_t {
-    row,
+    row,         ///< it is in its row
     rejected,    ///< PlanOptions::where says no
     undecided,   ///< something that is asked for was not read, or is divided by 0
     table_full,  ///< there is no row for it, and PlannedTable::max_rows others
   };
 
-  /// For rows of that kind.
+  /// Makes an empty table of rows as `table` describes them.
   explicit TableBuilder(PlannedTable table);
   ~TableBuilder();
   TableBuilder(TableBuilder&&) noexcept;
   TableBuilder& operator=(TableBuilder&&) noexcept;
 
-  /// Adds a hit by the question of its site, one of AttachPlan::filters. HitFacts::field() has the number of its probe.
-  /// It stands for `weight` of them (Event::weight()); rows() then has estimates, rounded.
+  /// Adds a hit by the question of its site, one of AttachPlan::filters, and returns what became of it.
+  /// HitFacts::field() has the number of its probe. The hit stands for `weight` hits (Event::weight()); rows() then has
+  /// estimates, rounded.
   Added add(const TypedExpression& question, const HitFacts& facts, double weight = 1);
-  /// As Tracer::table().
+  /// Returns the rows by now, in the order of their keys, as Tracer::table() does.
   [[nodiscard]] std::vector<TableRow> rows() const;
 
  private:

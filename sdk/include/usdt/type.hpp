@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// The type of a value, from whatever source: Type is its size, sign and kind, Declaration has the names that the source
+// gives, type_name() prints a type in short form ("i32"). TypeGraph (type_graph.hpp) tells what types are made of.
+// Threads: plain values that own their strings.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +13,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What the bytes of a value mean, as far as its source says: a note knows numbers only.
+/// Tells what the bytes of a value mean, as far as its source says: a note knows numbers only.
 enum class TypeKind : std::uint8_t {
   integer,
   floating,     ///< IEEE 754: _Float16, float, double
@@ -19,30 +22,31 @@ enum class TypeKind : std::uint8_t {
   pointer,
   text,       ///< a pointer to characters
   structure,  ///< a struct, union or class itself, which is no number: its members are
-  array,      ///< the elements themselves, likewise
+  array,      ///< the elements themselves, which are no number either
 };
 
-/// The type of a value: the same for every source of one.
+/// Describes the type of a value in one way, whatever source it comes from.
 struct Type {
   std::uint32_t size = 0;  ///< bytes; any number, of which only 1, 2, 4 and 8 (floating: 2, 4 and 8) can be read
   bool is_signed = false;  ///< of numbers that are not floating
   TypeKind kind = TypeKind::integer;
 
-  /// Of kind floating.
+  /// Returns whether the kind is TypeKind::floating.
   [[nodiscard]] bool is_float() const noexcept { return kind == TypeKind::floating; }
   friend bool operator==(const Type&, const Type&) = default;
 };
 
-/// "i32", "u64", "f64", "u8"; "?128" for sizes no value type has: the signature column of usdt-list.
+/// Returns "i32", "u64", "f64", "u8", as in the signature column of usdt-list; "?128" for sizes in bits that no value
+/// type has.
 [[nodiscard]] std::string type_name(const Type& type);
 
-/// Which values of a discriminant stand for one of several alternatives: a variant of a Rust enum, what a std::variant
-/// holds.
+/// Lists the values of a discriminant that stand for one of several alternatives: for a variant of a Rust enum, or for
+/// what a std::variant holds.
 struct AlternativeValues {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges = {};  ///< the first and the last one of each
   bool others = false;                                               ///< all but those
 
-  /// Whether `bits`, extended by zeros, is one of them.
+  /// Returns whether `bits`, a value of the discriminant extended by zeros, stands for this alternative.
   [[nodiscard]] bool has(std::uint64_t bits) const noexcept {
     for (const auto& [first, last] : ranges)
       if (first <= bits && bits <= last) return !others;
@@ -51,7 +55,7 @@ struct AlternativeValues {
   friend bool operator==(const AlternativeValues&, const AlternativeValues&) = default;
 };
 
-/// A name for one value of an enum.
+/// Names one value of an enum.
 struct Enumerator {
   std::string name;
   std::uint64_t bits = 0;  ///< the low bytes count, as many as the enum has
@@ -59,7 +63,7 @@ struct Enumerator {
   friend bool operator==(const Enumerator&, const Enumerator&) = default;
 };
 
-/// How an argument was declared, where its source knows (kernel BTF, DWARF, a provider's note).
+/// Holds how an argument was declared, where its source knows (kernel BTF, DWARF, a provider's note).
 struct Declaration {
   std::string name;                          ///< "skb"; empty: a return value
   std::string type;                          ///< as C: "struct sk_buff *"

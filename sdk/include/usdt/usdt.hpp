@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The whole public interface. In the order data moves:
+// Includes the whole public interface of the library. Its headers, in the order in which data moves:
 //
 //   where to look       pattern.hpp (provider:name globs), discover.hpp (files of a path, name, process, directory)
 //                       select.hpp (from patterns to probes in one step)
 //   what is there       elf_file.hpp -> probe.hpp (sites), arg.hpp and decode.hpp (their arguments)
 //                       type_graph.hpp (what their types are made of)
 //   what to attach      plan.hpp, cost.hpp (what a hit will cost)
-//   what is not seen    shortened.hpp (values beyond what a program can read), moved_code.hpp (code that left its file)
+//   blind spots         shortened.hpp (values beyond what a program can read), moved_code.hpp (code that left its file)
 //   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
 //   what comes later    follow.hpp
@@ -17,6 +17,10 @@
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
 //   ending early        stop.hpp
 //   everywhere          fwd.hpp, result.hpp, error.hpp, address.hpp, machine.hpp
+//
+// A whole trace is select(), plan_attach(), Tracer::start() and Tracer::poll(), or trace() in the place of the last
+// two. Functions that can fail return Result<T>; the library does not throw, print or exit. Each header tells its
+// threads.
 #pragma once
 
 #include "usdt/address.hpp"

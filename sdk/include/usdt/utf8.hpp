@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// UTF-8 in bytes of other programs (RFC 3629).
+// UTF-8 (RFC 3629) in bytes that other programs wrote, which may be any bytes: utf8_sequence() finds well-formed
+// characters, utf8_code_point() decodes one, without_partial_utf8() repairs the end of a text that was cut.
+// Threads: pure functions; nothing is allocated, and views refer to what was passed in.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +10,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Bytes of the character that `first` announces; 0: none begins so.
+/// Returns how many bytes the character has that begins with `first`, 1 to 4; 0: no character begins so.
 [[nodiscard]] constexpr std::size_t utf8_announced(char first) noexcept {
   const auto byte = static_cast<unsigned char>(first);
   if (byte < 0x80) return 1;
@@ -17,8 +19,8 @@ inline namespace v1 {
   return byte >= 0xf0 && byte <= 0xf4 ? 4 : 0;
 }
 
-/// Length of the well-formed sequence at the start of `bytes`, which are not empty (no overlong forms, no surrogates,
-/// at most U+10FFFF); 0 if there is none.
+/// Returns the length in bytes of the well-formed sequence at the start of `bytes`, which must not be empty.
+/// Well-formed is a sequence that is not overlong, no surrogate, and at most U+10FFFF. 0: there is none.
 [[nodiscard]] constexpr std::size_t utf8_sequence(std::string_view bytes) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const std::size_t length = utf8_announced(bytes[0]);
@@ -32,7 +34,7 @@ inline namespace v1 {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
-/// The character of a well-formed `sequence`.
+/// Returns the character that a well-formed `sequence` of 1 to 4 bytes encodes.
 [[nodiscard]] constexpr char32_t utf8_code_point(std::string_view sequence) noexcept {
   const auto first = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1) return first;
@@ -41,7 +43,7 @@ inline namespace v1 {
   return code;
 }
 
-/// Without the beginning of a sequence that a cut left at the end.
+/// Returns `bytes` without the beginning of a sequence that a cut left at the end.
 [[nodiscard]] constexpr std::string_view without_partial_utf8(std::string_view bytes) noexcept {
   for (std::size_t back = 1; back <= 3 && back <= bytes.size(); ++back) {
     const char c = bytes[bytes.size() - back];

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Paths to values that arguments lead to: parse_value_path() reads "req->peer.port", ValueOptions::paths (plan.hpp)
+// asks for its value at each hit, and expressions are made of such paths.
+//     auto path = usdt::parse_value_path("req->peer.port");
+//     auto plan = usdt::plan_attach(*selection, kernel, {.values = {.paths = {*path}}});
+// Threads: plain values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +17,15 @@
 namespace usdt {
 inline namespace v1 {
 
-/// One operator on the way from an argument to a value.
+/// Describes one operator on the way from an argument to a value.
 struct PathStep {
-  /// Which one.
+  /// Tells which operator it is.
   enum class Kind : std::uint8_t {
     member,          ///< ".name": of a struct, union or class
     pointer_member,  ///< "->name": of the one that a pointer points to
     element,         ///< "[index]": of an array, or of what a pointer points to, before it if negative
     dereference,     ///< "*": what a pointer points to
-    cast,            ///< "(name)": the same bits as of another type
+    cast,            ///< "(name)": the bits, taken for another type
     size_of,         ///< "sizeof": no value but its bytes; the last step
     /// "buf": the bytes of a struct or array, else those that a pointer points to: as many as the value called `name`
     /// says, or `index`; 0: as many as the object has. Event::text() has them. The last step; paths do not write it.
@@ -35,16 +40,17 @@ struct PathStep {
   std::uint32_t column = 0;  ///< zero-based, where it is in the text
 };
 
-/// A value by the way to it: "req->peer.port", "*count", "p->a.b[2]", "((struct foo *)arg1)->x", "sizeof(struct foo)".
+/// Names a value by the way to it: "req->peer.port", "*count", "p->a.b[2]", "((struct foo *)arg1)->x",
+/// "sizeof(struct foo)".
 struct ValuePath {
   std::string text;             ///< as written, without blanks at the ends
   ArgName root;                 ///< the argument it begins from; of size_of perhaps a type: "struct foo"
   std::vector<PathStep> steps;  ///< in the order they are taken; none: the argument itself
 };
 
-/// As in C, of the operators above, with parentheses. Casts are to pointers, or name a struct, union or enum by its
-/// keyword. A member may be called by a number, which Rust has ("pair.0" is __0). Errors: syntax with the column; limit
-/// (more than 64 operators).
+/// Reads a path, written as in C with the operators above and parentheses. Casts are to pointers, or name a struct,
+/// union or enum by its keyword. A member may be called by a number, which Rust has ("pair.0" is __0). Errors: syntax
+/// with the column; limit (more than 64 operators).
 [[nodiscard]] Result<ValuePath> parse_value_path(std::string_view text);
 
 }  // namespace v1

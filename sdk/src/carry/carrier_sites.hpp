@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What carriers ask about the sites of a plan. Private to carry/.
+// Answers what carriers ask about the sites of a plan. Private to carry/.
 #pragma once
 
 #include <optional>
@@ -15,16 +15,16 @@ class CarrierSites {
 
   [[nodiscard]] const AttachPlan& plan() const noexcept { return plan_; }
   [[nodiscard]] const CarrierOptions& options() const noexcept { return options_; }
-  /// The sites that something is attached to.
+  /// Returns the sites that something is attached to.
   [[nodiscard]] Indices<PlannedSite> sites() const noexcept {
     return Indices<PlannedSite>(Index<PlannedSite>(plan_.places()));
   }
-  /// The plan's, or one for all where programs read no arguments.
+  /// Returns the plan's specs, or one for all sites if programs read no arguments.
   [[nodiscard]] const Table<EncodedSpec>& specs() const noexcept { return *specs_; }
   [[nodiscard]] Index<EncodedSpec> spec_of(Index<PlannedSite> site) const noexcept {
     return options_.arguments ? plan_.sites[site].spec : Index<EncodedSpec>();
   }
-  /// What the program at a site is loaded for: of calls that two programs share, the one at the entry.
+  /// Returns what the program at a site is loaded for; of two programs that share calls, the one at the entry.
   [[nodiscard]] ProgramKind kind_of(Index<PlannedSite> site) const noexcept {
     ProgramKind kind = groups_[group_of_[site.value].value].kind;
     kind.filter = plan_.sites[site].filter;
@@ -32,29 +32,29 @@ class CarrierSites {
     if (plan_.spans) kind.span = site.value < plan_.spans->begins ? USDT_SPAN_BEGIN : USDT_SPAN_END;
     return kind;
   }
-  /// The site has no attach cookie, and a program of its own anyway, which can know it.
+  /// Returns whether the site has no attach cookie but a program of its own, which can know what a cookie would say.
   [[nodiscard]] bool is_fixed(Index<PlannedSite> site) const noexcept {
     return groups_[group_of_[site.value].value].fixed;
   }
-  /// The group's sites share one link, for which all have to take the table.
+  /// Returns whether the group's sites share one link, for which all have to take the table.
   [[nodiscard]] bool wants_table(Index<PlannedSite> site) const noexcept {
     return groups_[group_of_[site.value].value].one_table;
   }
 
-  /// The site's spec as a cookie, if that is possible at all.
+  /// Returns the site's spec as a cookie; nothing: it does not fit.
   [[nodiscard]] std::optional<std::uint64_t> packed(Index<PlannedSite> site) const;
   [[nodiscard]] std::uint64_t table_cookie(Index<PlannedSite> site) const noexcept {
     return USDT_TABLE_COOKIE(site.value, spec_of(site).value);
   }
-  /// What tells sites apart by address: segments are mapped by pages, so that the offset in a file says as much.
+  /// Returns the address that tells sites apart: segments are mapped by pages, so that the offset in a file will do.
   [[nodiscard]] std::uint64_t address_of(Index<PlannedSite> site) const noexcept;
 
   [[nodiscard]] unsigned site_bits() const noexcept { return site_bits_; }
-  /// All sites have one user cookie, which then needs no room in theirs.
+  /// Returns whether all sites have one user cookie, which then needs no room in their attach cookies.
   [[nodiscard]] bool same_user_cookie() const noexcept { return same_user_cookie_; }
 
  private:
-  /// What holds for all sites of a group.
+  /// Holds what is true of all sites of a group.
   struct OfGroup {
     ProgramKind kind;
     bool fixed = false;

@@ -15,7 +15,7 @@ namespace usdt::event {
 /// whose depth in the whole it cannot tell).
 [[nodiscard]] Result<void> check_cgroups(const std::vector<std::filesystem::path>& cgroups);
 
-/// What a directory is to the program; id 0: it is not there.
+/// Returns what a directory is to the program; id 0: it is not there.
 [[nodiscard]] usdt_cgroup cgroup_at(const std::filesystem::path& directory);
 
 }  // namespace usdt::event

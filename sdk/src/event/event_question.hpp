@@ -17,7 +17,7 @@
 
 namespace usdt::event {
 
-/// What an event tells of its hit.
+/// Answers what an event tells of its hit.
 class EventFacts final : public HitFacts {
  public:
   explicit EventFacts(const Event& event, const EventStacks& stacks = {}) : event_(event), stacks_(stacks) {}
@@ -48,10 +48,10 @@ class EventQuestion {
 
   EventQuestion(Expression question, const AttachPlan& plan) : question_(std::move(question)), plan_(plan) {}
 
-  /// That some site has what it is about. Errors: invalid_argument (none has, with the first reason; it asks for what
-  /// no event has).
+  /// Checks that some site has what the question is about. Errors: invalid_argument (none has, with the first reason;
+  /// it asks for what no event has).
   [[nodiscard]] Result<void> check();
-  /// Of the events of a site.
+  /// Returns what is asked of the events of a site.
   const Asked& at(Index<PlannedSite> site);
 
  private:

@@ -14,7 +14,7 @@
 
 namespace usdt::event {
 
-/// Whose descendants count.
+/// Says whose descendants count.
 struct Family {
   std::vector<pid_t> pids;  ///< these processes', and their own hits; none: the calling process's, without it
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What hits of a plan's sites cost the programs that pass them. Private to event/.
+// Measures what hits of a plan's sites cost the programs that pass them. Private to event/.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace usdt::event {
 /// programs' time as the kernel's clocks have it; where it has none, or they may not be used, by a rule of thumb.
 class HitPrices {
  public:
-  /// Of the sites of `plan`, for which `object` is loaded, where `program` runs. Takes some 100 ms for each kind of
-  /// instruction. Errors: those of features::trap_cost().
+  /// Measures the sites of the plan for which `object` is loaded, where `program` runs. Takes some 100 ms for each kind
+  /// of instruction. Errors: those of features::trap_cost().
   [[nodiscard]] static Result<HitPrices> measure(const LoadedObject& object, const std::string& program);
 
-  /// Of a hit of that site, ns, without the program.
+  /// Returns the price of a hit of that site, ns, without the program.
   [[nodiscard]] double of_trap(std::uint32_t site) const noexcept { return of_traps_[site]; }
-  /// What the programs took so far, ns, in `hits` hits.
+  /// Returns what the programs took so far, ns, in `hits` hits.
   [[nodiscard]] double of_programs(std::uint64_t hits) const;
-  /// The programs are measured, too.
+  /// Returns whether the programs are measured, too.
   [[nodiscard]] bool has_clocks() const noexcept { return clocks_.run(); }
 
  private:

@@ -37,7 +37,7 @@ struct Part {
   std::uint32_t files_left = 0;  ///< of an addition; of one that was added for no file 1
 };
 
-/// What the parts of one trace have in common.
+/// Holds what the parts of one trace have in common.
 struct Shared {
   const LoadedObject* with = nullptr;  ///< null: this is the first part
   std::uint32_t first_site = 0;
@@ -46,7 +46,7 @@ struct Shared {
   backends::Family family = {};
 };
 
-/// What is loaded, and the constants it was loaded with.
+/// Holds what is loaded, and the constants it was loaded with.
 struct Loaded {
   Part part;
   usdt_stock_constants constants{};

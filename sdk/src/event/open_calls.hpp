@@ -30,15 +30,15 @@ namespace usdt::event {
 
 class OpenCalls {
  public:
-  /// Those of a plan that keeps none.
+  /// Serves a plan that keeps no beginnings.
   OpenCalls() = default;
-  /// Those of what was loaded for `plan`. Errors: io, limit (descriptors).
+  /// Opens the beginnings that an object loaded for `plan` keeps. Errors: io, limit (descriptors).
   [[nodiscard]] static Result<OpenCalls> open(const LoadedObject& object, const AttachPlan& plan,
                                               const EventLayout& layout, const TraceOptions& options);
 
   /// Whether some could be open.
   [[nodiscard]] bool any() const noexcept { return static_cast<bool>(map_); }
-  /// For how many there is room; of more others are given up.
+  /// Returns for how many there is room; if more begin, others are given up.
   [[nodiscard]] std::uint32_t room() const noexcept { return room_; }
 
   using Visit = std::function<void(std::span<const std::byte> record)>;

@@ -30,7 +30,8 @@ class OverheadBudget {
   static constexpr Time kLongest = std::chrono::milliseconds(500);
   /// Work whose share may be saved up, by who costs less than it.
   static constexpr Time kSaved = std::chrono::seconds(1);
-  /// Who does hardly anything any more gets a window after this long, since it may cost less than the last one did.
+  /// A trace of processes that do hardly anything any more gets a window after this long, since it may cost less than
+  /// the last one did.
   static constexpr Time kPatience = std::chrono::seconds(10);
 
   /// `share` of the work: 0.05 is 5 %. The sites are attached now.
@@ -48,7 +49,7 @@ class OverheadBudget {
  private:
   void book(const OverheadReading& reading);
   void look_at_rates(const OverheadReading& reading, Time enough);
-  /// What the hits of a window will cost, and those until its sites are detached.
+  /// Returns what the hits of a window will cost, and those until its sites are detached.
   [[nodiscard]] double price() const noexcept;
 
   double share_;
@@ -56,7 +57,7 @@ class OverheadBudget {
   OverheadReading mark_;  ///< from where rates are counted
   double balance_ = 0;    ///< ns
   double cost_rate_ = 0;  ///< while attached, ns in a ns
-  double work_rate_ = 1;  ///< the same of work
+  double work_rate_ = 1;  ///< of work, likewise
   double busy_rate_ = 1;  ///< and of both, which is about what there is of work without hits
   bool attached_ = true;
   Time since_{};  ///< of the last switch

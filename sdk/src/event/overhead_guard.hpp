@@ -28,7 +28,7 @@
 
 namespace usdt::event {
 
-/// What is guarded. All of it outlives the guard, but for when finish() was called.
+/// Holds what is guarded. All of it outlives the guard, but for when finish() was called.
 struct GuardedTrace {
   const LoadedObject& object;
   const SiteCounts& counts;
@@ -52,13 +52,13 @@ class OverheadGuard {
   [[nodiscard]] Overhead account() const;
   /// How many hits there were for each that is an event of that time.
   [[nodiscard]] double weight_at(std::uint64_t timestamp) const;
-  /// Of a site, the hits there were for which the filter holds, as far as can be told.
+  /// Returns for each site the hits for which the filter holds, as far as can be told.
   [[nodiscard]] std::vector<double> hits() const;
-  /// The same of the table's rows.
+  /// Returns the table's rows, estimated likewise.
   [[nodiscard]] Result<std::vector<TableRow>> rows() const;
 
  private:
-  /// What was seen so far, at one moment.
+  /// Holds what was seen so far, at one moment.
   struct Seen {
     std::vector<std::uint64_t> hits;  ///< by site, for which the filter holds
     std::vector<TableRow> rows;       ///< in the order of their keys

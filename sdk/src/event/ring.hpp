@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// The ring of BPF programs, as tracers and consumers of records read it. Private to event/.
 #pragma once
 
 #include <chrono>
@@ -30,7 +31,8 @@ class Ring {
 
   /// Hands over at most `limit` records that are there now. Errors: invalid_argument (called by its own callback).
   [[nodiscard]] Result<std::size_t> consume(const OnRecord& on_record, std::size_t limit = SIZE_MAX);
-  /// The same, after waiting up to `wait` for a record if there is none. 0 also when a signal came, or wake().
+  /// Does what consume() does, after waiting up to `wait` for a record if there is none. 0 also when a signal came, or
+  /// wake().
   [[nodiscard]] Result<std::size_t> poll(const OnRecord& on_record, std::chrono::milliseconds wait,
                                          std::size_t limit = SIZE_MAX);
   /// From any thread, or a signal handler: a poll() that waits returns, or the next one that would.

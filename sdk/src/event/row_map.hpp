@@ -23,15 +23,15 @@ void describe_rows(usdt_stock_constants& constants, const PlannedTable& table);
 [[nodiscard]] Result<void> size_rows(BpfObject& object, const PlannedTable& table);
 /// Behind the load: what new rows are made from.
 [[nodiscard]] Result<void> fill_blank_row(const LoadedObject& object, const PlannedTable& table);
-/// Those maps: sites that are added to a trace have them in common.
+/// Returns the maps of a table's rows: sites that are added to a trace have them in common.
 [[nodiscard]] std::vector<const char*> maps_of_rows(const PlannedTable& table);
 
 /// Stacks of rows that the kernel's maps do not have any more, by what rows have for keys (usdt_row_stack: number and
 /// pid).
 using KeptStacks = std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::uint64_t>>;
 
-/// What the map has by now, each row once. Exact after all programs are detached; before that the numbers of one row
-/// may be those of moments a microsecond apart. Errors: io.
+/// Reads what the map has by now, each row once. Exact after all programs are detached; before that the numbers of one
+/// row may be those of moments a microsecond apart. Errors: io.
 [[nodiscard]] Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const AttachPlan& plan,
                                                       const KeptStacks& kept);
 

@@ -21,7 +21,7 @@ struct CountRows {
 
   [[nodiscard]] std::uint32_t entries() const noexcept { return rows * row_size; }
 };
-/// For a machine that says it has `processors`, which may be wrong.
+/// Decides the rows of counters on a machine that says it has `processors`, which may be wrong.
 [[nodiscard]] CountRows count_rows(std::size_t sites, long processors) noexcept;
 
 /// The counters of a loaded object, as memory shared with its program.

@@ -21,7 +21,7 @@ class ThreadEnds {
   /// Whether thread `tid` has ended since `time` (ns of CLOCK_MONOTONIC), even if another one has its number by now.
   /// `tid` is as events have it; 0, a thread that is not visible here, has not ended as far as is known.
   [[nodiscard]] bool ended_since(std::uint32_t tid, std::uint64_t time) const;
-  /// The same, or whether it has become another program.
+  /// Returns whether it has ended, or has become another program, since `time`.
   [[nodiscard]] bool left_since(std::uint32_t tid, std::uint64_t time) const;
   /// Whether there is a process, or thread, of this number.
   [[nodiscard]] static bool exists(std::uint32_t pid);

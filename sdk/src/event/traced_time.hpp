@@ -23,7 +23,7 @@ class TracedTime {
 
   /// Nanoseconds, which only grow.
   [[nodiscard]] double read();
-  /// Those of processors; else of the clock on the wall.
+  /// Returns whether times are of processors; else they are of the clock on the wall.
   [[nodiscard]] bool is_of_processors() const noexcept { return kind_ != Kind::everybody; }
 
  private:

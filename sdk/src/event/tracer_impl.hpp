@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a tracer has. Private to event/.
+// The parts of a tracer. Private to event/.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +38,9 @@ struct Tracer::Impl {
     parts.push_back(std::move(first));
   }
 
-  /// That of the first part, with what all have in common.
+  /// Returns the object of the first part, with what all parts have in common.
   [[nodiscard]] const LoadedObject& object() const noexcept { return *parts.front().object; }
-  /// That of a site, by its number in the plan.
+  /// Returns the part of a site, by its number in the plan.
   [[nodiscard]] const event::Part& part_of(std::uint32_t site) const noexcept {
     if (parts.size() == 1) return parts.front();
     return *std::prev(std::ranges::upper_bound(parts, site, {}, &event::Part::first_site));
@@ -82,7 +82,7 @@ struct Tracer::Impl {
     next_look = after + std::max<std::chrono::nanoseconds>(pause, pause_of_work * (after - now));
   }
 
-  /// With the weight of its time.
+  /// Returns the layout of a record, with the weight of its time.
   [[nodiscard]] EventLayout layout_of(const usdt_event& head) const {
     EventLayout layout = part_of(head.site).layout;
     if (guard) layout.weight = guard->weight_at(head.ts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What became of beginnings that had no end: which of them are open, and which were abandoned. Private to event/.
+// Tells what became of beginnings that had no end: some are open, some were abandoned. Private to event/.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace usdt::event {
 /// The beginnings of sites that were loaded together.
 class Unfinished {
  public:
-  /// Those of a plan that keeps none.
+  /// Serves a plan that keeps no beginnings.
   Unfinished() = default;
   /// `first`: the number in the trace of the plan's first site.
   Unfinished(OpenCalls open, const AttachPlan& plan, std::uint32_t first);
@@ -27,9 +27,9 @@ class Unfinished {
   /// Whether so many have no end as leave little room for others, if they were open: time for a look.
   [[nodiscard]] bool may_be_crowded(const SiteCounts& counts) const;
 
-  /// Of those that began at a site (its number in the plan), how many were known to be abandoned at the last look:
-  /// their threads have ended or have become other programs, or the stack was left without a return; or there was no
-  /// room for more. Exact where nothing is attached any more.
+  /// Returns how many that began at a site (its number in the plan) were known to be abandoned at the last look: their
+  /// threads have ended or have become other programs, or the stack was left without a return; or there was no room for
+  /// more. Exact where nothing is attached any more.
   [[nodiscard]] std::uint64_t abandoned(std::uint32_t site) const noexcept;
   /// How many of these may have been given up for want of room.
   [[nodiscard]] std::uint64_t given_up(std::uint32_t site) const noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which texts a question is about. Private to the library.
+// Finds the texts that a question is about. Private to the library.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct AskedText {
   friend bool operator==(const AskedText&, const AskedText&) = default;
 };
 
-/// Those that are known where a call begins, each once: the others are results, or have one for a length.
+/// Returns the texts that are known where a call begins, each once: the others are results, or have one for a length.
 [[nodiscard]] std::vector<AskedText> texts_of_beginning(const TypedExpression& question, const std::vector<Arg>& args);
 
 }  // namespace usdt::expr

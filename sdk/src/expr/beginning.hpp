@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a question about a span asks of its beginning, which programs at its end know from the record. Private to the
-// library.
+// Numbers what a question about a span asks of its beginning, which programs at its end know from the record. Private
+// to the library.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@ namespace usdt::expr {
 /// usdt_begin_fact (bpf/include/usdt/bpf/filter.h), each once: values of the question, behind those of
 /// TypedExpression::args(), in this order.
 [[nodiscard]] std::vector<std::uint8_t> beginning_facts(const TypedExpression& question);
-/// That of a field; of comm the first of two. 0: programs at the end know it themselves.
+/// Returns the number of a field (enum usdt_begin_fact); for comm the first of two. 0: programs at the end know it
+/// themselves.
 [[nodiscard]] std::uint8_t beginning_fact(HitField field) noexcept;
-/// Whether it is about whose process it was, which no record has, and which is kept beside it.
+/// Returns whether the question is about whose process it was, which no record has, and which is kept beside it.
 [[nodiscard]] bool asks_for_owner(const TypedExpression& question);
 
 }  // namespace usdt::expr

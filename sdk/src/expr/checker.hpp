@@ -76,7 +76,7 @@ class Checker {
   Result<Node> argument(std::size_t position, const std::string& name, const ExpressionNode& node);
   /// The number of argument `position` among the values that are read, with what it takes to know an element of a list.
   Result<std::uint8_t> use(std::size_t position, const std::string& name, const ExpressionNode& node);
-  /// What a word stands for.
+  /// Returns what a word stands for.
   [[nodiscard]] Result<Node> word(std::string_view name, const ExpressionNode& node) const;
   static Result<Node> field(const ExpressionNode& node);
 
@@ -84,7 +84,7 @@ class Checker {
   /// A signed number, whatever it is a bucket of.
   Result<Node> bucket(const ExpressionNode& node);
   Result<Node> linear_bucket(const ExpressionNode& node);
-  /// With its bounds, of its own type.
+  /// Makes the bucket of a real, with its bounds as reals of that type.
   static Result<Node> linear_bucket_of_real(const ExpressionNode& node, Node of);
   /// Errors name the part, since their columns are those of its text.
   Result<Node> row(const ExpressionNode& node);
@@ -104,7 +104,7 @@ class Checker {
   /// Replaces an operation on constants by its value.
   static Result<Node> folded(const ExpressionNode& node, Node made);
   Result<Node> conditional(const ExpressionNode& node);
-  /// The same bits.
+  /// Gives a node another type, and keeps its bits.
   static Node with_type(Type type, Node node);
 
   // --- comparisons: check_comparisons.cpp ---
@@ -113,8 +113,8 @@ class Checker {
   Result<Node> compared(Op op, const ExpressionNode& a, const ExpressionNode& b, const ExpressionNode& at);
   Result<Node> reals(Op op, Node left, Node right, const ExpressionNode& at);
   static Node pair(Op op, Node left, Node right, Type type = Type::signed_integer);
-  /// What a literal is compared by with a value of another type: the values of that type next to it. One that is on
-  /// one side of all has none there. Comparisons are of the numbers, whatever a literal would be rounded to.
+  /// Holds the values of another type next to a literal, by which it is compared with a value of that type. A literal
+  /// beyond all of them has none there. Comparisons are of the numbers, whatever a literal would be rounded to.
   struct Neighbours {
     std::optional<Node> below, above;
     bool exact = false;  ///< both are the literal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// From a typed expression to instructions of BPF. Private to the library.
+// Compiles a typed expression to instructions of BPF. Private to the library.
 #pragma once
 
 #include <linux/bpf.h>
@@ -13,9 +13,9 @@
 
 namespace usdt::expr {
 
-/// What the instructions depend on beside the expression.
+/// Says what the instructions depend on beside the expression.
 struct Surroundings {
-  /// Where the kernel's half of the address space begins; 0: texts are the process's.
+  /// The address at which the kernel's half of the address space begins; 0: texts are the process's.
   std::uint64_t kernel_half = 0;
   /// The tracer's pid namespace; 0: the initial one.
   std::uint64_t pidns_dev = 0;
@@ -24,14 +24,14 @@ struct Surroundings {
   bool of_span = false;   ///< it is asked where a span ends: what is known of the hit is that of the span's beginning
 };
 
-/// Where the instructions have the row (usdt_row) that their answer comes with, of tables: so far from the question.
-/// in_frame() puts it where it is.
+/// The distance from the question at which the instructions have the row (usdt_row) that comes with their answer, of
+/// tables. in_frame() puts the row's own place there.
 constexpr std::int16_t kRow = 0x1000;
 
-/// What an expression becomes.
+/// Holds what an expression becomes.
 struct Code {
   std::vector<bpf_insn> instructions = {};
-  /// What they read of a map, an array with this as its only element; empty: of none.
+  /// The words that they read of a map, an array with these as its only element; empty: they read none.
   std::vector<std::uint64_t> table = {};
 };
 
@@ -44,7 +44,7 @@ void set_table(std::span<bpf_insn> instructions, int map) noexcept;
 
 /// Whether instructions have keys for a row.
 [[nodiscard]] bool needs_row(std::span<const bpf_insn> code) noexcept;
-/// The same about a question, and with a row, so many bytes from where the frame pointer points to.
+/// Returns `code` for a question, and a row, that are so many bytes from where the frame pointer points to.
 [[nodiscard]] std::vector<bpf_insn> in_frame(std::span<const bpf_insn> code, std::int16_t question, std::int16_t row);
 
 }  // namespace usdt::expr

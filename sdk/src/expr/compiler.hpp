@@ -19,7 +19,7 @@
 
 namespace usdt::expr {
 
-// What is behind the frame pointer is the question.
+// Offsets from the frame pointer, where the question is.
 constexpr int kUnread = offsetof(usdt_question, unread);
 constexpr int kSite = offsetof(usdt_question, site);
 constexpr int kDuration = offsetof(usdt_question, duration);
@@ -148,14 +148,14 @@ class Compiler : private Assembler {
     return std::ranges::find(kept, text.bits, &TypedExpression::KeptText::value) != kept.end();
   }
 
-  /// Where in a text: behind so many bytes, and as many as a word of the frame says.
+  /// Names a place in a text: behind so many bytes, and as many as a word of the frame says.
   struct At {
     std::size_t byte = 0;
     std::optional<int> word = {};
   };
 
-  /// What `pointer` points to, from there on, to the frame. `set_size` puts into r2 how much, and changes nothing else;
-  /// r0: what the helper says of it.
+  /// Reads what `pointer` points to, from there on, into the frame. `set_size` puts into r2 how much, and changes
+  /// nothing else; r0 is then what the helper returns.
   template <class SetSize>
   void read_memory(const Node& pointer, const At& from, int to, const Readers& readers, const SetSize& set_size) {
     const Label done = label();

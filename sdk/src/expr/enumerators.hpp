@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What people call the values of enums. Private to expr/.
+// Finds values of enums by the names that people give them. Private to expr/.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace usdt::expr {
 /// without what is around it.
 [[nodiscard]] bool names_enumerator(std::string_view written, std::string_view type, std::string_view enumerator);
 
-/// For the end of a message about one that there is not: the near ones, or else the first ones.
+/// Returns the end of a message about a value that does not exist: names near to it, or else the first ones.
 [[nodiscard]] std::string near_enumerators(std::string_view written, const std::vector<Enumerator>& all);
 
 }  // namespace usdt::expr

@@ -35,7 +35,7 @@ class Glob {
   static constexpr std::uint64_t kEnded = kMatched << 1;
   /// A text before its first character.
   [[nodiscard]] std::uint64_t start() const noexcept { return kMatched >> elements_; }
-  /// What becomes of a state with one character more: (state & takes) << 1 | (state & stays).
+  /// Moves a state on by one character: (state & takes) << 1 | (state & stays).
   struct Step {
     std::uint64_t takes = 0;
     std::uint64_t stays = 0;

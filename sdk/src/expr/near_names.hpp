@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a name that no argument has may have been meant to be. Private to the SDK.
+// Suggests what a name that no argument has may have been meant to be. Private to the SDK.
 #pragma once
 
 #include <string>

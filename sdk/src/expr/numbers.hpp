@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the operators on integers mean: the one definition that constants are folded by and records are evaluated by,
-// and that the generated instructions are tested against. Private to expr/.
+// Defines what the operators on integers mean: constants are folded by it, records are evaluated by it, and the
+// generated instructions are tested against it. Private to expr/.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Number {
 [[nodiscard]] double real_of(ExpressionType type, std::uint64_t bits) noexcept;
 /// Whether it is a float or double.
 [[nodiscard]] bool is_real(ExpressionType type) noexcept;
-/// The same without what TableReal does not tell apart: the sign of 0, and all but one of the NaNs.
+/// Returns the bits of a real without what TableReal does not tell apart: the sign of 0, and all but one of the NaNs.
 [[nodiscard]] std::uint64_t key_of_real(ExpressionType type, std::uint64_t bits) noexcept;
 /// The key of a real's bucket by log2_buckets(). Nothing: NaN.
 [[nodiscard]] std::optional<std::int64_t> log2_bucket_of_real(ExpressionType type, std::uint64_t bits,

@@ -20,9 +20,8 @@ namespace usdt::expr {
 /// The key of the one that so many of its bounds are not above.
 [[nodiscard]] std::int64_t linear_bucket_number(std::size_t bounds_passed, std::size_t bounds) noexcept;
 
-/// What stands for a text among the keys of a row (Operator::fingerprint): two different mixtures of all its bytes, 16
-/// at a time with NULs behind the last, and of how many there are. 127 bits tell texts apart, one says whether it goes
-/// on.
+/// Stands for a text among the keys of a row (Operator::fingerprint): two different mixtures of all its bytes, 16 at a
+/// time with NULs behind the last, and of how many there are. 127 bits tell texts apart, one says whether it goes on.
 class Fingerprint {
  public:
   /// How each mixture takes up a word: (mixture ^ word) * factor, turned to the right by 32 bits.
@@ -30,7 +29,7 @@ class Fingerprint {
   static constexpr std::array<std::uint64_t, 2> kStart{0x243f'6a88'85a3'08d3, 0x1319'8a2e'0370'7344};
 
   void add(std::uint64_t word) noexcept;
-  /// Of a whole text; `cut`: it goes on.
+  /// Makes the fingerprint of a whole text; `cut`: it goes on.
   [[nodiscard]] static Fingerprint of(std::string_view text, bool cut) noexcept;
   /// As the key has it: the lowest bit of the second word is set for a text that goes on.
   [[nodiscard]] TableText key() const;
@@ -40,7 +39,7 @@ class Fingerprint {
   std::array<std::uint64_t, 2> words_ = kStart;
 };
 
-/// Where the keys are, behind usdt_row::key, and whether there is a value.
+/// Says where the keys are, behind usdt_row::key, and whether there is a value.
 struct RowLayout {
   struct Place {
     std::uint32_t offset = 0;
@@ -51,18 +50,18 @@ struct RowLayout {
   std::uint32_t bytes = 0;  ///< of all keys, a multiple of 8; more than TableQuestion::kMostKeyBytes: they do not fit
   bool value = false;
 };
-/// Of a checked row.
+/// Returns the layout of a checked row.
 [[nodiscard]] RowLayout row_layout(const TypedExpression::Node& row);
 
-/// What the keys and the value of a row are over `args`. Errors: limit (more than TableQuestion::kMostKeyBytes).
+/// Describes the keys and the value of a row over `args`. Errors: limit (more than TableQuestion::kMostKeyBytes).
 [[nodiscard]] Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector<Arg>& args,
                                                  const TableQuestion& question);
-/// Why a hit has no stack, where nothing went wrong.
+/// Says why a hit has no stack, where nothing went wrong.
 [[nodiscard]] std::string_view why_no_stack(HitField field) noexcept;
-/// Makes signed what is signed in one of two tables with the same rows and unsigned in the other, keys and the value:
-/// rows are made for it by TypedExpression::with_signs_of().
+/// Makes signed what is signed in one of two tables with equal rows and unsigned in the other, keys and the value. Rows
+/// are made for it by TypedExpression::with_signs_of().
 void join_signs(PlannedTable& table, const PlannedTable& more);
-/// Why rows as `more` has them cannot be among those of `table`, of the same question, without being shown as something
+/// Says why rows as `more` has them cannot be among those of `table`, of one question, without being shown as something
 /// else than they are; empty: they can.
 [[nodiscard]] std::string why_other_rows(const PlannedTable& table, const PlannedTable& more);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Words for what is the same at all hits of a site. Private to expr/.
+// Words for what all hits of a site agree on: "provider", "name", "ip". Private to expr/.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ namespace usdt::find {
 [[nodiscard]] Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                                             const FilesBeside& beside, const OpenOptions& options);
 
-/// What may help where add_functions() found nothing for a pattern of a line. Empty: it finds something.
+/// Returns what may help where add_functions() found nothing for a pattern of a line. Empty: it finds something.
 [[nodiscard]] std::string why_no_line(const ElfFile& file, const FunctionPattern& pattern, const StopToken& stop);
 
 }  // namespace usdt::find

@@ -43,10 +43,10 @@ class FunctionFinder {
     for (const FunctionPattern& pattern : patterns) names_.emplace_back(pattern.name);
   }
 
-  /// For patterns of lines, which have no names.
+  /// Finds what patterns of lines mean, which have no names.
   Result<void> run_lines();
 
-  /// For patterns of names.
+  /// Finds what patterns of names mean.
   Result<void> run();
 
  private:
@@ -54,7 +54,7 @@ class FunctionFinder {
   /// Bytes of names as programmers wrote them, of one file.
   static constexpr std::size_t kDemangled = std::size_t{16} << 20;
 
-  /// What debug information says of a function.
+  /// Holds what debug information says of a function.
   struct Known {
     Signature signature;
     dwarf::SourceLine declared;
@@ -79,11 +79,11 @@ class FunctionFinder {
   /// another one.
   bool tell_folded(const Function& function, const dwarf::FunctionInfo& info);
   void warn_of_folded();
-  /// The same without debug information: libraries give functions several names, which are aliases where the symbols
-  /// have versions or look alike; what else shares an address may be either.
+  /// Notes functions of one address without debug information: libraries give functions several names, which are
+  /// aliases where the symbols have versions or look alike; what else shares an address may be either.
   void note_one_address(const Function& function);
   void warn_of_one_address();
-  /// That what there is was not read, which is not the same as that there is none.
+  /// Notes that debug information was not read, which differs from there being none.
   void note_refusal(const Error& error);
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern);
   /// The functions that an indirect one chose in running processes.
@@ -101,26 +101,27 @@ class FunctionFinder {
   Result<void> add_by_debug_information();
   /// Inlined copies that are not all there is of them.
   void warn_of_repeated(const std::vector<dwarf::FunctionInfo>& functions);
-  /// Of functions that Clang's checks of indirect calls (CFI) have behind a jump table, the function itself in the
-  /// place of its entry there, which only indirect calls come by.
+  /// Takes a function itself in the place of its entry in a jump table, where Clang's checks of indirect calls (CFI)
+  /// have put one in front of it: only indirect calls come by the entry.
   Result<void> take_bodies_of_entries(std::vector<Function>& functions);
   // --- destructors and constructors: variants.cpp ---
-  /// Of a destructor or constructor that has several symbols, those whose code only leads to another one's.
+  /// Finds the symbols of a destructor or constructor, if it has several, whose code only leads to another one's.
   void find_variants(const std::vector<Function>& functions);
   /// Whether an inlined copy of one only calls another one.
   [[nodiscard]] bool begins_with_variant(const Function& function, const dwarf::Instance& copy) const;
-  /// The same of those that have a copy of another one inlined, which is a point of its own.
+  /// Leaves out variants that have a copy of another one inlined, which is a point of its own.
   void leave_out_variants_around_copies();
 
   // --- how inlined copies are come to: inlined_copies.cpp ---
   /// The ways through the code of a function, whose instructions are told apart once.
   const Result<elf::CodeWays>& ways_through(const dwarf::DebugInfo::Code& code);
-  /// Whether debug information has a place within an instruction, or that of other places of the same function: it is
-  /// of other code, as a copy of the function that the linker left out had.
+  /// Returns whether debug information has a place within an instruction, or that of other places of this function: it
+  /// is of other code, as a copy of the function that the linker left out had.
   bool is_of_other_code(const dwarf::Instance& instance);
   /// Looks at the ways to each inlined copy, and keeps what is out of the ordinary.
   void look_at_ways(const dwarf::FunctionInfo& info);
-  /// What was split off and inlined again where nothing else of the function is: calls may have left nothing but that.
+  /// Looks at a part that was split off and inlined again where nothing else of the function is: calls may have left
+  /// nothing but that.
   void look_at_part(const dwarf::FunctionInfo& info, const dwarf::Instance& part);
   /// Puts the point of a copy that some ways come to behind its beginning to where all of them come by.
   void come_by_all_ways(FunctionPoint& point, const dwarf::Instance& instance);
@@ -146,11 +147,11 @@ class FunctionFinder {
   const Signature& nothing();
 
   // --- where they return: function_returns.cpp ---
-  /// What the instructions of a function say of its entry and returns.
+  /// Reads what the instructions of a function say of its entry and returns.
   void follow_code(FunctionPoint& point, const Function& function, const Known& known, std::optional<bool> ret_probes);
   /// Bytes of the room for patches that ends at `pc`; 0: there is none.
   [[nodiscard]] std::uint8_t patch_room_before(VirtAddr pc);
-  /// Where a jump of the function leads to the point, or before it, as that of a loop it begins with does.
+  /// Returns where a jump of the function leads to the point, or before it, as that of a loop it begins with does.
   [[nodiscard]] std::optional<VirtAddr> comes_back_to(const FunctionPoint& point, const Function& function,
                                                       const Known& known);
   /// Whether what it is placed on is an instruction that runs once for each of its rounds.
@@ -160,11 +161,12 @@ class FunctionFinder {
   void count_calls_alone(FunctionPoint& point, const Function& function, VirtAddr comes_back_to);
   [[nodiscard]] Result<elf::FunctionFlow> flow_of(const Function& function, const Known& known);
   const elf::FunctionPieces& pieces();
-  /// From an instruction that the kernel steps to one that it emulates, where that is the same. Debug information with
-  /// parameters tells that a compiler made the code. Go's functions are entered again where the stack has grown.
+  /// Moves from an instruction that the kernel steps to one that it emulates, where both see equal values. Debug
+  /// information with parameters tells that a compiler made the code. Go's functions are entered again where the stack
+  /// has grown.
   void move_to_cheaper_start(FunctionPoint& point, const Function& function, const Known& known);
   void take_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
-  /// Where programs can run before each of its RET instructions.
+  /// Returns where programs can run before each of its RET instructions.
   Result<std::vector<FileOffset>> rets_of(const elf::FunctionFlow& flow);
   /// RET instructions, where each return is one. Else the kernel's probe, which takes the place of the return address,
   /// where nobody can look at that meanwhile; where somebody may, RET instructions see what they see.
@@ -207,14 +209,14 @@ class FunctionFinder {
   std::vector<std::string> one_address_;
   std::set<std::string> defined_;  ///< names of functions that share their address, and are no aliases
   std::map<std::string, std::set<VirtAddr>, std::less<>> variants_of_;  ///< destructors and constructors, by name
-  std::set<VirtAddr> outer_variants_;       ///< destructors and constructors that call another one of the same name
+  std::set<VirtAddr> outer_variants_;       ///< destructors and constructors that call another one of their name
   std::vector<elf::CodeRange> variants_;    ///< of which there are several, and that may have a copy of another one
   std::map<VirtAddr, std::string> chosen_;  ///< what processes use of indirect functions, as it is told
   Signature untyped_;
   mutable std::shared_ptr<const TypeGraph> types_;
   Signature nothing_;
   std::optional<elf::FunctionPieces> pieces_;
-  /// What is known of the ways to inlined copies, by where they begin, and functions whose copies are told of.
+  /// Holds what is known of the ways to inlined copies, by where they begin, and functions whose copies are told of.
   struct Ways {
     std::map<VirtAddr, Result<elf::CodeWays>> of_callers;
     std::set<VirtAddr> other_code;  ///< functions whose debug information is of other code
@@ -234,7 +236,7 @@ class FunctionFinder {
   std::vector<std::pair<std::string, std::size_t>>
       unseen_;                               ///< functions seen by RET instructions that jump away, how often
   std::vector<std::string> by_kernel_;       ///< functions with the kernel's return probe, unasked
-  std::vector<std::string> exceptions_end_;  ///< the same, asked for, that exceptions may leave
+  std::vector<std::string> exceptions_end_;  ///< functions with it, asked for, that exceptions may leave
   std::set<std::tuple<Moment, std::uint64_t, std::string>> taken_;
 };
 

@@ -23,8 +23,8 @@ struct Choices {
   std::string why_none;  ///< where `chosen` is empty
 };
 
-/// What the dynamic linker left in the global offset table (R_*_IRELATIVE) of processes that have the file mapped: this
-/// one, and others. Each chooses by its processor and environment, so that they agree nearly always.
+/// Reads what the dynamic linker left in the global offset table (R_*_IRELATIVE) of processes that have the file
+/// mapped: this one, and others. Each chooses by its processor and environment, so that they agree nearly always.
 [[nodiscard]] Choices choices_of(const ProbeFile& file, const Function& indirect, const StopToken& stop);
 
 }  // namespace usdt::find

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where a process has the code of files. Private to find/.
+// Finds where a process has the code of files. Private to find/.
 #pragma once
 
 #include <sys/types.h>
@@ -23,9 +23,9 @@ class LoadedCode {
   [[nodiscard]] static std::optional<LoadedCode> of(pid_t pid);
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// Those of one file, by address.
+  /// Returns the mappings of one file, by address.
   [[nodiscard]] std::vector<proc::Mapping> of_file(proc::FileId file) const;
-  /// What is mapped as code at an address; null: nothing.
+  /// Returns what is mapped as code at an address; null: nothing.
   [[nodiscard]] const proc::MappedCode* at(ProcessAddr address) const noexcept;
 
  private:
@@ -34,7 +34,7 @@ class LoadedCode {
   std::map<proc::FileId, std::vector<std::size_t>> of_file_;  ///< positions in all_
 };
 
-/// The same with respect to one file. Valid as long as the code it is of.
+/// Finds where a process has the code of one file. Valid as long as the code it is of.
 class LoadedFile {
  public:
   /// Nothing: the process has no code of the file.

@@ -12,7 +12,7 @@
 
 namespace usdt::find {
 
-/// Where a probe is, or would be.
+/// Names the place where a probe is, or would be.
 struct CodePlace {
   FileOffset offset = {};
   VirtAddr pc = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What sites with the same arguments share, found out once for all of them. Private to plan/.
+// Finds out once what sites with equal arguments share. Private to plan/.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace usdt::plan {
 
-/// What all sites with one argument text share.
+/// Holds what all sites with one argument text share.
 struct ArgTemplate {
   Index<std::vector<Arg>> args;
   ValueAdder::Filter filter;
@@ -58,7 +58,7 @@ class KnownTemplates {
   [[nodiscard]] bool contains(const TemplateKey& key) const {
     return by_key_.contains(hash_of(key), [&](std::uint32_t at) { return all_[at].first == key; });
   }
-  /// That of `key`, which is what make() says where none is known.
+  /// Returns the template of `key`; if none is known, that of make(), which is known from then on.
   template <class Make>
   std::uint32_t get(const TemplateKey& key, const Make& make) {
     const auto [at, fresh] = by_key_.try_add(hash_of(key), static_cast<std::uint32_t>(all_.size()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which arguments are also fetched as text, and how far. Private to plan/.
+// Decides which arguments are also fetched as text, and how far. Private to plan/.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using resolve::TextAndLength;
 /// Texts of a probe that come with their length, where its provider's documentation says so.
 [[nodiscard]] std::span<const TextAndLength> known_lengths(std::string_view provider, std::string_view name) noexcept;
 
-/// What is wanted as text at the point that `name` names.
+/// Returns the arguments that are wanted as text at the point that `name` names.
 template <class Name>
 [[nodiscard]] const TextOptions& text_options(const PlanOptions& options, const Name& name) {
   const TextOptions* own = options.texts_of ? options.texts_of(name()) : nullptr;

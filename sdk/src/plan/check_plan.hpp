@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is wrong with a plan as a whole, and what is done to it as a whole. Private to plan/.
+// Checks a plan as a whole, and changes it as a whole. Private to plan/.
 #pragma once
 
 #include "usdt/plan.hpp"
 
 namespace usdt::plan {
 
-/// Errors: invalid_argument (text is asked for of an argument that none of the sites has).
+/// Checks that some site has each argument whose text is asked for. Errors: invalid_argument.
 [[nodiscard]] Result<void> check_texts(const AttachPlan& plan, const TextOptions& texts);
-/// Errors: invalid_argument (how long a hit took is asked, which is known of calls alone).
+/// Checks that no question asks how long a hit took, which is known of calls alone. Errors: invalid_argument.
 [[nodiscard]] Result<void> check_durations(const AttachPlan& plan);
-/// Words for what is the same at all hits of a site give way to that: questions in the kernel are of sites alike.
-/// Errors: limit (more questions than programs are loaded for).
+/// Replaces words like "provider" in questions by what they are at each site: all its hits agree, and in the kernel
+/// sites alike share a question. Errors: limit (more questions than programs are loaded for).
 [[nodiscard]] Result<void> put_in_words(AttachPlan& plan);
-/// Why a plan has no site, from the first of those it leaves out.
+/// Returns the reason why a plan has no site, from the first site that it leaves out.
 [[nodiscard]] Error nothing_to_attach(const AttachPlan& plan);
 
 }  // namespace usdt::plan

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Plans with fewer values, for programs that the verifier finds too large. Private to the library.
 #pragma once
 
 #include <optional>

@@ -12,10 +12,10 @@
 
 namespace usdt::plan {
 
-/// What names of what is at the end of a span begin with.
+/// The prefix of names that mean values at the end of a span.
 inline constexpr std::string_view kEndPrefix = "end.";
 
-/// Where in `args` is what `path` leads to; nothing: it is not there.
+/// Finds the position in `args` of the value that `path` leads to; nothing: it is not there.
 [[nodiscard]] std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValuePath& path);
 
 /// Whether it may be one of an enum's values, where no argument has that name.

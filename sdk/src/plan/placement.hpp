@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the breakpoint of a site goes, or why none may. Private to plan/.
+// Decides where the breakpoint of a site goes, or says why none may. Private to plan/.
 #pragma once
 
 #include <cstdint>

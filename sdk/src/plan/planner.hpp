@@ -54,7 +54,7 @@ class Planner {
 
   void add(const ProbeFile& file);
   Result<void> add(const KernelSelection& selection);
-  /// What was wanted beside the arguments is nowhere.
+  /// Checks that values wanted beside the arguments are somewhere. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const { return values_.check(); }
   [[nodiscard]] AttachPlan take() && {
     plan_.specs = std::move(specs_).take();
@@ -73,10 +73,10 @@ class Planner {
     std::map<std::pair<Moment, ReturnBy>, Index<AttachGroup>> groups = {};
     std::map<std::tuple<const FunctionSignature*, Moment, const TextOptions*, const ValueOptions*>, std::uint32_t>
         function_templates = {};
-    /// Of sites with a description and an argument text.
+    /// The texts with lengths of sites, by their description and argument text.
     std::map<std::pair<const SiteDescription*, std::string_view>, std::vector<TextAndLength>> lengths = {};
   };
-  /// Where a program will run, of whatever kind it is.
+  /// Describes a place where a program will run, of whatever kind it is.
   struct Spot {
     PointName name;
     VirtAddr address;  ///< as linked, corrected: what addresses relative to it count from
@@ -93,7 +93,7 @@ class Planner {
   void add_function(const FunctionPoint& point, Current& current);
   Index<PlannedProbe> probe_of(const PointName& name, std::optional<Moment> function, Current& current);
   Index<AttachGroup> group_of(Moment moment, ReturnBy returns, Current& current);
-  /// What is wanted as text at a site, what is known of such texts, and what is wanted beside the arguments.
+  /// Holds what is wanted as text at a site, what is known of such texts, and what is wanted beside the arguments.
   struct Texts {
     const TextOptions* wanted;
     std::span<const TextAndLength> known;
@@ -123,7 +123,7 @@ class Planner {
   std::vector<ArgTemplate> templates_;
   std::size_t decoded_ = 0;  ///< arguments of all templates
   std::size_t most_arguments_ = kFreeArguments;
-  std::unordered_map<MachineText, std::uint32_t, KeyHash> shared_templates_;  ///< what means the same in any file
+  std::unordered_map<MachineText, std::uint32_t, KeyHash> shared_templates_;  ///< of texts whose file does not matter
 };
 
 }  // namespace usdt::plan

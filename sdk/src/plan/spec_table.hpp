@@ -10,7 +10,7 @@
 
 namespace usdt::plan {
 
-/// What usdt_cookie() shall say at a point.
+/// Returns what usdt_cookie() shall say at a point.
 [[nodiscard]] inline std::uint64_t user_cookie(const PlanOptions& options, const PointName& point) {
   return options.user_cookie_of ? options.user_cookie_of(point) : options.user_cookie;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is read at a point beside its arguments. Private to plan/.
+// Adds values that are read at a point beside its arguments, and the questions asked there. Private to plan/.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace usdt::plan {
 
-/// What is wanted beside the arguments at the point that `name` names.
+/// Returns the values that are wanted beside the arguments at the point that `name` names.
 template <class Name>
 [[nodiscard]] const ValueOptions& value_options(const PlanOptions& options, const Name& name) {
   const ValueOptions* own = options.values_of ? options.values_of(name()) : nullptr;
@@ -27,13 +27,14 @@ class ValueAdder {
   /// an event, and the first point says what rows are.
   ValueAdder(const Expression* where, const TableQuestion* table, const PlannedTable* rows);
 
-  /// What is asked about hits at the points of one list of arguments.
+  /// Says what is asked about hits at the points of one list of arguments.
   struct Filter {
     std::optional<Index<TypedExpression>> number = {};  ///< in filters()
     std::string refusal = {};                           ///< empty: it can be asked there
   };
 
-  /// Where a path has a fault at this point, an unreadable argument of its name says so.
+  /// Adds the values and the question of a point to its list. A path with a fault at this point becomes an unreadable
+  /// argument of its name, with the reason.
   /// `lengths`: texts among the arguments themselves that come with one.
   Filter add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options,
              const TextOptions& texts, std::span<const resolve::TextAndLength> lengths = {});
@@ -57,7 +58,7 @@ class ValueAdder {
                                             std::span<const resolve::TextAndLength> lengths);
   [[nodiscard]] Index<TypedExpression> intern(TypedExpression filter);
 
-  /// The same keys and value as everywhere else.
+  /// Adds a point's row to the table: its keys and value have to be those of all other points.
   [[nodiscard]] Result<void> add_row(const TypedExpression& row, const std::vector<Arg>& args);
 
   std::optional<Expression> question_;

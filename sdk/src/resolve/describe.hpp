@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Texts with lengths, by the description of a site. Private to the SDK.
 #pragma once
 
 #include <cstdint>

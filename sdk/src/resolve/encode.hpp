@@ -11,7 +11,7 @@
 
 namespace usdt::resolve {
 
-/// What a spec's meaning depends on besides the argument itself.
+/// Says what a spec's meaning depends on besides the argument itself.
 struct EncodeOptions {
   VirtAddr site = {};        ///< the site's address, as linked (corrected): Origin::site counts from it
   VirtAddr breakpoint = {};  ///< the instruction pointer at a hit, as linked: the site, or a nop behind it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// From arguments to what they lead to: members, elements, what pointers point to, texts, as arguments of their own.
+// Follows arguments to what they lead to: members, elements, what pointers point to, texts, as arguments of their own.
 // The types may be those of DWARF or of BTF.
 #pragma once
 
@@ -31,8 +31,8 @@ struct TypedArgs {
 /// How much of what is no number is shown.
 struct Depth {
   unsigned structures = 1;  ///< structs within structs that are shown with their members; 0: none is
-  /// Of one argument, at most. Where programs look specs up, each costs the verifier 17,000 instructions (6.18), of
-  /// at most a million.
+  /// The most members of one argument. Where programs look specs up, each costs the verifier 17,000 instructions
+  /// (6.18), of at most a million.
   unsigned members = 48;
   unsigned elements = 8;  ///< of one array, at most
 };
@@ -139,7 +139,7 @@ class Follower {
   [[nodiscard]] Result<Object> root_of(const ValuePath& path) const;
   [[nodiscard]] Object object_of(std::size_t n) const;
   [[nodiscard]] Result<TypeInfo> info(TypeRef type) const;
-  /// What `type`, of which `known` is the info, points to, or is an array of.
+  /// Returns the type that `type`, of which `known` is the info, points to, or is an array of.
   [[nodiscard]] static TypeRef target_of(const TypeRef& type, const TypeInfo& known) noexcept;
   [[nodiscard]] TypeId known_type() const;
   [[nodiscard]] Result<TypeRef> named(const std::string& name) const;
@@ -150,7 +150,7 @@ class Follower {
   [[nodiscard]] Result<Object> take_element(Object object, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_cast(Object object, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_list_element(const Object& object, const List& list, const PathStep& step) const;
-  /// What the pointer or reference that `object` is points to.
+  /// Returns the object that `object`, a pointer or reference, points to.
   [[nodiscard]] Object dereferenced(Object object, TypeRef target) const;
   [[nodiscard]] Result<Object> without_reference(Object object) const;
   /// The member of that name, also one of anonymous members and base classes; nothing: there is none.
@@ -183,7 +183,8 @@ class Follower {
   [[nodiscard]] Result<void> say_left_out(const Object& object, std::uint64_t all, std::uint64_t shown,
                                           std::uint8_t holder);
   [[nodiscard]] Result<void> say_empty(const Object& object, std::uint8_t holder);
-  /// For one more member with what belongs to it, and one entry that says what is left out.
+  /// Returns whether there is room for one more member with what belongs to it, and an entry that says what is left
+  /// out.
   [[nodiscard]] bool has_room() const noexcept { return list_.args.size() + 4 < USDT_MAX_ARGS; }
   [[nodiscard]] bool has_characters(const TypeInfo& array) const;
   [[nodiscard]] Result<void> show_characters(const Object& object, const TypeInfo& type, std::uint8_t holder);
@@ -205,9 +206,9 @@ class Follower {
                                                      std::optional<std::size_t> at,
                                                      std::optional<std::uint8_t> part_of);
 
-  /// What a std::optional has while it has something.
+  /// Returns what a std::optional has while it has something.
   [[nodiscard]] std::optional<Object> value_of_optional(const Object& object, const TypeInfo& type) const;
-  /// What a std::variant holds, by its alternatives.
+  /// Holds what a std::variant may hold, by its alternatives.
   struct Variant {
     Object index;
     std::vector<Object> values;
@@ -216,7 +217,7 @@ class Follower {
   [[nodiscard]] Result<void> show_variant(const Variant& variant, unsigned depth, std::uint8_t holder);
   /// How many elements a container of C++ has that keeps them in nodes, which are not shown.
   [[nodiscard]] std::optional<Object> size_of_container(const Object& object, const TypeInfo& type) const;
-  /// What is written like a member of a type that is known: "value", "index", "size".
+  /// Finds what is written like a member of a type that is known: "value", "index", "size".
   [[nodiscard]] std::optional<Object> known_member(const Object& object, const TypeInfo& type,
                                                    std::string_view name) const;
 
@@ -258,7 +259,7 @@ class Follower {
   // --- bytes: follow_bytes.cpp ---
   /// More would fit no record.
   static constexpr std::uint64_t kMostBytes = 65536;
-  /// Where the bytes are that a path means.
+  /// Says where the bytes are that a path means.
   struct BytesAt {
     Object object;
     TypeInfo type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where an object is that members are taken from, and how a number in it is read. Private to resolve/.
+// Places of objects that members are taken from, and how a number in one is read. Private to resolve/.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct InPieces {
   std::uint64_t offset = 0;
 };
 
-/// Where an object is. A Number is all there is of one that is no object.
+/// Says where an object is. A Number is all there is of one that is no object.
 using Place = std::variant<Number, InMemory, BehindPointer, InPieces>;
 
 /// Some bits of a number, or how it is stored.

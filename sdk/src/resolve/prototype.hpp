@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// From a kernel function's prototype to where its arguments are: the calling conventions.
+// Finds the arguments of a kernel function by its prototype: the calling conventions.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,19 @@
 
 namespace usdt::resolve {
 
-/// Where a program of some kind finds a function's arguments.
+/// Tells where a program of some kind finds a function's arguments.
 enum class Convention : std::uint8_t {
   registers,   ///< kprobes: pt_regs at the function's entry, and its stack
   slots,       ///< trampolines: 8-byte slots in order, bpf_get_func_arg()
   tracepoint,  ///< raw tracepoints: one 8-byte slot each, the prototype's first parameter left out
 };
 
-/// What a prototype comes to under one convention: {Type, Location} like a note's. What cannot be read (a struct by
-/// value ...) is unreadable with the reason and keeps its place.
+/// Holds a prototype's arguments under one convention: {Type, Location} like a note's. An argument that cannot be read
+/// (a struct by value ...) is unreadable with the reason and keeps its place.
 struct KernelSignature {
   std::vector<Arg> args;
   std::optional<Arg> result;           ///< absent: void; slots: USDT_SLOT_RESULT
-  std::vector<TypeId> arg_types = {};  ///< by btf::Graph of the same types; as long as `args`, or empty
+  std::vector<TypeId> arg_types = {};  ///< by btf::Graph of the prototype's types; as long as `args`, or empty
   TypeId result_type = TypeId::none;
   std::uint32_t slots = 0;  ///< slots: how many the arguments take
   bool varargs = false;     ///< arguments behind the named ones are not known
@@ -35,8 +35,8 @@ struct KernelSignature {
 
 [[nodiscard]] KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& prototype,
                                                Convention convention, Machine machine);
-/// Where there is no type information: the words of the machine's argument registers, at least six with those next on
-/// the stack (i386), unsigned, named arg0... Slots: none, as only types tell how many there are.
+/// Makes the signature of a function without type information: the words of the machine's argument registers, at least
+/// six with those next on the stack (i386), unsigned, named arg0... Slots: none, as only types tell how many there are.
 [[nodiscard]] KernelSignature untyped_signature(Convention convention, Machine machine);
 
 }  // namespace usdt::resolve

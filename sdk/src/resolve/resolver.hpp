@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The text of a note's argument -> {Type, Location}. Private to resolve/ and its tests.
+// Resolves the text of a note's argument to {Type, Location}. Private to resolve/ and its tests.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace usdt::resolve {
 
-/// What a relocation operator makes of its symbol.
+/// Tells what a relocation operator makes of its symbol.
 enum class Reloc : std::uint8_t {
   plain,
   got_pcrel,
@@ -24,7 +24,7 @@ enum class Reloc : std::uint8_t {
   lo12,
   got_lo12,
   tp_offset,           ///< x86-64 @tpoff: from the thread pointer
-  ntp_offset,          ///< i386 @ntpoff: the same
+  ntp_offset,          ///< i386 @ntpoff: likewise
   dtp_offset,          ///< @dtpoff: from the start of the module's thread-local block
   other_thread_local,  ///< slots and halves of such offsets
   unknown,
@@ -84,11 +84,11 @@ class Resolver {
   [[nodiscard]] Found symbol_address(const SymbolRef& symbol) const;
   [[nodiscard]] Found slot_address(const SymbolRef& symbol) const;
   [[nodiscard]] Found got_address(const SymbolRef& symbol) const;
-  /// Of a thread-local symbol: @dtpoff or @tpoff.
+  /// Returns the offset of a thread-local symbol: @dtpoff or @tpoff.
   [[nodiscard]] Found thread_offset(const SymbolRef& symbol, bool dynamic) const;
   [[nodiscard]] Found answer(const Result<VirtAddr>& found, const SymbolRef& symbol) const;
 
-  /// The value cannot be had, because of `token` of the argument's text.
+  /// Says that the value cannot be had, because of `token` of the argument's text.
   [[nodiscard]] Unreadable because(std::string reason, std::string_view token = {}) const;
 
   const ParsedArg& parsed_;

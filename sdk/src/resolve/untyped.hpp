@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Functions of which no types are known: what the calling conventions alone say of their values.
+// Values of functions without known types, by the calling conventions alone.
 #pragma once
 
 #include <optional>
@@ -22,10 +22,11 @@ struct UntypedValues {
 
 /// One of these words.
 [[nodiscard]] Arg untyped_word(const arch::Arch& arch, std::string name, Location location);
-/// Those of a function of a program: its argument registers; of i386 the first words of its stack.
+/// Returns the values of a function of a program: its argument registers; on i386 the first words of its stack.
 [[nodiscard]] UntypedValues untyped_function(Machine machine);
 
-/// The same with types that a person says, where the calling convention passes such values; the result stays a word.
+/// Returns the values of a function with types that a person says, where the calling convention passes such values; the
+/// result stays a word.
 [[nodiscard]] UntypedValues hand_typed_function(Machine machine, std::span<const Type> types);
 
 }  // namespace usdt::resolve

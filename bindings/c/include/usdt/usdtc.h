@@ -5,7 +5,7 @@
  *   usdtc_select()          names -> a selection: what is there, with typed arguments (a listing, too)
  *   usdtc_plan_make()       selection -> plan: what will be attached, and what not and why
  *   usdtc_tracer_start()    plan -> tracer: attached; events come out of it
- *   usdtc_tracer_take()     tracer -> batch of events, which can be kept;   usdtc_tracer_poll(): the same by a callback
+ *   usdtc_tracer_take()     tracer -> batch of events, which can be kept;   usdtc_tracer_poll(): events to a callback
  *   usdtc_tracer_rows()     tracer -> rows of a table that the kernel fills instead, if usdtc_plan_options.table asks
  *   usdtc_tracer_record()   events go into a file, too;   usdtc_recording_open(): out of it again, on any machine
  *
@@ -82,7 +82,7 @@ uint32_t usdtc_error_kind(const usdtc_error* error);
 const char* usdtc_error_message(const usdtc_error* error);
 /* The errno of the system call that failed, a positive number; 0: no system call did. */
 int usdtc_error_os_error(const usdtc_error* error);
-/* Where in the text that was parsed the error is, in bytes from 0; -1: no text was parsed. */
+/* The position of the error in the text that was parsed, in bytes from 0; -1: no text was parsed. */
 int64_t usdtc_error_column(const usdtc_error* error);
 /* All that the kernel's verifier said; "" unless the kind is USDTC_ERROR_VERIFIER. */
 const char* usdtc_error_log(const usdtc_error* error);
@@ -107,9 +107,9 @@ struct usdtc_search {
    * probe is meant, and it is no error if there is none. */
   const char* const* patterns;
   size_t pattern_count;
-  /* Where names without a target are looked for: in these targets, which are paths, globs, directories, sonames or
-   * names of programs; without targets in the files of `pids` or `program`; without those in the files of all
-   * processes. */
+  /* The targets in which names without a target are looked for: paths, globs, directories, sonames or names of
+   * programs. Without targets they are looked for in the files of `pids` or `program`; without those in the files of
+   * all processes. */
   const char* const* targets;
   size_t target_count;
   /* The files that these processes have mapped; targets then choose among them. */
@@ -170,7 +170,7 @@ enum usdtc_arg_flags {
   USDTC_ARG_HIDDEN = 8   /* read for another one's sake, as the length of a text */
 };
 
-/* What is known of an argument at its point. */
+/* Describes an argument at its point. */
 struct usdtc_arg {
   size_t size;
   uint32_t kind;       /* enum usdtc_type_kind */
@@ -185,7 +185,7 @@ struct usdtc_arg {
   const char* refused; /* why it cannot be read here; NULL: it can */
 };
 
-/* What a search, a plan or a trace has to say beside its result. */
+/* A sentence that a search, a plan or a trace has to say beside its result, and its kind. */
 enum usdtc_notice_kind {
   USDTC_NOTICE_UNREADABLE = 1,   /* a file that could not be read */
   USDTC_NOTICE_SKIPPED = 2,      /* a point that will not be attached */
@@ -260,7 +260,8 @@ struct usdtc_plan_options {
    * bytes is the second one. */
   const char* const* text_args;
   size_t text_arg_count;
-  /* What else is read, members and what pointers point to: "req->peer.port". Each becomes one more argument. */
+  /* Values that are read besides, members and what pointers point to: "req->peer.port". Each becomes one more argument.
+   */
   const char* const* values;
   size_t value_count;
   const usdtc_stop* stop; /* may be NULL */
@@ -307,8 +308,9 @@ struct usdtc_trace_options {
    * random. Events then have weights, and counts and sums of rows are estimates. 0: each hit is. */
   uint32_t sample;
   uint32_t max_rate; /* at most so many events a second; 0: any number */
-  /* What hits may cost, as a share of what the traced processes do besides: 0.05 makes them at most 5 % slower. Sites
-   * that would cost more are detached most of the time; events then have weights, and rows are estimates. 0: any cost.
+  /* The most that hits may cost, as a share of what the traced processes do besides: 0.05 makes them at most 5 %
+   * slower. Sites that would cost more are detached most of the time; events then have weights, and rows are estimates.
+   * 0: any cost.
    */
   double max_overhead;
 };
@@ -367,7 +369,7 @@ int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** er
  * or before. If this is not called, usdtc_tracer_free() does it, and cannot say what went wrong. */
 int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error);
 
-/* What became of hits. Once all events were taken, hits = delivered + lost + unfinished + discarded + rejected +
+/* Counts what became of hits. Once all events were taken, hits = delivered + lost + unfinished + discarded + rejected +
  * unanswered + not_sampled + held_back; in recordings of spans, and of the slowest alone, there is also + paired +
  * unmatched + unpaired + faster. */
 struct usdtc_counts {
@@ -391,7 +393,7 @@ struct usdtc_counts {
   uint64_t paired;      /* began a span that ended */
   uint64_t unmatched;   /* were the end of no span that had begun */
   uint64_t unpaired;    /* ends of spans: what pairs them could not be read */
-  /* With max_overhead how many hits there were, those included that came while nothing was attached, as far as can be
+  /* How many hits there were under max_overhead, those included that came while nothing was attached, as far as can be
    * told; in no other number. Else 0. */
   uint64_t estimated;
   /* calls and spans that had not ended when others needed their room (usdtc_trace_options.max_open_calls) */
@@ -400,9 +402,9 @@ struct usdtc_counts {
 
 /* The counts as they are now; they are exact once the tracer is detached and all events were taken. */
 int usdtc_tracer_ledger(const usdtc_tracer* tracer, usdtc_ledger** ledger, usdtc_error** error);
-/* Those of all probes together. */
+/* The counts of all probes together. */
 int usdtc_ledger_total(const usdtc_ledger* ledger, struct usdtc_counts* counts, usdtc_error** error);
-/* Those of probe `n` of the plan. NOT_FOUND: there are fewer. */
+/* The counts of probe `n` of the plan. NOT_FOUND: there are fewer. */
 int usdtc_ledger_probe(const usdtc_ledger* ledger, size_t n, struct usdtc_counts* counts, usdtc_error** error);
 void usdtc_ledger_free(usdtc_ledger* ledger);
 
@@ -411,7 +413,7 @@ enum usdtc_overhead_flags {
   USDTC_OVERHEAD_CLOCKED = 2        /* how long programs run was measured; else it is a rule of thumb */
 };
 
-/* What usdtc_trace_options.max_overhead comes to. */
+/* Reports what hits cost under usdtc_trace_options.max_overhead. */
 struct usdtc_overhead {
   size_t size;
   uint32_t flags; /* enum usdtc_overhead_flags */
@@ -447,7 +449,7 @@ struct usdtc_event_info {
   size_t size;
   uint32_t kind;  /* enum usdtc_event_kind */
   uint32_t probe; /* its number in the plan */
-  uint32_t site;  /* its number in the plan; events of one site have the same arguments */
+  uint32_t site;  /* its number in the plan; arguments depend on the site */
   uint32_t arg_count;
   uint64_t time;     /* of the hit, of a call that of its entry: ns of CLOCK_MONOTONIC, of the initial time namespace */
   uint64_t duration; /* of calls ("ucall:", "fsession:") from entry to return, ns; else 0 */
@@ -467,7 +469,7 @@ struct usdtc_event_info {
 };
 int usdtc_event_read(const usdtc_event* event, struct usdtc_event_info* info, usdtc_error** error);
 
-/* What is known of argument `n` at the event's site. NOT_FOUND: there are fewer. */
+/* Describes argument `n` at the event's site. NOT_FOUND: there are fewer. */
 int usdtc_event_arg(const usdtc_event* event, size_t n, struct usdtc_arg* info, usdtc_error** error);
 
 enum usdtc_value_kind {
@@ -531,7 +533,7 @@ enum usdtc_range_flags {
 
 /* A range of a histogram. Integers: from `first` to `last`, both included; the outermost ranges of usdtc_table.step go
  * on to INT64_MIN and UINT64_MAX. Reals: from real_first on and below real_end; but negative ranges between powers of 2
- * are above real_first and up to real_end. If both are the same, only that number: 0, or an infinity. */
+ * are above real_first and up to real_end. If both are equal, only that number: 0, or an infinity. */
 struct usdtc_range {
   size_t size;
   struct usdtc_wide first;
@@ -585,12 +587,12 @@ int usdtc_recording_read(const usdtc_recording* recording, struct usdtc_recordin
 const usdtc_plan* usdtc_recording_plan(const usdtc_recording* recording);
 /* Takes the next events, at most `limit` (0: all). An empty batch: there are no more. Errors: IO, MALFORMED. */
 int usdtc_recording_take(usdtc_recording* recording, size_t limit, usdtc_batch** batch, usdtc_error** error);
-/* The same, by a callback, as usdtc_tracer_poll(). */
+/* Hands the next events to a callback, as usdtc_tracer_poll(). */
 int usdtc_recording_poll(usdtc_recording* recording, usdtc_on_event on_event, void* user, size_t limit, size_t* handed,
                          usdtc_error** error);
 /* The rows of all events of the file. INVALID_ARGUMENT: no table was asked for. */
 int usdtc_recording_rows(usdtc_recording* recording, usdtc_rows** rows, usdtc_error** error);
-/* What became of all hits when it was recorded. NOT_FOUND: the file ends before any account. */
+/* The account of all hits when it was recorded. NOT_FOUND: the file ends before any account. */
 int usdtc_recording_ledger(const usdtc_recording* recording, usdtc_ledger** ledger, usdtc_error** error);
 void usdtc_recording_free(usdtc_recording* recording);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* How a hit's spec is found under each carrier (spec.h). For BPF programs. */
+/* Finds a hit's spec under each carrier (spec.h), for BPF programs: usdt_context() begins a hit, usdt_arg_cnt() counts
+ * its arguments, usdt_find_arg() finds the spec of one. usdt.bpf.h includes it. */
 #ifndef USDT_BPF_CARRIERS_H
 #define USDT_BPF_CARRIERS_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What user space writes into each copy of a program before it is loaded. To the verifier these are constants, so that
- * it removes the code that does not apply. One layout for BPF programs, C and C++; a change raises USDT_SPEC_VERSION.
- * Zero is what a field has that user space did not write, and means "none" or "not known". */
+/* The constants that user space writes into each copy of a program before it is loaded. The verifier knows them, and
+ * removes the code that does not apply. One layout for BPF programs, C and C++; a change raises USDT_SPEC_VERSION. A
+ * field that user space did not write is zero, which means "none" or "not known". */
 #ifndef USDT_BPF_CONSTANTS_H
 #define USDT_BPF_CONSTANTS_H
 
 #include "processes.h"
 #include "spec.h"
 
-/* Where the program sits, and how specs reach it. Every program that includes usdt.bpf.h has these. */
+/* Says where the program sits, and how specs reach it. Every program that includes usdt.bpf.h has these. */
 struct usdt_program_constants {
 	__u64 user_cookie;    /* the application's cookie, where specs are packed in cookies: one for all sites */
 	__u32 carriers;	      /* USDT_CARRIER_BIT of the program's carrier, perhaps with IP_HASH or FIXED */
@@ -39,7 +39,7 @@ struct usdt_program_constants {
 	__u8 span_side;			      /* enum usdt_span_side */
 	__u8 first_arg;	     /* where in a record the arguments of its site begin; at the end of a span behind those of
 			      * the beginning */
-	__u8 first_text;     /* the same for string slots */
+	__u8 first_text;     /* where in a record its string slots begin, likewise */
 	__u8 at_entry;	     /* its sites are first instructions of functions */
 	__u8 tracer_frames;  /* so many innermost frames of the kernel's stack are the program's and its callers' */
 	__u8 scope_left_out; /* hits of `scope` do not count, those of all others do */
@@ -49,7 +49,7 @@ struct usdt_program_constants {
 	__u8 reserved_too[3];
 };
 
-/* What the program has to know of the kernel. Every program that includes usdt.bpf.h has these. */
+/* Describes the kernel that the program runs on. Every program that includes usdt.bpf.h has these. */
 struct usdt_kernel_constants {
 	/* Device and inode number of the tracer's pid namespace (/proc/self/ns/pid); 0: it is the initial one. */
 	__u64 pidns_dev;
@@ -62,7 +62,7 @@ struct usdt_kernel_constants {
 	__u32 reserved;
 };
 
-/* What the stock programs do: usdt_trace_*, and those that follow forks. */
+/* Says what the stock programs do: usdt_trace_*, and those that follow forks. */
 struct usdt_stock_constants {
 	__u32 record_size;    /* bytes (event.h) */
 	__u32 string_slots;   /* of a record */

@@ -64,14 +64,14 @@ struct usdt_user_stack {
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
 };
 
-/* Whose the process is. */
+/* The user, group and cgroup of the process. */
 struct usdt_owner {
 	__u64 uid_gid; /* bpf_get_current_uid_gid(): the user in the lower half, the group in the upper one */
 	__u64 cgroup;  /* bpf_get_current_cgroup_id() */
 };
 
-/* What became of the hits of one site, in 64-bit counters. There is about one row of these for each processor, which
- * user space adds up. hits = delivered + not_sampled + rejected + undecided + held_back + faster + ring_full +
+/* Counts what became of the hits of one site, in 64 bits each. There is about one row of these for each processor,
+ * which user space adds up. hits = delivered + not_sampled + rejected + undecided + held_back + faster + ring_full +
  * calls_full + table_full + calls that have not ended, or were abandoned. */
 struct usdt_site_stats {
 	__u64 hits;
@@ -87,7 +87,7 @@ struct usdt_site_stats {
 	__u64 faster;	   /* calls and spans that took less than usdt_least_duration */
 };
 
-/* What a row of a table says of its hits (struct usdt_row of filter.h). The sum of the values is kept in three parts,
+/* Adds up the hits of a row of a table (struct usdt_row of filter.h). The sum of the values is kept in three parts,
  * so that it cannot overflow before 2^42 hits, whatever the values are: that of their lowest 22 bits, that of the 22
  * bits above, and that of the upper 20 bits with the sign. minimum and maximum are compared as signed numbers; unsigned
  * values have their top bit flipped for that (usdt_stock_constants.value_bias). */
@@ -110,8 +110,8 @@ struct usdt_tally {
 #define USDT_SUM_PIECES64 81 /* for doubles */
 #define USDT_SUM_INFINITIES 2
 
-/* Of the arguments of a site that may point to text only the first so many are tried. For each, how often nothing could
- * be read: where that is too often it is left alone. */
+/* Counts for each argument of a site that may point to text how often nothing could be read: an argument that fails too
+ * often is left alone. Only the first USDT_LIKELY_ARGS arguments are tried. */
 #define USDT_LIKELY_ARGS 16
 struct usdt_misreads {
 	__u8 of_arg[USDT_LIKELY_ARGS];
@@ -125,8 +125,7 @@ struct usdt_call_key {
 	__u32 site;
 };
 
-/* What the number of a thread or process is good for that pairs the ends of spans: the next one of that number is
- * another one. */
+/* How long the number of a thread or process that pairs the ends of spans means one and not the next of that number. */
 enum usdt_pair_life {
 	USDT_PAIR_FOREVER = 0, /* there is no such number among the keys */
 	USDT_PAIR_PROCESS = 1,
@@ -143,7 +142,7 @@ struct usdt_span_key {
 	__u64 key[USDT_PAIR_WORDS];
 };
 
-/* What follows the record of a span that has not ended. */
+/* Follows the record of a span that has not ended. */
 struct usdt_open_span {
 	__u64 open; /* of the outermost span with these keys: how many are open. Set once its record is complete */
 	__u64 lost; /* and how many began inside them for which there was no room: their ends come before the others' */

@@ -6,7 +6,7 @@
 
 #include "spec.h"
 
-/* What the instructions are given, on the stack of the program. */
+/* Holds what the instructions are given, on the stack of the program. */
 struct usdt_question {
 	__u64 values[USDT_FILTER_VALUES];   /* the arguments that it reads, extended to 64 bits */
 	__u32 unread;			    /* bit n: values[n] could not be read */
@@ -15,16 +15,16 @@ struct usdt_question {
 	__u64 scratch[USDT_FILTER_SCRATCH]; /* for the instructions to work in */
 };
 
-/* Where hits fill a table, the instructions also give the keys of the hit's row, and leave the value that is added up
- * in values[0] of the question. This is the key of the map; only as many words of it are used as the keys take, and
- * what the instructions do not write was 0 before. */
+/* Holds the keys of a hit's row, for hits that fill a table: the instructions write them, and leave the value that is
+ * added up in values[0] of the question. This is the key of the map; only as many words of it are used as the keys
+ * take, and words that the instructions do not write were 0 before. */
 struct usdt_row {
 	__u64 part; /* rows are kept in parts, so that processors seldom wait for each other; user space adds them up */
 	__u64 key[USDT_ROW_WORDS];
 };
 
 /* A key of a row that is a stack: its number in the stack maps, and what tells stacks apart that have one number since
- * they are the same addresses in different processes. */
+ * different processes have equal addresses. */
 struct usdt_row_stack {
 	__s32 number; /* or a negative errno; -EEXIST: another stack has its place in the map */
 	__u32 pid;    /* thread group, as the tracer's pid namespace numbers it; 0: it is the kernel's stack */
@@ -65,10 +65,11 @@ enum usdt_answer {
 #include "carriers.h"
 #include "value.h"
 
-/* Where the loader puts the instructions: in the place of the call. The two loads before it tell the loader where on
- * the stack the question and the row are. The instructions reach them through the frame pointer: verifiers before
- * Linux 6.8 (commit 41f6f64e6999) do not follow values through other pointers to the stack, and take what one path
- * stored for what all paths did. A macro, since an immediate operand of assembler cannot be a parameter. */
+/* Marks the place of the instructions: the loader puts them there in the place of the call. The two loads before it
+ * tell the loader where on the stack the question and the row are. The instructions reach them through the frame
+ * pointer: verifiers before Linux 6.8 (commit 41f6f64e6999) do not follow values through other pointers to the stack,
+ * and take what one path stored for what all paths did. A macro, since an immediate operand of assembler cannot be a
+ * parameter. */
 #define USDT_COMPILED(question, row, placeholder)                              \
 	({                                                                     \
 		__u64 answer_;                                                 \
@@ -88,7 +89,7 @@ static __always_inline __u64 usdt_compiled_row(struct usdt_question *question, s
 	return USDT_COMPILED(question, row, USDT_PATCH_FILTER);
 }
 
-/* What pairs the ends of spans, which is computed as the keys of a row. */
+/* Computes what pairs the ends of spans, as the keys of a row. */
 static __always_inline __u64 usdt_compiled_pair(struct usdt_question *question, struct usdt_row *row)
 {
 	return USDT_COMPILED(question, row, USDT_PATCH_PAIR);
@@ -112,7 +113,7 @@ static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n
 		return -USDT_ENOENT;
 	if (!(spec.kind & USDT_ARG_HAS_STEPS))
 		spec.window = 0;
-	/* What usdt_value() does, with a single usdt_read() for values with and without steps. */
+	/* As usdt_value(), with a single usdt_read() for values with and without steps. */
 	if (usdt_program()->max_steps)
 		first = usdt_split_steps(&spec);
 	error = usdt_read(ctx, &spec, value);

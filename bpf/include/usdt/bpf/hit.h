@@ -52,8 +52,9 @@ static __always_inline const struct usdt_spec *usdt_spec_of(const struct usdt_sp
 	return spec;
 }
 
-/* What the program is given (enum usdt_source). A program that is for USDT sites alone may define USDT_SITES_ONLY
- * before the include: it then has none of the code for other sources and for calls, which costs stack. */
+/* Returns what the program is given (enum usdt_source). A program that is for USDT sites alone may define
+ * USDT_SITES_ONLY before the include: it then has none of the code for other sources and for calls, which costs stack.
+ */
 static __always_inline __u32 usdt_source(void)
 {
 #ifdef USDT_SITES_ONLY
@@ -104,9 +105,9 @@ static __always_inline __u64 usdt_unknown(__u64 value)
 	return value ^ *(volatile __u64 *)&usdt_opaque_zero;
 }
 
-/* The same where knowing the value would cost the verifier: a value that is one of several constants, by the path
- * taken, makes it explore what follows once for each of them. Per-link programs are the exception: their code is
- * removed by what is known. */
+/* Hides a value from the verifier, as usdt_unknown(), where knowing it would cost: a value that is one of several
+ * constants, by the path taken, makes it explore what follows once for each of them. Per-link programs are the
+ * exception: knowing it removes code of theirs. */
 static __always_inline __u64 usdt_opaque(const struct usdt_ctx *ctx, __u64 value)
 {
 	if (usdt_carried_by(ctx, USDT_CARRIER_LINK))

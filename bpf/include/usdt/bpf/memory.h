@@ -51,7 +51,7 @@ static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in
 		if (window->failed & 1ull << number)
 			return false;
 		size = ((usdt_spec_of(ctx->spec)->window_size[number] - 1) & (USDT_WINDOW_BYTES - 1)) + 1;
-		/* Where addresses wrap at 2^32, operands on both sides of it are not close together. */
+		/* Operands on both sides of 2^32 are not close together if addresses wrap there. */
 		if ((address - offset) >> 32 != (address - offset + size - 1) >> 32)
 			return false;
 		window->number = usdt_opaque(ctx, number);
@@ -98,7 +98,7 @@ static __always_inline long usdt_copy_text(const struct usdt_ctx *ctx, char *to,
 	if (usdt_is_kernel_pointer(ctx, address))
 		return bpf_probe_read_kernel_str(to, size, (const void *)address);
 	length = bpf_probe_read_user_str(to, size, (const void *)address);
-	/* Of an empty text Linux 6.1 says 0, and newer kernels 1. */
+	/* Linux 6.1 returns 0 for an empty text, newer kernels return 1. */
 	return length ? length : 1;
 }
 

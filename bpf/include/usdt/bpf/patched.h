@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Per-link programs: arguments whose specs the loader writes into the instructions (enum usdt_patch_arg of spec.h). */
+/* Reads arguments whose specs the loader writes into the instructions of per-link programs (enum usdt_patch_arg of
+ * spec.h), for BPF programs: usdt_patched_arg(). usdt.bpf.h includes it. */
 #ifndef USDT_BPF_PATCHED_H
 #define USDT_BPF_PATCHED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What BPF programs know of the registers of each machine. User space has the same facts in arch/, and a test holds
- * both equal (tests/arch/bpf_tables_test.cpp). A new machine has a block of its own here. Only macros, for BPF
- * programs, C and C++. Offsets are in bytes in the kernel's struct pt_regs; a word is a register's number in specs.
+/* The registers of each machine, for BPF programs. User space has these facts in arch/, and a test holds both equal
+ * (tests/arch/bpf_tables_test.cpp). A new machine has a block of its own here. Only macros, for BPF programs, C and
+ * C++. Offsets are in bytes in the kernel's struct pt_regs; a word is a register's number in specs.
  *
  *     PT_REGS(X)      X(word, offset) for each general register and for the instruction pointer
  *     REG_LOAD        type of the load of a register
@@ -44,7 +44,7 @@
 #define USDT_X86_KERNEL_HALF (1ull << 63)
 #define USDT_X86_THREAD_SEGMENT "fs"
 
-/* A 32-bit x86 kernel: the same header. Specs number its registers as those of the 64-bit kernel. */
+/* A 32-bit x86 kernel: that header, too. Specs number its registers as those of the 64-bit kernel. */
 #define USDT_I386_PT_REGS(X)                                                                                    \
 	X(4, 20) X(5, 0) X(10, 24) X(11, 4) X(12, 8) X(13, 12) X(14, 16) X(16, 48) X(19, 60)
 #define USDT_I386_REG_LOAD "u32"

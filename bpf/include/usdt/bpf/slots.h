@@ -102,8 +102,8 @@ static __always_inline __u64 *usdt_session_cookie(const struct usdt_ctx *ctx)
 	return cookie;
 }
 
-/* For calls whose ends run two programs: a number that is the same at both ends, and that no other call which the
- * thread is in has at that time. */
+/* Returns a number that both ends of a call have, and that no other call which the thread is in has at that time, for
+ * calls whose ends run two programs. */
 static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 {
 	__u64 frame;
@@ -111,7 +111,7 @@ static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 	/* The slots of a call are in one place, at both ends. */
 	if (usdt_in_slots(ctx))
 		return (__u64)ctx->regs;
-	/* Where a process enters and leaves a function, its stack pointer is known, whatever it does with frames. */
+	/* A process's stack pointer is known where it enters and leaves a function, whatever it does with frames. */
 	if (ctx->source == USDT_SOURCE_USER)
 		frame = usdt_reg(ctx->regs, USDT_TARGET(STACK_WORD));
 	else
@@ -121,8 +121,8 @@ static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 	return frame - (ctx->source == USDT_SOURCE_USER ? usdt_address_size(ctx->regs) : USDT_TARGET(RETURN_POPS));
 }
 
-/* The registers that functions of C leave as they found them, mixed: those of two calls by different callers differ, as
- * good as always, and at both ends of one they are the same. Other languages may keep other registers. */
+/* Mixes the registers that functions of C leave as they found them: two calls by different callers differ in them, as
+ * good as always, and both ends of one call have equal ones. Other languages may keep other registers. */
 static __always_inline __u64 usdt_kept_registers(const struct usdt_ctx *ctx)
 {
 	static const __u8 words[] = {USDT_TARGET(KEPT_WORDS)};
@@ -134,8 +134,8 @@ static __always_inline __u64 usdt_kept_registers(const struct usdt_ctx *ctx)
 	return mixed;
 }
 
-/* The same for Go: the address of the goroutine that runs, and the depth of its stack in bytes. Both stay the same when
- * Go moves the stack. False: no goroutine runs here. */
+/* Tells calls of Go apart: the address of the goroutine that runs, and the depth of its stack in bytes. Neither changes
+ * when Go moves the stack. False: no goroutine runs here. */
 static __always_inline bool usdt_goroutine(const struct usdt_ctx *ctx, __u64 *goroutine, __u64 *depth)
 {
 #ifdef USDT_SITES_ONLY

@@ -9,7 +9,7 @@
 
 #define USDT_SPEC_VERSION 11
 
-/* Where an argument is: the kind of an entry (struct usdt_arg_spec), which says what its other fields mean. */
+/* The kind of an entry (struct usdt_arg_spec): says where an argument is, and so what the other fields mean. */
 enum usdt_arg_kind {
 	USDT_ARG_UNREADABLE = 0, /* nowhere a program can read it; the plan in user space keeps the reason */
 	USDT_ARG_CONST = 1,	 /* the number `value`, already cut to `size` and extended by its sign */
@@ -17,8 +17,8 @@ enum usdt_arg_kind {
 	USDT_ARG_MEM = 3,	 /* `size` bytes of memory at the address below */
 	USDT_ARG_ADDR = 4,	 /* it is the address below, and nothing is loaded from there */
 	USDT_ARG_STEP = 5,	 /* no argument but a step on the way to one; steps come behind all arguments */
-	/* With CONST, REG, MEM and ADDR: the entry is only the beginning of the way to the value, and steps lead on.
-	 * `window` is then the number of the first of them, counted among the steps of the spec. */
+	/* A flag of CONST, REG, MEM and ADDR: the entry is only the beginning of the way to the value, and steps lead
+	 * on. `window` is then the number of the first of them, counted among the steps of the spec. */
 	USDT_ARG_HAS_STEPS = 1 << 7,
 };
 #define USDT_ARG_KIND(kind) ((kind) & ~USDT_ARG_HAS_STEPS)
@@ -50,12 +50,13 @@ enum usdt_arg_flags {
 
 #define USDT_REG_NONE 0xff
 
-/* What a program is given at a hit: `reg` and `index` number words or slots of that. A constant of each program. */
+/* The context that a program is given at a hit: `reg` and `index` number its words or slots. A constant of each
+ * program. */
 enum usdt_source {
 	USDT_SOURCE_USER = 0,	   /* uprobes: pt_regs of the process; memory is the process's */
 	USDT_SOURCE_KERNEL = 1,	   /* kprobes: pt_regs at a kernel function; memory is the kernel's */
 	USDT_SOURCE_SLOTS = 2,	   /* trampolines: slots of arguments, read by bpf_get_func_arg() (Linux 5.17) */
-	USDT_SOURCE_OLD_SLOTS = 3, /* the same slots, read from the context: before Linux 5.17 */
+	USDT_SOURCE_OLD_SLOTS = 3, /* trampolines: slots read from the context, before Linux 5.17 */
 	USDT_SOURCE_RAW = 4,	   /* raw tracepoints: the context is the slots */
 };
 /* Trampolines hand over at most 12 slots (MAX_BPF_FUNC_ARGS of the kernel's include/linux/bpf.h); in specs the return
@@ -69,11 +70,11 @@ enum usdt_moment {
 	USDT_AT_RETURN = 2,
 };
 
-/* What makes a program run at the return of a function of a file. A constant of each program. */
+/* The way in which a program comes to run at the return of a function of a file. A constant of each program. */
 enum usdt_return_by {
 	USDT_RETURN_BY_PROBE = 0,	  /* the probe's address in place of the return address: RET has run */
 	USDT_RETURN_BY_RET = 1,		  /* a probe on the RET instruction, which has not run yet */
-	USDT_RETURN_BY_GOROUTINE_RET = 2, /* the same in Go: a call is known by goroutine and depth of its stack */
+	USDT_RETURN_BY_GOROUTINE_RET = 2, /* on RET in Go: a call is known by goroutine and depth of its stack */
 	USDT_RETURN_BY_ANY_RET =
 	    3, /* also on those of functions that it jumps to: a call is known by its caller, too */
 };
@@ -99,11 +100,11 @@ struct usdt_arg_spec {
 	__u8 window;  /* MEM: USDT_WINDOW(number, bytes from the window's start); 0: read alone */
 };
 
-/* What the stock program does with the text that an argument points to. */
+/* The way in which the stock program copies the text that an argument points to. */
 enum usdt_capture {
 	USDT_CAPTURE_NONE = 0,
 	USDT_CAPTURE_STRING = 1, /* copies it up to its NUL */
-	USDT_CAPTURE_LIKELY = 2, /* the same if the number can be a pointer; if nothing can be read, it is no text */
+	USDT_CAPTURE_LIKELY = 2, /* does so if the number can be a pointer; if nothing can be read, it is no text */
 	USDT_CAPTURE_LENGTH = 3, /* 3 + N: copies as many bytes as argument N says */
 };
 #define USDT_CAPTURE_BY(arg) ((__u8)(USDT_CAPTURE_LENGTH + (arg)))
@@ -191,7 +192,7 @@ enum usdt_patched_kind {
  *     r0 = *(u64 *)(r10 - M)
  *     call FILTER                           becomes the instructions that answer the question (filter.h) at r10 - N,
  *                                           with a row at r10 - M
- *     the same with call PAIR               becomes those that compute what pairs the ends of spans, as a row's keys */
+ *     these loads with call PAIR            becomes those that compute what pairs the ends of spans, as a row's keys */
 /* clang-format on */
 enum usdt_patch {
 	USDT_PATCH_IS_RETURN = 0x7d5e0001,
@@ -208,9 +209,9 @@ enum usdt_patch {
 /* The keys of a table's row have at most so many words of 8 bytes. */
 #define USDT_ROW_WORDS 8
 
-/* The key of usdt_ips, where the kernel has no attach cookies. Code is mapped by pages, so that the low 12 bits of a
- * site's address are the same in every process. Sites that share these bits are given to different programs: `group` is
- * the number of the program. */
+/* The key of usdt_ips, where the kernel has no attach cookies. Code is mapped by pages, so that every process has equal
+ * low 12 bits in a site's address. Sites that share these bits are given to different programs: `group` is the number
+ * of the program. */
 #define USDT_IP_KEY(group, ip) ((__u32)(group) << 12 | ((__u32)(ip)&0xfffu))
 
 #ifdef __cplusplus

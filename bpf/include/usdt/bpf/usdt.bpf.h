@@ -68,8 +68,8 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !usdt_calls() &&
 	    !usdt_in_slots(ctx))
 		return usdt_read_reg(ctx, spec.reg, ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED, bits);
-	/* Where no value has steps, neither they nor the error are asked about: each answer would be a path of its own
-	 * to the verifier. */
+	/* If no value has steps, neither they nor the error are asked about: each answer would be a path of its own to
+	 * the verifier. */
 	if (usdt_program()->max_steps)
 		first = usdt_split_steps(&spec);
 	error = usdt_read(ctx, &spec, bits);
@@ -165,7 +165,7 @@ static __always_inline int usdt_arg_size(const struct usdt_ctx *ctx, __u32 n)
 	return spec.flags & USDT_ARG_SIGNED ? -(int)spec.size : (int)spec.size;
 }
 
-/* Where argument `n` is (enum usdt_arg_kind); of a member, where the way to it begins. Or -ENOENT. */
+/* Returns where argument `n` is (enum usdt_arg_kind); for a member, where the way to it begins. Or -ENOENT. */
 static __always_inline int usdt_arg_kind(const struct usdt_ctx *ctx, __u32 n)
 {
 	struct usdt_arg_spec spec;
@@ -224,7 +224,7 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 
 /* USDT_PROGRAM(name) { ... }: a program for USDT sites. Its body has `const struct usdt_ctx *ctx`. */
 #define USDT_PROGRAM(name) USDT_PROGRAM_IN("uprobe", name, false)
-/* The same as a sleepable program (Linux 6.0): it waits for memory that is paged out. */
+/* USDT_PROGRAM(name) as a sleepable program (Linux 6.0): it waits for memory that is paged out. */
 #define USDT_PROGRAM_SLEEPABLE(name) USDT_PROGRAM_IN("uprobe.s", name, true)
 
 /* USDT_PROG(name, type arg, ...) { ... }: a program that has the first arguments of the site as typed parameters, at

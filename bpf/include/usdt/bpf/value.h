@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* From the spec of an argument to its value: the address, the registers and memory, the steps. */
+/* Reads the value of an argument by its spec, for BPF programs: usdt_value() takes its address, the registers and
+ * memory, and the steps. usdt.bpf.h includes it. */
 #ifndef USDT_BPF_VALUE_H
 #define USDT_BPF_VALUE_H
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// For testing a consumer of events without a kernel, a privilege or a traced program:
+// Events for tests of a consumer, without a kernel, a privilege or a traced program:
 //
 //     auto plan = usdt::testing::synthetic_plan("db", "query", usdt::Machine::x86_64, "8@%rdi -4@%esi", {0});
 //     auto record = usdt::testing::EventBuilder(plan).pid(42).arg(0, 0x1000).text(0, "select 1").arg(1, -1).build();
 //     my_callback(*usdt::Event::from(*record, plan, usdt::testing::layout_of(plan)));
+//
+// Threads: plain values. Plan and record have to outlive the Event.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,7 @@ namespace usdt {
 inline namespace v1 {
 namespace testing {
 
-/// A plan of one probe with one site whose note would read `args_text`; `strings`: TextOptions::numbers.
+/// Makes a plan of one probe with one site whose note would read `args_text`; `strings`: TextOptions::numbers.
 [[nodiscard]] inline AttachPlan synthetic_plan(std::string provider, std::string name, Machine machine,
                                                std::string_view args_text,
                                                const std::vector<std::uint8_t>& strings = {}) {
@@ -50,7 +52,7 @@ namespace testing {
   return plan;
 }
 
-/// The layout a trace of `plan` would use with strings of up to `string_size` bytes.
+/// Returns the layout that a trace of `plan` would use with strings of up to `string_size` bytes.
 [[nodiscard]] inline EventLayout layout_of(const AttachPlan& plan, std::uint32_t string_size = 200) {
   EventLayout layout{plan.max_args, plan.string_slots, plan.string_slots ? string_size + 2 : 0, 0};
   layout.owners = plan.owners;
@@ -60,14 +62,14 @@ namespace testing {
 /// Fabricates the record of one hit, as the stock program would have written it.
 class EventBuilder {
  public:
-  /// Of site 0, with every argument 0 and no text; `plan` has to live as long.
+  /// Begins a record of site 0, with every argument 0 and no text; `plan` has to live as long.
   explicit EventBuilder(const AttachPlan& plan, std::uint32_t string_size = 200)
       : plan_(plan), layout_(layout_of(plan, string_size)), bytes_(layout_.record_size()) {
     header().arg_cnt = plan.max_args;
     set_comm("synthetic");
   }
 
-  /// What the event then says; pid() sets the tid, too.
+  /// Sets a field of the event; pid() sets the tid, too.
   ///@{
   EventBuilder& site(std::uint32_t number) { return header().site = number, *this; }
   EventBuilder& timestamp(std::uint64_t ns) { return header().ts = ns, *this; }
@@ -78,7 +80,7 @@ class EventBuilder {
   EventBuilder& comm(std::string_view name) { return set_comm(name), *this; }
   ///@}
 
-  /// Whose the process is, of a plan with AttachPlan::owners.
+  /// Sets the user, group and cgroup of the process, for a plan with AttachPlan::owners.
   EventBuilder& owner(const HitOwner& owner) {
     if (!layout_.owners) return mistake("the plan's events do not say whose their processes are");
     const usdt_owner is{.uid_gid = owner.uid | std::uint64_t{owner.gid} << 32, .cgroup = owner.cgroup};
@@ -86,7 +88,7 @@ class EventBuilder {
     return *this;
   }
 
-  /// The value of argument `n`; a float as its bits, as in a register.
+  /// Sets the value of argument `n`; a float as its bits, as in a register.
   template <class T>
   requires std::is_arithmetic_v<T> EventBuilder& arg(std::size_t n, T value) {
     usdt_event_arg* slot = slot_of(n);
@@ -99,12 +101,12 @@ class EventBuilder {
       slot->bits = static_cast<std::uint64_t>(value);
     return *this;
   }
-  /// Argument `n` could not be read: a negative errno.
+  /// Makes argument `n` one that could not be read, with a negative errno.
   EventBuilder& error(std::size_t n, std::int32_t negative_errno) {
     if (usdt_event_arg* slot = slot_of(n)) slot->error = negative_errno;
     return *this;
   }
-  /// The text argument `n` points to; longer than the string size: cut as the kernel would.
+  /// Sets the text that argument `n` points to. A text longer than the string size is cut as the kernel would.
   EventBuilder& text(std::size_t n, std::string_view text) {
     usdt_event_arg* slot = slot_of(n);
     if (slot == nullptr) return *this;
@@ -118,7 +120,7 @@ class EventBuilder {
     return *this;
   }
 
-  /// Errors: invalid_argument, for the first argument that the plan does not have.
+  /// Returns the bytes of the record. Errors: invalid_argument, for the first thing that the plan does not have.
   [[nodiscard]] Result<std::vector<std::byte>> build() const {
     if (!mistake_.empty()) return fail(ErrorKind::invalid_argument, mistake_);
     return bytes_;

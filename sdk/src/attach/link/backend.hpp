@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the two backends have in common: sites of one file in, kernel links out. A link is a descriptor; closing it
-// detaches, also when the process dies.
+// The backends of sites in files: each takes sites of one file and makes kernel links. A link is a descriptor; closing
+// it detaches, also when the process dies.
 #pragma once
 
 #include <sys/types.h>
@@ -33,7 +33,7 @@ struct SiteArrays {
   }
 };
 
-/// Where to attach: a path that names the scanned inode, and whose hits.
+/// Says where to attach: a path that names the scanned inode, and whose hits count.
 struct AttachTarget {
   int program_fd = -1;
   std::string path;  ///< /proc/self/fd/N
@@ -41,7 +41,7 @@ struct AttachTarget {
   const Family* family = nullptr;
 };
 
-/// What sets links of uprobe_multi's kind apart.
+/// Holds what sets links of uprobe_multi's kind apart.
 struct MultiLink {
   std::uint32_t attach_type = sys::bpf_attach_trace_uprobe_multi;
   std::uint32_t flags = 0;  ///< BPF_F_UPROBE_MULTI_*
@@ -75,7 +75,7 @@ struct FileLinks {
   FileLinks& operator=(FileLinks&&) = delete;
   ~FileLinks() { close_together(fds, events); }
 
-  /// Links of the same sites for another process: their sites are counted once, and one that is refused for a process
+  /// Adds links of these sites for another process: their sites are counted once, and one that is refused for a process
   /// is refused.
   void append(FileLinks more);
 
@@ -99,12 +99,12 @@ struct FileLinks {
 [[nodiscard]] Result<FileLinks> attach_uprobe_session(const AttachTarget& target, const SiteArrays& sites);
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
-/// The same at the returns of the functions that begin at the sites.
+/// Attaches by perf events at the returns of the functions that begin at the sites.
 [[nodiscard]] Result<FileLinks> attach_perf_uretprobe(const AttachTarget& target, const SiteArrays& sites);
 
 /// A trace event for all sites of one cookie, and perf events of it that the family's tasks hand on to what they fork.
 [[nodiscard]] Result<FileLinks> attach_uprobe_family(const AttachTarget& target, const SiteArrays& sites);
-/// The same at the returns of the functions that begin at the sites.
+/// Attaches by inherited perf events at the returns of the functions that begin at the sites.
 [[nodiscard]] Result<FileLinks> attach_uprobe_family_return(const AttachTarget& target, const SiteArrays& sites);
 
 /// A program on a perf event: a BPF link with a cookie (5.15; before, the program alone and no cookie). 0 with the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the backends of kernel functions have in common: functions in, kernel links out. Private to attach/link.
+// The backends of kernel functions: each takes functions and makes kernel links. Private to attach/link.
 #pragma once
 
 #include <cstdint>

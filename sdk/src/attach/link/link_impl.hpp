@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a Link owns. Private to attach/link.
+// The belongings of a Link. Private to attach/link.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What a program or link is attached to, for what it misses.
+/// Says what a program or link is attached to, for what it misses.
 struct Served {
   Backend backend = Backend::automatic;
   std::vector<Index<PlannedProbe>> probes;  ///< in order, each once
@@ -42,9 +42,9 @@ struct Link::Impl {
   /// Takes over what `other` has attached, which nothing guards yet. Its plan is a part of `whole`, whose files and
   /// probes begin there at `files` and `probes`.
   void absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, std::uint32_t files, std::uint32_t probes);
-  /// Takes over the kernel's links of `again`, which are of the same sites, after pause().
+  /// Takes over the kernel's links of `again`, which are of these sites, after pause().
   void take_links(Impl& again);
-  /// What is attached and not watched yet is, from here on.
+  /// Returns the files that are attached and not watched yet; they count as watched from here on.
   [[nodiscard]] std::vector<backends::GuardedFile> take_unguarded();
   /// Detaches the sites of files of the plan, for good; how many they were.
   std::size_t detach_files(const std::set<Index<PlannedFile>>& files);
@@ -64,7 +64,8 @@ struct Link::Impl {
   std::vector<Served> served_by_links;        ///< parallel to fds
   std::vector<Served> served_by_programs;     ///< parallel to programs
   std::map<Backend, std::size_t> by_backend;  ///< sites attached
-  /// The same of files of the plan; functions of one may be attached by one backend at entries and another at returns.
+  /// Sites attached, by file of the plan and backend: functions of a file may be attached by one backend at entries and
+  /// by another at returns.
   std::map<std::pair<Index<PlannedFile>, Backend>, std::size_t> sites_of_file;
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
@@ -77,7 +78,7 @@ struct Link::Impl {
   std::vector<Index<PlannedFile>> guarded;  ///< by the guard's numbers
   std::optional<backends::FileGuard> guard;
 
-  /// What `links` attached to `probes`, in this order; call it before they are moved to fds and programs.
+  /// Notes that `links` are attached to `probes`, in this order; call it before they are moved to fds and programs.
   void note_served(const backends::FileLinks& links, Backend attached_by,
                    const std::vector<Index<PlannedProbe>>& probes);
   /// A program of the object itself, among programs at `index` or about to be put there, is attached to `probes`, or to

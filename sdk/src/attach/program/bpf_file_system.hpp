@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where links and maps can be pinned. Private to attach/program.
+// The file system in which links and maps can be pinned. Private to attach/program.
 #pragma once
 
 #include <fmt/format.h>

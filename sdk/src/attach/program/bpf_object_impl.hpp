@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a BpfObject and a LoadedObject own. Private to attach/program.
+// The belongings of a BpfObject and of a LoadedObject. Private to attach/program.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ class Recipe {
   [[nodiscard]] Result<ObjectCopy> open(std::span<const std::byte> code) const;
   /// Initial values of variables, and sizes of maps.
   [[nodiscard]] Result<void> set_maps(const ObjectCopy& first) const;
-  /// What the application wants of maps and variables. They are the first copy's for all.
+  /// Makes maps and variables as the application wants them. They are the first copy's for all.
   [[nodiscard]] Result<void> prepare_maps(const ObjectCopy& first) const;
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
@@ -95,7 +95,7 @@ struct BpfObject::Impl {
 
   /// An object that is not loaded, in which is looked up what there is to be set. Not beside a load.
   [[nodiscard]] Result<ObjectCopy*> opened();
-  /// The same for one of several loads at once, which may keep it, or give it back.
+  /// Opens a copy for one of several loads at once, which may keep it, or give it back.
   [[nodiscard]] Result<ObjectCopy> take();
   void give_back(std::optional<ObjectCopy> unused);
   /// `opened`: what take() gave.

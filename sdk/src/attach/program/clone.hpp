@@ -15,7 +15,7 @@
 
 namespace usdt::backends {
 
-/// What a program is loaded as.
+/// Says what a program is loaded as.
 struct ProgramType {
   std::uint32_t type = 0;         ///< enum bpf_prog_type
   std::uint32_t attach_type = 0;  ///< enum bpf_attach_type

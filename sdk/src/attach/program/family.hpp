@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Families of processes, to whose memory alone breakpoints are attached. Private to the kernel half.
 #pragma once
 
 #include <sys/types.h>

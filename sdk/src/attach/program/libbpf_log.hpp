@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Messages of libbpf, kept for errors instead of printed. Private to attach/program.
 #pragma once
 
 #include <bpf/libbpf.h>

@@ -11,7 +11,7 @@
 
 namespace usdt::backends {
 
-/// Where a member of a structure is, in bits; `bits` is 0 if there is none of that name.
+/// Says where a member of a structure is, in bits; `bits` is 0 if there is none of that name.
 struct LibbpfField {
   std::uint32_t offset = 0;
   std::uint32_t bits = 0;
@@ -29,7 +29,7 @@ struct LibbpfLayout {
 /// Errors: malformed (a member is missing, or is where no layout has it).
 [[nodiscard]] Result<LibbpfLayout> libbpf_layout(const ObjectCopy& object);
 
-/// What a spec does not say of the sites it is for.
+/// Adds what a spec does not say of the sites it is for.
 struct LibbpfSites {
   std::uint32_t ip_word = 16;     ///< pt_regs word of the instruction pointer
   bool narrow_addresses = false;  ///< all are in 32-bit programs, which have nothing mapped above 4 GiB

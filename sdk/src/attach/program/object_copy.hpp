@@ -22,7 +22,7 @@
 
 namespace usdt::backends {
 
-/// Where a global variable is: the map of its section, its offset there and its size.
+/// Says where a global variable is: the map of its section, its offset there and its size.
 struct Variable {
   bpf_map* map;
   std::uint32_t offset;
@@ -48,7 +48,7 @@ class ObjectCopy {
   [[nodiscard]] std::span<std::byte> constant(std::string_view name) const { return initial({".rodata"}, name); }
   /// Sets a constant. not_found, type_mismatch (another size).
   [[nodiscard]] Result<void> set_constant(std::string_view name, std::span<const std::byte> value) const;
-  /// The same of a variable that programs may change.
+  /// Sets the first value of a variable that programs may change.
   [[nodiscard]] Result<void> set_variable(std::string_view name, std::span<const std::byte> value) const;
   template <class T>
   [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) const {
@@ -64,7 +64,7 @@ class ObjectCopy {
     void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
   };
   explicit ObjectCopy(bpf_object* object) noexcept : object_(object) {}
-  /// What a variable of the first of `sections` that has it will be loaded with.
+  /// Returns what a variable, of the first of `sections` that has it, will be loaded with.
   [[nodiscard]] std::span<std::byte> initial(std::initializer_list<const char*> sections, std::string_view name) const;
   std::unique_ptr<bpf_object, Close> object_;
   std::vector<sys::UniqueFd> maps_ = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a program that includes usdt.bpf.h, ours or libbpf's, wants to know of its plan. Private to attach/program.
+// Tells a program that includes usdt.bpf.h, ours or libbpf's, about its plan. Private to attach/program.
 #pragma once
 
 #include "program/object_copy.hpp"
@@ -17,7 +17,7 @@ namespace usdt::backends {
 /// Before the first copy of the program is loaded: sizes the maps. Errors: invalid_argument (the object does not
 /// include usdt.bpf.h, or one of another version).
 [[nodiscard]] Result<void> size_specs(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers);
-/// What programs for `plan` want to know of this kernel; costs the 3 ms of reading its BTF where an argument is
+/// Finds what programs for `plan` want to know of this kernel; costs the 3 ms of reading its BTF where an argument is
 /// thread-local. Errors: those of sys::nested_pid_namespace().
 [[nodiscard]] Result<usdt_kernel_constants> kernel_constants(const ObjectCopy& object, const AttachPlan& plan);
 /// Before each copy is loaded: tells it how specs reach it, what the kernel is, and whose hits count

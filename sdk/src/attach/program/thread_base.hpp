@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What BPF programs have to know to read thread-local arguments (usdt_thread_base() in usdt/bpf/memory.h).
+// Tells BPF programs what they need to read thread-local arguments (usdt_thread_base() in usdt/bpf/memory.h).
 #pragma once
 
 #include "usdt/bpf/constants.h"
@@ -7,7 +7,7 @@
 
 namespace usdt::backends {
 
-/// Where this kernel keeps a thread's segment base, if an argument of the plan's starts there. Without BTF those
+/// Finds where this kernel keeps a thread's segment base, if an argument of the plan's starts there. Without BTF those
 /// arguments are -ENODATA at each hit.
 void set_thread_base(usdt_kernel_constants& kernel, const AttachPlan& plan);
 

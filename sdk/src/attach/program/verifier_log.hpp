@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the kernel's verifier says of a program it refuses.
+// The log of the kernel's verifier about a program it refuses.
 #pragma once
 
 #include <string>
