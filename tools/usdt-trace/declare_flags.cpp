@@ -243,7 +243,7 @@ void declare_stacks(CLI::App& app, Flags& flags, RawFlags& raw) {
 }
 
 /// What is made of hits in the kernel, so that none of them becomes an event.
-void declare_view(CLI::App& app, RawView& raw) {
+void declare_view(CLI::App& app, usdt::ViewText& raw) {
   app.add_option(
          "--by", raw.by,
          "Count the hits that have the same: expressions as --where has them, texts, probe, name, provider, ip, "

@@ -113,7 +113,7 @@ ValueNames names_of(const std::vector<usdt::Arg>& args) {
   for (const usdt::Arg& arg : args) {
     const std::size_t own = arg.of_end ? of_end++ : number++;
     const std::string_view end = arg.of_end && !arg.name().starts_with("end.") ? "end." : "";
-    names.push_back(arg.result && arg.name().empty() ? fmt::format("{}{}", end, kReturnValue)
+    names.push_back(arg.result && arg.name().empty() ? fmt::format("{}{}", end, usdt::kReturnValue)
                     : arg.name().empty()             ? fmt::format("{}arg{}", end, own)
                                                      : fmt::format("{}{}", end, arg.name()));
   }

@@ -150,8 +150,8 @@ usdt::Result<void> interpret_probes(Flags& flags, const RawFlags& raw) {
 
 /// What is asked for by its size has room, however long texts may be.
 void make_room(Flags& flags) {
-  const auto make_room_for = [&](const PrintList& list) {
-    for (const PrintItem& item : list) {
+  const auto make_room_for = [&](const usdt::PrintList& list) {
+    for (const usdt::PrintItem& item : list) {
       if (item.value.steps.empty()) continue;
       const usdt::PathStep& last = item.value.steps.back();
       constexpr std::uint64_t longest_address = 16;
@@ -163,7 +163,7 @@ void make_room(Flags& flags) {
     }
   };
   make_room_for(flags.print.rest);
-  for (const ProbePrint& print : flags.print.for_probes) make_room_for(print.list);
+  for (const usdt::ProbePrint& print : flags.print.for_probes) make_room_for(print.list);
 }
 
 /// --format-string, and what does not go with it.
@@ -172,7 +172,7 @@ usdt::Result<void> interpret_format(Flags& flags, const RawFlags& raw) {
   // A script does not know how it will be shown.
   const bool json = raw.format == "json";
   if (json && flags.script.empty()) return wrong("--format-string is of text: --format json has every value by itself");
-  auto format = parse_format_string(raw.format_string);
+  auto format = usdt::parse_format_string(raw.format_string, kOptionPrefix);
   if (!format) return usdt::fail(format.error());
   if (!format->list.empty() && !flags.print.empty())
     return wrong("--format-string names its values in place (%{arg0}): --print does not go with that");
@@ -183,7 +183,7 @@ usdt::Result<void> interpret_format(Flags& flags, const RawFlags& raw) {
 
 /// --print and --format-string.
 usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
-  auto prints = parse_prints(raw.prints);
+  auto prints = usdt::parse_prints(raw.prints, kOptionPrefix);
   if (!prints) return usdt::fail(prints.error());
   flags.print = std::move(*prints);
   if (auto formatted = interpret_format(flags, raw); !formatted) return formatted;
@@ -193,8 +193,8 @@ usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
 
 /// Stacks that lists name are taken, if with neither --kstack nor --ustack then for them alone.
 void take_listed_stacks(Flags& flags) {
-  flags.kernel_stack_in_lists = flags.kernel_stack_depth == 0 && flags.print.name(usdt::HitField::kstack);
-  flags.user_stack_in_lists = flags.user_stack_depth == 0 && flags.print.name(usdt::HitField::ustack);
+  flags.kernel_stack_in_lists = flags.kernel_stack_depth == 0 && flags.print.has_word(usdt::HitField::kstack);
+  flags.user_stack_in_lists = flags.user_stack_depth == 0 && flags.print.has_word(usdt::HitField::ustack);
   if (flags.kernel_stack_in_lists) flags.kernel_stack_depth = kUsualKernelStack;
   if (flags.user_stack_in_lists) flags.user_stack_depth = kUsualUserStack;
 }
@@ -233,9 +233,9 @@ usdt::Result<void> interpret_programs(Flags& flags, const RawFlags& raw) {
 
 /// What is shown instead of events. From now on "elapsed" counts.
 usdt::Result<void> interpret_view(Flags& flags, const RawFlags& raw) {
-  RawView asked = raw.view;
+  usdt::ViewText asked = raw.view;
   if (asked.folded && asked.by.empty()) asked.by = all_in_kernel(flags) ? "comm, ustack, kstack" : "comm, ustack";
-  auto view = parse_view(asked);
+  auto view = usdt::parse_view(asked, kOptionPrefix);
   if (!view) return usdt::fail(view.error());
   flags.view = std::move(*view);
   begin_at(flags, usdt::event_clock());

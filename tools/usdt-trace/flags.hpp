@@ -8,14 +8,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "format_string.hpp"
-#include "print_choice.hpp"
 #include "usdt/usdt.hpp"
-#include "view.hpp"
 
 namespace usdt_trace {
+
+/// What stands before the names of options in messages about them.
+inline constexpr std::string_view kOptionPrefix = "--";
 
 enum class Format : std::uint8_t { text, json, csv };
 
@@ -32,11 +33,11 @@ struct Flags {
   usdt::SpanPairing pairing;             ///< of spans
   std::vector<pid_t> pids;               ///< each once; empty: every process, or the command
   std::vector<std::string> command;      ///< after "--"
-  Prints print;
-  FormatString format_string;                     ///< of lines of events; empty: ours
+  usdt::Prints print;
+  usdt::FormatString format_string;               ///< of lines of events; empty: ours
   std::shared_ptr<const usdt::Expression> where;  ///< null: every hit counts
   std::uint64_t began = 0;                        ///< CLOCK_MONOTONIC, ns: what "elapsed" counts from
-  View view;                                      ///< what is shown instead of events, if anything
+  usdt::View view;                                ///< what is shown instead of events, if anything
   std::uint64_t max_events = UINT64_MAX;
   std::optional<double> duration_seconds;
   std::uint32_t sample = 1;    ///< of the hits one in so many is looked at

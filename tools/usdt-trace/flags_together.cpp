@@ -29,7 +29,7 @@ bool records(const Flags& flags) { return !flags.record.empty(); }
 
 /// Of what is shown instead of events.
 usdt::Result<void> check_view(const Flags& flags, const RawFlags& raw) {
-  const View& view = flags.view;
+  const usdt::View& view = flags.view;
   const bool none = flags.no_events();
   const bool replays = !flags.replay.empty();
   const bool csv = flags.format == Format::csv;

@@ -24,7 +24,7 @@ std::vector<std::filesystem::path> paths_of(const std::vector<usdt::PointPattern
   for (const auto& [target, elf] : known)
     if (!target.deleted && target.access == target.path) paths.push_back(target.path);
   for (const usdt::PointPattern& pattern : patterns) {
-    const std::string* target = target_of(pattern);
+    const std::string* target = usdt::target_of(pattern);
     if (target == nullptr || target->find('/') == target->npos || usdt::has_glob(*target)) continue;
     const std::filesystem::path path(*target);
     if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
@@ -103,7 +103,7 @@ std::string let_go_text(const std::vector<std::string>& files, std::size_t sites
 
 usdt::Result<void> Following::open() {
   if (!flags_.follow) return {};
-  if (std::ranges::none_of(all_patterns(flags_), [](const auto& each) { return target_of(each) != nullptr; }))
+  if (std::ranges::none_of(all_patterns(flags_), [](const auto& each) { return usdt::target_of(each) != nullptr; }))
     return {};
   auto follower = usdt::Follower::open();
   if (!follower) return usdt::fail(follower.error());

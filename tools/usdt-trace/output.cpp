@@ -59,12 +59,12 @@ bool has_calls(const usdt::AttachPlan& plan) {
                              [](const usdt::AttachGroup& group) { return group.moment == usdt::Moment::both; });
 }
 
-Columns::Columns(const usdt::AttachPlan& plan, const Printed& printed)
+Columns::Columns(const usdt::AttachPlan& plan, const usdt::Printed& printed)
     : printed_(&printed), positions_(printed.lists.size(), std::vector<Positions>(plan.args.size())) {
   for (const usdt::PlannedSite& site : plan.sites) {
     Positions& row = positions_[printed.of_probe[site.probe.value]][site.args.value];
     if (!row.empty()) continue;
-    for (const PrintItem& item : printed.of(site)) row.push_back(position_of(item, plan.args[site.args]));
+    for (const usdt::PrintItem& item : printed.of(site)) row.push_back(usdt::position_of(item, plan.args[site.args]));
   }
 }
 
@@ -225,7 +225,7 @@ std::optional<WideNumber> wide_number(const usdt::Event& event, std::size_t n, b
 
 std::string more_text(std::uint64_t number) { return fmt::format("{} more", number); }
 
-bool is_to_come(const usdt::AttachPlan& plan, const View& view, const usdt::Arg& arg) {
+bool is_to_come(const usdt::AttachPlan& plan, const usdt::View& view, const usdt::Arg& arg) {
   return view.in_flight && arg.result && !plan.spans;
 }
 
@@ -311,7 +311,7 @@ void Output::give_up() {
   lines_.clear();
 }
 
-std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
+std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
                                     Surroundings& around, usdt::tools::Stream& out) {
   if (flags.format == Format::csv) return csv_output(plan, printed, flags, around, out);
   return flags.format == Format::json ? json_output(plan, printed, flags, around, out)

@@ -11,8 +11,6 @@
 #include "common/stream.hpp"
 #include "flags.hpp"
 #include "following.hpp"
-#include "heat_map.hpp"
-#include "rates.hpp"
 #include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
@@ -86,13 +84,13 @@ class Output {
     const usdt::PlannedTable& table;
     const std::vector<usdt::TableRow>& rows;
     const std::optional<usdt::Overhead>& overhead;  ///< how they are estimated
-    const Rates* rates = nullptr;                   ///< null: they are not known
+    const usdt::HitRates* rates = nullptr;          ///< null: they are not known
     bool last = true;                               ///< there will be no further one
   };
   /// The rows so far, or in the end. Recordings have none: they are of events.
   virtual void table(const TableLook& look) { static_cast<void>(look); }
   /// With --heatmap instead of that: what came since the slice before. `last`: there will be no further one.
-  virtual void heat(const HeatSlice& slice, bool last) {
+  virtual void heat(const usdt::HeatSlice& slice, bool last) {
     static_cast<void>(slice);
     static_cast<void>(last);
   }
@@ -173,7 +171,7 @@ class ShortNames {
 class Columns {
  public:
   Columns() = default;
-  Columns(const usdt::AttachPlan& plan, const Printed& printed);
+  Columns(const usdt::AttachPlan& plan, const usdt::Printed& printed);
   /// Number of an argument of the event's site; nothing: it has no such argument.
   [[nodiscard]] std::optional<std::size_t> position(const usdt::Event& event, std::size_t item) const {
     return positions_[printed_->of_probe[event.site().probe.value]][event.site().args.value][item];
@@ -181,7 +179,7 @@ class Columns {
 
  private:
   using Positions = std::vector<std::optional<std::size_t>>;  ///< by item
-  const Printed* printed_ = nullptr;
+  const usdt::Printed* printed_ = nullptr;
   std::vector<std::vector<Positions>> positions_;  ///< by list, by AttachPlan::args
 };
 
@@ -220,7 +218,7 @@ inline constexpr std::string_view kNoAlternative = "its discriminant is that of 
                                                      std::size_t n, bool likely);
 
 /// Whether it is the result of a call that has not returned yet (--in-flight). A span may begin where one returns.
-[[nodiscard]] bool is_to_come(const usdt::AttachPlan& plan, const View& view, const usdt::Arg& arg);
+[[nodiscard]] bool is_to_come(const usdt::AttachPlan& plan, const usdt::View& view, const usdt::Arg& arg);
 
 /// An unsigned word that can only be an address: Linux maps x86-64 and arm64 programs, heaps, libraries and stacks at
 /// 0x55... to 0x7f..., and the kernel from 0xffff'8000'0000'0000 on, where no ordinary count is.
@@ -228,13 +226,13 @@ inline constexpr std::string_view kNoAlternative = "its discriminant is that of 
 [[nodiscard]] bool looks_like_address(const usdt::Arg& arg, std::uint64_t value);
 
 /// Lines of text or JSON.
-[[nodiscard]] std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed,
+[[nodiscard]] std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const usdt::Printed& printed,
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
-[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed,
+[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const usdt::Printed& printed,
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
-[[nodiscard]] std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const Printed& printed,
+[[nodiscard]] std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const usdt::Printed& printed,
                                                  const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
-[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed,
+[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const usdt::Printed& printed,
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 
 }  // namespace usdt_trace

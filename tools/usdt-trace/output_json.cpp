@@ -8,6 +8,7 @@
 #include "common/json.hpp"
 #include "frames.hpp"
 #include "output.hpp"
+#include "value_text.hpp"
 #include "view_output.hpp"
 #include "words.hpp"
 
@@ -21,7 +22,7 @@ using usdt::tools::json_text_or_null;
 
 class JsonOutput final : public Output {
  public:
-  JsonOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
+  JsonOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
              usdt::tools::Stream& out)
       : Output(around, out),
         printed_(printed),
@@ -100,9 +101,9 @@ class JsonOutput final : public Output {
       for (const unsigned n : truncated_) json_.Uint(n);
       json_.EndArray();
     }
-    const PrintList& list = printed_.of(event.site());
-    if (!names(list, usdt::HitField::kstack)) stack(event);
-    if (!names(list, usdt::HitField::ustack)) user_stack();
+    const usdt::PrintList& list = printed_.of(event.site());
+    if (!usdt::has_word(list, usdt::HitField::kstack)) stack(event);
+    if (!usdt::has_word(list, usdt::HitField::ustack)) user_stack();
   }
 
   void table(const TableLook& look) override {
@@ -116,7 +117,7 @@ class JsonOutput final : public Output {
     put_line();
   }
 
-  void heat(const HeatSlice& slice, bool /*last*/) override {
+  void heat(const usdt::HeatSlice& slice, bool /*last*/) override {
     json_.Reset(object_);
     json_.StartObject();
     head("heat");
@@ -291,22 +292,22 @@ class JsonOutput final : public Output {
   void args(const usdt::Event& event) {
     truncated_.clear();
     json_.StartArray();
-    const PrintList& list = printed_.of(event.site());
+    const usdt::PrintList& list = printed_.of(event.site());
     if (list.empty()) unasked_of(event, false);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const PrintItem& item = list[i];
+      const usdt::PrintItem& item = list[i];
       const auto position = columns_.position(event, i);
       if (!position && item.word)
         word(event, item);
       else if (!position)
         error("no such argument");
-      else if (item.form == PrintItem::Form::text)
+      else if (item.form == usdt::PrintItem::Form::text)
         text(event, *position, static_cast<unsigned>(i));
-      else if (item.form == PrintItem::Form::address)
+      else if (item.form == usdt::PrintItem::Form::address)
         address(event, *position);
-      else if (item.form == PrintItem::Form::bytes)
+      else if (item.form == usdt::PrintItem::Form::bytes)
         bytes(event, *position, static_cast<unsigned>(i));
-      else if (item.form == PrintItem::Form::hex)
+      else if (item.form == usdt::PrintItem::Form::hex)
         hex(event, *position);
       else if (described_text(plan(), event, *position))
         text(event, *position, static_cast<unsigned>(i));
@@ -321,14 +322,14 @@ class JsonOutput final : public Output {
   }
 
   /// One of the words of questions.
-  void word(const usdt::Event& event, const PrintItem& item) {
+  void word(const usdt::Event& event, const usdt::PrintItem& item) {
     if (*item.word == usdt::HitField::ustack || *item.word == usdt::HitField::kstack) return frames(event, *item.word);
     const WordValue value = word_value(*item.word, event, {began_, names_[event.site().probe.value], around_});
     if (const auto* unread = std::get_if<NoWord>(&value)) return error(unread->reason);
     if (const auto* text = std::get_if<std::string>(&value)) return json_text(json_, *text);
     const std::uint64_t number = std::get<std::uint64_t>(value);
-    item.form == PrintItem::Form::hex ? json_text(json_, fmt::format("{:#x}", number))
-                                      : static_cast<void>(json_.Uint64(number));
+    item.form == usdt::PrintItem::Form::hex ? json_text(json_, fmt::format("{:#x}", number))
+                                            : static_cast<void>(json_.Uint64(number));
   }
 
   /// A stack that is shown among the values.
@@ -539,7 +540,7 @@ class JsonOutput final : public Output {
     json_text(json_, text.truncated ? usdt::without_partial_utf8(text.bytes) : text.bytes);
   }
 
-  const Printed& printed_;
+  const usdt::Printed& printed_;
   bool stacks_;
   bool user_stacks_;
   bool count_only_;
@@ -551,7 +552,7 @@ class JsonOutput final : public Output {
   bool likely_texts_;
   std::uint64_t began_;
   Columns columns_;
-  const View& view_;
+  const usdt::View& view_;
   const std::string& question_;  ///< empty: of no script
   std::vector<std::string> names_;
   std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
@@ -565,7 +566,7 @@ class JsonOutput final : public Output {
 
 }  // namespace
 
-std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
+std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
                                     Surroundings& around, usdt::tools::Stream& out) {
   return std::make_unique<JsonOutput>(plan, printed, flags, around, out);
 }

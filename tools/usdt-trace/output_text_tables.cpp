@@ -9,6 +9,7 @@
 
 #include "common/report.hpp"
 #include "common/width.hpp"
+#include "heat_picture.hpp"
 #include "output_text.hpp"
 #include "view_output.hpp"
 
@@ -63,7 +64,7 @@ void TextOutput::table(const TableLook& look) {
   }
 }
 
-void TextOutput::heat(const HeatSlice& slice, bool last) {
+void TextOutput::heat(const usdt::HeatSlice& slice, bool last) {
   heat_map_.add(slice);
   const usdt::tools::Terminal& terminal = out_.terminal();
   if (!redraws() && !last) return;

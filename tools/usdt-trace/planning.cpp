@@ -17,14 +17,8 @@
 
 namespace usdt_trace {
 
-const std::string* target_of(const usdt::PointPattern& pattern) {
-  if (const auto* probe = std::get_if<usdt::ProbePattern>(&pattern)) return &probe->target;
-  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
-  return function ? &function->target : nullptr;
-}
-
 bool looks_everywhere(const usdt::PointPattern& pattern) {
-  const std::string* target = target_of(pattern);
+  const std::string* target = usdt::target_of(pattern);
   return target != nullptr && usdt::means_everything(*target);
 }
 
@@ -36,11 +30,11 @@ std::vector<usdt::PointPattern> all_patterns(const Flags& flags) {
 
 namespace {
 
-void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
+void ask_for_text(const usdt::PrintItem& item, usdt::TextOptions& texts) {
   if (!item.gives_way()) return;
-  if (item.form == PrintItem::Form::value) texts.described.push_back(name_of(item.value));
-  if (item.form != PrintItem::Form::text) return;
-  const usdt::ArgName text = name_of(item.value);
+  if (item.form == usdt::PrintItem::Form::value) texts.described.push_back(usdt::arg_name_of(item.value));
+  if (item.form != usdt::PrintItem::Form::text) return;
+  const usdt::ArgName text = usdt::arg_name_of(item.value);
   if (item.length) {
     texts.bounded.push_back({text, *item.length});
   } else if (const auto* number = std::get_if<std::uint8_t>(&text)) {
@@ -51,9 +45,9 @@ void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
 }
 
 /// What a print list wants beside the arguments; where it is empty, what is in those that are structs or texts.
-usdt::ValueOptions values_of(const PrintList& list, const Flags& flags) {
+usdt::ValueOptions values_of(const usdt::PrintList& list, const Flags& flags) {
   usdt::ValueOptions values;
-  for (const PrintItem& item : list) {
+  for (const usdt::PrintItem& item : list) {
     if (!item.gives_way()) continue;
     if (item.size) values.paths.push_back(*item.size);
     values.paths.push_back(item.value);
@@ -64,9 +58,9 @@ usdt::ValueOptions values_of(const PrintList& list, const Flags& flags) {
 }
 
 /// What a print list shows as text; where it is empty, what types or memory say is text.
-usdt::TextOptions texts_of(const PrintList& list, const Flags& flags) {
+usdt::TextOptions texts_of(const usdt::PrintList& list, const Flags& flags) {
   usdt::TextOptions texts;
-  for (const PrintItem& item : list) ask_for_text(item, texts);
+  for (const usdt::PrintItem& item : list) ask_for_text(item, texts);
   texts.typed = list.empty() && !flags.no_events();
   texts.likely = texts.typed && flags.likely_texts;
   return texts;
@@ -79,7 +73,7 @@ std::string signature(const std::vector<usdt::Arg>& args) {
   for (const usdt::Arg& arg : args) {
     if (arg.derived) continue;
     if (arg.result)
-      result = fmt::format(", {} {}", kReturnValue, usdt::tools::type_of(arg));
+      result = fmt::format(", {} {}", usdt::kReturnValue, usdt::tools::type_of(arg));
     else
       shown.push_back(usdt::tools::declaration(arg));
   }
@@ -94,7 +88,7 @@ std::string_view call_of_return(std::string_view prefix) {
 }
 
 /// "fentry:vfs_read(struct file *file, ...); ...": the first few signatures of the probes that have list `number`.
-std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, ListNumber number) {
+std::string what_there_is(const usdt::AttachPlan& plan, const usdt::Printed& printed, usdt::ListNumber number) {
   constexpr std::size_t most = 3;
   std::set<std::uint32_t> seen;
   std::vector<std::string> shown;
@@ -117,13 +111,13 @@ std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, 
 }
 
 /// What is known of every event, and has no place in a site's list.
-usdt::Result<void> check_word(const Flags& flags, const usdt::AttachPlan& plan, const PrintItem& item,
+usdt::Result<void> check_word(const Flags& flags, const usdt::AttachPlan& plan, const usdt::PrintItem& item,
                               std::string_view option) {
   const auto refused = [&](const std::string& why) {
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       fmt::format("{}: {}; an argument of that name is args.{}", option, why, item.value.text));
   };
-  if (is_of_owner(*item.word) && !plan.owners)
+  if (usdt::is_of_owner(*item.word) && !plan.owners)
     return refused(fmt::format("it was not recorded: a trace with --record and --print {} has it", item.value.text));
   if (*item.word == usdt::HitField::ustack && flags.user_stack_depth == 0)
     return refused("no stacks of processes were recorded: a trace with --record and --ustack has them");
@@ -137,14 +131,14 @@ usdt::Result<void> check_word(const Flags& flags, const usdt::AttachPlan& plan, 
 }
 
 /// An argument no site has is a mistake, one that some sites lack is not.
-usdt::Result<void> check_list(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed,
-                              ListNumber number) {
+usdt::Result<void> check_list(const Flags& flags, const usdt::AttachPlan& plan, const usdt::Printed& printed,
+                              usdt::ListNumber number) {
   const bool in_format = !flags.format_string.list.empty() && number == 0;
-  for (const PrintItem& item : printed.lists[number]) {
+  for (const usdt::PrintItem& item : printed.lists[number]) {
     const bool exists = std::ranges::any_of(plan.sites, [&](const usdt::PlannedSite& site) {
       const auto& args = plan.args[site.args];
-      return (!plan.spans || site.span) && printed.of_probe[site.probe.value] == number && position_of(item, args) &&
-             (!item.length || usdt::find_arg(args, *item.length));
+      return (!plan.spans || site.span) && printed.of_probe[site.probe.value] == number &&
+             usdt::position_of(item, args) && (!item.length || usdt::find_arg(args, *item.length));
     });
     const std::string option =
         in_format ? fmt::format("--format-string %{{{}}}", item.label) : fmt::format("--print {}", item.label);
@@ -153,7 +147,7 @@ usdt::Result<void> check_list(const Flags& flags, const usdt::AttachPlan& plan, 
     } else if (!exists) {
       return usdt::fail(usdt::ErrorKind::invalid_argument,
                         fmt::format("{}: no such argument{}: {}", option,
-                                    in_format ? fmt::format(", nor one of {}", format_field_names()) : "",
+                                    in_format ? fmt::format(", nor one of {}", usdt::format_field_names()) : "",
                                     what_there_is(plan, printed, number)));
     }
   }
@@ -178,7 +172,7 @@ std::string names_of_probes(const usdt::AttachPlan& plan) {
 
 namespace {
 
-bool is_used(const Printed& printed, ListNumber number) {
+bool is_used(const usdt::Printed& printed, usdt::ListNumber number) {
   return std::ranges::find(printed.of_probe, number) != printed.of_probe.end();
 }
 
@@ -190,7 +184,7 @@ bool means_any_file(const usdt::PointPattern& pattern) {
 }
 
 /// A probe that a list is for may come while the trace runs. Else its name is misspelt.
-bool may_come(const Flags& flags, const ProbePrint& print) {
+bool may_come(const Flags& flags, const usdt::ProbePrint& print) {
   return flags.replay.empty() && !flags.explain && flags.follow &&
          !std::holds_alternative<usdt::KernelPattern>(print.pattern) &&
          (flags.wait || std::ranges::any_of(flags.patterns, means_any_file));
@@ -199,8 +193,8 @@ bool may_come(const Flags& flags, const ProbePrint& print) {
 }  // namespace
 
 /// Each list has a probe, but for that of the rest.
-usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed) {
-  for (ListNumber number = 0; number < printed.lists.size(); ++number) {
+usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const usdt::Printed& printed) {
+  for (usdt::ListNumber number = 0; number < printed.lists.size(); ++number) {
     if (is_used(printed, number)) {
       if (auto sense = check_list(flags, plan, printed, number); !sense) return sense;
     } else if (number > 0 && may_come(flags, flags.print.for_probes[number - 1])) {
@@ -213,7 +207,8 @@ usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan
                       flags.print.for_probes[number - 1].probe, names_of_probes(plan)));
     }
   }
-  return flags.format_string.empty() ? usdt::Result<void>() : check_format(flags.format_string, plan, printed);
+  return flags.format_string.empty() ? usdt::Result<void>()
+                                     : usdt::check_format(flags.format_string, plan, printed, kOptionPrefix);
 }
 
 namespace {
@@ -320,10 +315,10 @@ bool asks_for(const usdt::ExpressionNode& node, usdt::HitField word) {
 
 /// Whether anything that is shown or asked of events is about whose their processes are.
 bool wants_owners(const Flags& flags) {
-  return std::ranges::any_of(std::array{usdt::HitField::uid, usdt::HitField::gid, usdt::HitField::cgroup},
-                             [&](usdt::HitField word) {
-                               return flags.print.name(word) || (flags.dump_on && asks_for(flags.dump_on->root, word));
-                             });
+  return std::ranges::any_of(
+      std::array{usdt::HitField::uid, usdt::HitField::gid, usdt::HitField::cgroup}, [&](usdt::HitField word) {
+        return flags.print.has_word(word) || (flags.dump_on && asks_for(flags.dump_on->root, word));
+      });
 }
 
 usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects& subjects) {
@@ -347,9 +342,9 @@ struct Wanted {
   std::vector<usdt::ValueOptions> values = {};
 };
 
-Wanted wanted_by(const PrintChoice& choice, const Flags& flags) {
+Wanted wanted_by(const usdt::PrintChoice& choice, const Flags& flags) {
   Wanted wanted;
-  for (ListNumber i = 0; i < choice.count(); ++i) {
+  for (usdt::ListNumber i = 0; i < choice.count(); ++i) {
     wanted.texts.push_back(texts_of(choice.list(i), flags));
     wanted.values.push_back(values_of(choice.list(i), flags));
   }
@@ -357,7 +352,7 @@ Wanted wanted_by(const PrintChoice& choice, const Flags& flags) {
 }
 
 /// Each probe's texts and values are those of its list.
-void choose_values(const Wanted& wanted, const PrintChoice& choice, usdt::PlanOptions& options) {
+void choose_values(const Wanted& wanted, const usdt::PrintChoice& choice, usdt::PlanOptions& options) {
   options.texts = wanted.texts[0];
   options.values = wanted.values[0];
   if (wanted.texts.size() == 1) return;
@@ -374,7 +369,7 @@ usdt::Error explained(usdt::Error error, const Plan& plan, usdt::PlanOptions opt
   options.table = nullptr;
   const auto without = plan(options);
   if (!without) return error;  // it is not about that
-  const Printed all{.lists = {}, .of_probe = std::vector<ListNumber>(without->probes.size())};
+  const usdt::Printed all{.lists = {}, .of_probe = std::vector<usdt::ListNumber>(without->probes.size())};
   error.message = fmt::format("{}{}: {}", about, error.message, what_there_is(*without, all, 0));
   return error;
 }
@@ -406,7 +401,7 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
   auto options = plan_options(flags, subjects);
   if (!options) return usdt::fail(options.error());
   if (before != nullptr && before->table) options->rows = std::make_shared<const usdt::PlannedTable>(*before->table);
-  const PrintChoice choice(flags.print, scope);
+  const usdt::PrintChoice choice(flags.print, scope);
   const Wanted wanted = wanted_by(choice, flags);
   choose_values(wanted, choice, *options);
   const usdt::KernelFacts kernel = facts_for(flags);
@@ -423,7 +418,7 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
   }
   if (auto sense = check_slowest(flags, *plan); !sense) return usdt::fail(sense.error());
   PlannedTrace trace{std::move(*plan), {}};
-  for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));
+  for (usdt::ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));
   for (const usdt::PlannedProbe& probe : trace.plan.probes)
     trace.printed.of_probe.push_back(choice.of(trace.plan, probe));
   return trace;
@@ -442,7 +437,7 @@ namespace {
 usdt::ProbeFile side_of(const std::vector<usdt::PointPattern>& patterns, usdt::ProbeFile file) {
   const auto none_means = [&](const auto& means) {
     return std::ranges::none_of(patterns, [&](const usdt::PointPattern& pattern) {
-      const std::string* target = target_of(pattern);
+      const std::string* target = usdt::target_of(pattern);
       return target != nullptr && (usdt::means_everything(*target) || usdt::target_means(*target, file.target)) &&
              means(pattern);
     });
@@ -463,8 +458,8 @@ usdt::ProbeFile side_of(const std::vector<usdt::PointPattern>& patterns, usdt::P
 }
 
 /// Lists that nothing was printed by before.
-usdt::Result<void> check_new_lists(const Flags& flags, const PlannedTrace& trace, const Printed& before) {
-  for (ListNumber number = 1; number < trace.printed.lists.size(); ++number) {
+usdt::Result<void> check_new_lists(const Flags& flags, const PlannedTrace& trace, const usdt::Printed& before) {
+  for (usdt::ListNumber number = 1; number < trace.printed.lists.size(); ++number) {
     if (!is_used(trace.printed, number) || is_used(before, number)) continue;
     if (auto sense = check_list(flags, trace.plan, trace.printed, number); !sense) return sense;
   }
@@ -476,7 +471,7 @@ usdt::Result<PlannedTrace> plan_what_came(const Flags& flags, const Subjects& su
   auto trace = plan_selection(flags, subjects, found.scope, found.selection, found.ends ? &*found.ends : nullptr,
                               before ? &before->plan : nullptr);
   if (!trace) return trace;
-  if (auto sense = check_new_lists(flags, *trace, before ? before->printed : Printed()); !sense)
+  if (auto sense = check_new_lists(flags, *trace, before ? before->printed : usdt::Printed()); !sense)
     return usdt::fail(sense.error());
   return trace;
 }

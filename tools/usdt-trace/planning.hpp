@@ -21,18 +21,17 @@ struct Subjects {
 
 struct PlannedTrace {
   usdt::AttachPlan plan;
-  Printed printed;
+  usdt::Printed printed;
 };
 
-/// The files that a pattern names; null: it is of the kernel.
-[[nodiscard]] const std::string* target_of(const usdt::PointPattern& pattern);
 /// It leaves open which files are meant.
 [[nodiscard]] bool looks_everywhere(const usdt::PointPattern& pattern);
 /// Of spans those of both sides.
 [[nodiscard]] std::vector<usdt::PointPattern> all_patterns(const Flags& flags);
 
 /// What the lists are about exists in the plan. Errors: invalid_argument.
-[[nodiscard]] usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed);
+[[nodiscard]] usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan,
+                                              const usdt::Printed& printed);
 
 /// That what --slowest compares has durations: of a plan, or of some of its probes. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> check_slowest(const Flags& flags, const usdt::AttachPlan& plan,
@@ -51,7 +50,7 @@ struct FoundTrace {
 /// What is traced already.
 struct Traced {
   const usdt::AttachPlan& plan;
-  const Printed& printed;
+  const usdt::Printed& printed;
 };
 
 /// Plans what came while the trace runs: `file` has what the command line names, of spans both ends. As plan_trace(),

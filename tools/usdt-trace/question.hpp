@@ -14,7 +14,6 @@
 
 #include "flags.hpp"
 #include "following.hpp"
-#include "heat_map.hpp"
 #include "ledger.hpp"
 #include "planning.hpp"
 #include "record_output.hpp"
@@ -120,7 +119,7 @@ class Question {
   const Flags& flags_;
   Run& run_;
   std::shared_ptr<usdt::AttachPlan> plan_;    ///< what the trace begins with
-  Printed printed_;                           ///< of the tracer's plan
+  usdt::Printed printed_;                     ///< of the tracer's plan
   FoundTrace so_far_;                         ///< with --wait: of spans maybe one side,
   std::optional<usdt::FollowEvent> first_;    ///< what was waited for,
   std::vector<usdt::FollowEvent> rest_ = {};  ///< and what came with it
@@ -148,8 +147,8 @@ class Question {
   Clock::duration moved_pause_{};  ///< until the one after it
   std::set<std::string> moved_told_;
   std::map<std::vector<usdt::TableKey>, usdt::TableRow> ended_;  ///< rows of processes that have ended
-  HeatSlicer slicer_{0};
-  Rates rates_;
+  usdt::HeatSlicer slicer_{0};
+  usdt::HitRates rates_;
   usdt::SlowestEvents slowest_{flags_.view.slowest};
 };
 

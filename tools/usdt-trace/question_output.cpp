@@ -43,7 +43,7 @@ usdt::Result<void> Question::show_table_so_far() {
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.view.interval));
   const bool first = next_table_ == Clock::time_point();
   next_table_ = first || now - next_table_ > interval ? now + interval : next_table_ + interval;
-  if (first) slicer_ = HeatSlicer(wall_time());
+  if (first) slicer_ = usdt::HeatSlicer(wall_time());
   if (first) return {};
   find_in_flight();
   return show_table(false);
@@ -88,7 +88,7 @@ usdt::Result<void> Question::show_table(bool last) {
   auto rows = this->rows();
   if (!rows) return usdt::fail(rows.error());
   if (flags_.view.heat_map) {
-    const HeatSlice slice = slicer_.cut(*plan_->table, *rows, wall_time());
+    const usdt::HeatSlice slice = slicer_.cut(*plan_->table, *rows, wall_time());
     for (Sink& sink : sinks_)
       if (sink.is_written()) sink.output().heat(slice, last);
     return {};

@@ -21,13 +21,13 @@ constexpr std::string_view kPrint = "print.", kPrintOf = "print_of.", kWhere = "
                            kUserStackInLists = "ustack_in_lists", kSample = "sample", kMaxRate = "max_rate",
                            kMaxOverhead = "max_overhead", kLast = "last", kBegan = "began";
 
-std::string text_of(const PrintList& list) {
+std::string text_of(const usdt::PrintList& list) {
   std::vector<std::string_view> items;
-  for (const PrintItem& item : list) items.push_back(item.label);
+  for (const usdt::PrintItem& item : list) items.push_back(item.label);
   return fmt::format("{}", fmt::join(items, ", "));
 }
 
-usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
+usdt::RecordingInfo info_of(const usdt::Printed& printed, const Flags& flags) {
   usdt::RecordingInfo info{.made_by = "usdt-trace " USDT_VERSION};
   const auto add = [&](std::string name, std::string text) {
     info.properties.emplace_back(std::move(name), std::move(text));
@@ -48,9 +48,9 @@ usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
 
 /// Says by which list the probes from `first` on are printed.
 template <class Recording>
-void tell_lists(const Printed& printed, std::size_t first, Recording& recording) {
+void tell_lists(const usdt::Printed& printed, std::size_t first, Recording& recording) {
   for (std::size_t probe = first; probe < printed.of_probe.size(); ++probe)
-    if (const ListNumber list = printed.of_probe[probe]; list != 0)
+    if (const usdt::ListNumber list = printed.of_probe[probe]; list != 0)
       static_cast<void>(recording.property(fmt::format("{}{}", kPrintOf, probe), fmt::format("{}", list)));
 }
 
@@ -66,7 +66,7 @@ usdt::RecordedLedger ledger_of(const Summary& summary) {
 
 class RecordOutput final : public Recorder {
  public:
-  RecordOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
+  RecordOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
                usdt::tools::Stream& out)
       : Recorder(flags, around, out), printed_(printed) {
     // The stream tells later whether what it was given is written.
@@ -104,7 +104,7 @@ class RecordOutput final : public Recorder {
 
  private:
   using Clock = std::chrono::steady_clock;
-  const Printed& printed_;
+  const usdt::Printed& printed_;
   std::size_t lists_told_ = 0;  ///< probes of which it was said by which list they are printed
   Clock::time_point accounted_ = Clock::now();
   std::optional<usdt::RecordingWriter> writer_;
@@ -113,7 +113,7 @@ class RecordOutput final : public Recorder {
 /// --last: what is kept reaches the file at the end.
 class FlightOutput final : public Recorder {
  public:
-  FlightOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
+  FlightOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
                usdt::tools::Stream& out)
       : Recorder(flags, around, out),
         recorder_(usdt::FlightRecorder::start(tracer.plan(), tracer.layout(), info_of(printed, flags),
@@ -171,7 +171,7 @@ class FlightOutput final : public Recorder {
 
  private:
   usdt::FlightRecorder recorder_;
-  const Printed& printed_;
+  const usdt::Printed& printed_;
   bool quiet_;
   std::vector<std::uint64_t> taken_;  ///< events, by probe
   std::uint64_t written_at_ = 0;      ///< where the recording ends in the stream
@@ -197,7 +197,7 @@ void Recorder::count_unreadable(const usdt::Event& event) {
     if (is_unreadable(event, n)) ++unreadable_;
 }
 
-std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags,
+std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags,
                                         Surroundings& around, usdt::tools::Stream& out) {
   if (flags.last) return std::make_unique<FlightOutput>(tracer, printed, flags, around, out);
   return std::make_unique<RecordOutput>(tracer, printed, flags, around, out);
@@ -234,15 +234,15 @@ usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording) {
   view.printed.of_probe.resize(recording.plan()->probes.size());
   for (const auto& [name, text] : recording.info().properties) {
     if (number_behind(name, kPrint)) {
-      auto list = text.empty() ? PrintList() : parse_print_list(text);
+      auto list = text.empty() ? usdt::PrintList() : usdt::parse_print_list(text, kOptionPrefix);
       if (!list) return usdt::fail(list.error().within("the recording"));
       view.printed.lists.push_back(std::move(*list));
     } else if (const auto probe = number_behind(name, kPrintOf); probe && *probe < view.printed.of_probe.size()) {
-      view.printed.of_probe[*probe] = static_cast<ListNumber>(number_behind(text, "").value_or(0));
+      view.printed.of_probe[*probe] = static_cast<usdt::ListNumber>(number_behind(text, "").value_or(0));
     }
   }
   if (view.printed.lists.empty()) view.printed.lists.emplace_back();
-  for (ListNumber& list : view.printed.of_probe)
+  for (usdt::ListNumber& list : view.printed.of_probe)
     if (list >= view.printed.lists.size()) list = 0;
   view.where = recording.property(kWhere).value_or("");
   view.kernel_stack_depth = number_in(recording, kKernelStack);

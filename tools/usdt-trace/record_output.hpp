@@ -29,13 +29,13 @@ class Recorder : public Output {
 };
 
 /// Records all of a trace, or what was last of it (--last).
-[[nodiscard]] std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const Printed& printed,
+[[nodiscard]] std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const usdt::Printed& printed,
                                                       const Flags& flags, Surroundings& around,
                                                       usdt::tools::Stream& out);
 
 /// What a recording has of how its maker showed events, for a replay that is not told otherwise.
 struct RecordedView {
-  Printed printed = {};
+  usdt::Printed printed = {};
   std::string where = {};
   std::uint32_t kernel_stack_depth = 0, user_stack_depth = 0;
   bool kernel_stack_in_lists = false, user_stack_in_lists = false;

@@ -59,14 +59,14 @@ class Replay {
   usdt::Result<void> choose_probes() {
     if (flags_.patterns.empty() || plan_.sites.empty()) return {};
     const auto named = [](const std::vector<usdt::PointPattern>& patterns) {
-      Prints prints;
+      usdt::Prints prints;
       for (const usdt::PointPattern& pattern : patterns) prints.for_probes.push_back({{}, pattern, {}});
       return prints;
     };
-    const Prints begins = named(flags_.patterns);
-    const Prints ends = named(flags_.ends);
-    const PrintChoice at_begin(begins);
-    const PrintChoice at_end(ends);
+    const usdt::Prints begins = named(flags_.patterns);
+    const usdt::Prints ends = named(flags_.ends);
+    const usdt::PrintChoice at_begin(begins);
+    const usdt::PrintChoice at_end(ends);
     chosen_.assign(plan_.probes.size(), false);
     bool any = false;
     for (std::uint32_t n = 0; n < plan_.probes.size(); ++n) {
@@ -118,10 +118,11 @@ class Replay {
     recorded_where_ = view->where;
     printed_ = std::move(view->printed);
     if (flags_.print.empty())
-      return flags_.format_string.empty() ? usdt::Result<void>() : check_format(flags_.format_string, plan_, printed_);
-    const PrintChoice choice(flags_.print);
+      return flags_.format_string.empty() ? usdt::Result<void>()
+                                          : usdt::check_format(flags_.format_string, plan_, printed_, kOptionPrefix);
+    const usdt::PrintChoice choice(flags_.print);
     printed_ = {};
-    for (ListNumber n = 0; n < choice.count(); ++n) printed_.lists.push_back(choice.list(n));
+    for (usdt::ListNumber n = 0; n < choice.count(); ++n) printed_.lists.push_back(choice.list(n));
     for (const usdt::PlannedProbe& probe : plan_.probes) printed_.of_probe.push_back(choice.of(plan_, probe));
     return check_prints(flags_, plan_, printed_);
   }
@@ -356,14 +357,14 @@ class Replay {
   std::shared_ptr<const usdt::AttachPlan> shared_plan_ = recording_.plan();
   const usdt::AttachPlan& plan_ = *shared_plan_;
   RecordedSurroundings around_{recording_};
-  Printed printed_;
+  usdt::Printed printed_;
   std::string recorded_where_;
   std::optional<usdt::EventFilter> filter_;
   std::optional<usdt::EventTable> table_;
   usdt::SlowestEvents slowest_{flags_.view.slowest};
-  std::optional<HeatSlicer> slicer_;     ///< from the first event on,
-  std::int64_t begin_ = 0, latest_ = 0;  ///< whose time is `begin_`
-  std::int64_t slice_ = 0;               ///< the one at hand
+  std::optional<usdt::HeatSlicer> slicer_;  ///< from the first event on,
+  std::int64_t begin_ = 0, latest_ = 0;     ///< whose time is `begin_`
+  std::int64_t slice_ = 0;                  ///< the one at hand
   std::optional<Sink> sink_;
   std::vector<bool> chosen_;         ///< by probe; empty: all are
   std::set<std::uint32_t> refused_;  ///< probes of which it was said why they are not in the table

@@ -13,13 +13,6 @@
 
 namespace usdt_trace {
 
-/// The word that a path is; nothing: it names a value.
-[[nodiscard]] std::optional<usdt::HitField> word_of(const usdt::ValuePath& path);
-/// Whether it is a text, or shown as one.
-[[nodiscard]] bool is_text(usdt::HitField word) noexcept;
-/// "uid", "gid", "cgroup".
-[[nodiscard]] bool is_of_owner(usdt::HitField word) noexcept;
-
 /// What is known of one event beside what it has.
 struct WordSource {
   std::uint64_t began;     ///< Flags::began

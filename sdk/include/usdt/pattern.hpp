@@ -114,6 +114,8 @@ struct KernelPattern {
 
 /// Which attach points are meant, of whatever kind.
 using PointPattern = std::variant<ProbePattern, FunctionPattern, KernelPattern>;
+/// The target of a pattern, which says in which files to look; null: its points are of the kernel.
+[[nodiscard]] const std::string* target_of(const PointPattern& pattern) noexcept;
 
 /// Reads a name. The prefix says of what kind it is (bpftrace's other names for them count: "k", "kr", "ur",
 /// "rawtracepoint", "rt"); without one it is a USDT probe. A part in double quotes means itself, whatever characters it

@@ -12,6 +12,7 @@
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   the slowest         slowest.hpp (of calls and spans)
+//   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
@@ -38,6 +39,7 @@
 #include "usdt/features.hpp"
 #include "usdt/file_change.hpp"
 #include "usdt/follow.hpp"
+#include "usdt/format_string.hpp"
 #include "usdt/fwd.hpp"
 #include "usdt/int128.hpp"
 #include "usdt/kernel.hpp"
@@ -47,6 +49,7 @@
 #include "usdt/moved_code.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/plan.hpp"
+#include "usdt/print_list.hpp"
 #include "usdt/privilege.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/probe_file.hpp"
@@ -65,3 +68,4 @@
 #include "usdt/type_graph.hpp"
 #include "usdt/utf8.hpp"
 #include "usdt/value_path.hpp"
+#include "usdt/view.hpp"

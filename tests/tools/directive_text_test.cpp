@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "usdt-trace/format_string.hpp"
+#include "usdt-trace/directive_text.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,51 +17,6 @@
 namespace usdt_trace {
 namespace {
 
-TEST(FormatString, takes_directives_of_printf_names_and_values_in_place) {
-  const auto format = parse_format_string("%-16{comm} %5d%%\\t%#llx %.3s %{str(arg1)}");
-  ASSERT_FALSE(format) << "values by --print and in place";
-  const auto listed = parse_format_string("%-16{comm} %5d%%\\t%#llx %.3s");
-  ASSERT_TRUE(listed) << listed.error().message;
-  ASSERT_EQ(listed->pieces.size(), 7U);
-  EXPECT_EQ(listed->pieces[0].field, EventField::comm);
-  EXPECT_TRUE(listed->pieces[0].left);
-  EXPECT_EQ(listed->pieces[0].width, 16U);
-  EXPECT_EQ(listed->pieces[2].conversion, 'd');
-  EXPECT_EQ(listed->pieces[2].column, 11U);
-  EXPECT_EQ(listed->pieces[3].text, "%\t");
-  EXPECT_EQ(listed->pieces[4].conversion, 'x');
-  EXPECT_TRUE(listed->pieces[4].prefix);
-  EXPECT_EQ(listed->pieces[6].precision, 3U);
-  EXPECT_EQ(listed->values(), 3U);
-  const auto placed = parse_format_string("%{time} %{str(arg1)} took %{duration}");
-  ASSERT_TRUE(placed) << placed.error().message;
-  ASSERT_EQ(placed->list.size(), 1U);
-  EXPECT_EQ(placed->list[0].label, "str(arg1)");
-}
-
-TEST(FormatString, says_where_it_does_not_understand) {
-  struct Bad {
-    const char* text;
-    std::uint32_t column;
-  };
-  for (const Bad& bad : {Bad{"", 0},
-                         {"%", 0},
-                         {"a %y", 2},
-                         {"%5", 0},
-                         {"% ", 0},
-                         {"%9999d", 1},
-                         {"%{comm", 1},
-                         {"%{}", 2},
-                         {"%{a b}", 4},
-                         {"%{arg0, arg1}", 2},
-                         {"a\\q", 1},
-                         {"%99999999999999999999d", 1}}) {
-    const auto format = parse_format_string(bad.text);
-    ASSERT_FALSE(format) << bad.text;
-    EXPECT_EQ(format.error().column, bad.column) << bad.text << ": " << format.error().message;
-  }
-}
-
 /// What printf makes of it.
 template <class T>
 std::string judged(const std::string& format, T value) {
@@ -70,7 +25,7 @@ std::string judged(const std::string& format, T value) {
   return text;
 }
 
-FormatPiece piece_of(const std::string& directive) { return parse_format_string(directive)->pieces[0]; }
+usdt::FormatPiece piece_of(const std::string& directive) { return usdt::parse_format_string(directive)->pieces[0]; }
 
 /// All directives for `conversions`: each set of flags, with widths and precisions, but what C leaves undefined.
 std::vector<std::string> directives_for(std::string_view conversions, std::string_view undefined_flags) {
@@ -87,7 +42,7 @@ std::vector<std::string> directives_for(std::string_view conversions, std::strin
 }
 
 /// `text` as a line has it: filled up to the directive's width.
-std::string fitted(const FormatPiece& piece, std::string text) {
+std::string fitted(const usdt::FormatPiece& piece, std::string text) {
   const std::size_t missing = piece.width - std::min(piece.width, text.size());
   return piece.left ? text + std::string(missing, ' ') : std::string(missing, ' ') + text;
 }
@@ -96,7 +51,7 @@ std::string with_ll(const std::string& directive) {
   return directive.substr(0, directive.size() - 1) + "ll" + directive.back();
 }
 
-TEST(FormatString, numbers_are_what_printf_makes_of_them_with_all_flags_widths_and_precisions) {
+TEST(DirectiveText, numbers_are_what_printf_makes_of_them_with_all_flags_widths_and_precisions) {
   const std::int64_t signeds[] = {
       0, 1, -1, 42, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
   for (const std::string& directive : directives_for("di", "#"))
@@ -117,7 +72,7 @@ TEST(FormatString, numbers_are_what_printf_makes_of_them_with_all_flags_widths_a
   EXPECT_EQ(real_text(piece_of("%f"), std::nan("")), "nan");
 }
 
-TEST(FormatString, an_integer_keeps_its_value_and_its_own_width_whatever_the_directive) {
+TEST(DirectiveText, an_integer_keeps_its_value_and_its_own_width_whatever_the_directive) {
   EXPECT_EQ(integer_text(piece_of("%u"), std::int64_t{-5}, 4), "-5");
   EXPECT_EQ(integer_text(piece_of("%d"), ~std::uint64_t{0}, 8), "18446744073709551615");
   EXPECT_EQ(integer_text(piece_of("%x"), std::int64_t{-1}, 2), "ffff");

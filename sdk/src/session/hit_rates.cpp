@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "rates.hpp"
-
 #include <algorithm>
 #include <utility>
 
-namespace usdt_trace {
+#include "usdt/view.hpp"
 
-void Rates::look(const View& view, const std::vector<usdt::TableRow>& rows, Clock::time_point now, bool whole) {
+namespace usdt {
+inline namespace v1 {
+
+void HitRates::look(const View& view, const std::vector<TableRow>& rows, Clock::time_point now, bool whole) {
   before_ = whole ? Counts() : std::exchange(now_, {});
   now_.clear();
-  for (const usdt::TableRow& row : rows) {
-    std::vector<usdt::TableKey> keys = row.keys;
+  for (const TableRow& row : rows) {
+    std::vector<TableKey> keys = row.keys;
     if (view.folds_last_key()) keys.pop_back();
     now_[std::move(keys)] += row.count;
   }
@@ -18,7 +19,7 @@ void Rates::look(const View& view, const std::vector<usdt::TableRow>& rows, Cloc
   looked_ = now;
 }
 
-double Rates::of(const std::vector<usdt::TableKey>& keys) const {
+double HitRates::of(const std::vector<TableKey>& keys) const {
   const auto count_in = [&](const Counts& counts) {
     const auto found = counts.find(keys);
     return found == counts.end() ? 0.0 : static_cast<double>(found->second);
@@ -27,4 +28,5 @@ double Rates::of(const std::vector<usdt::TableKey>& keys) const {
   return seconds_ > 0 ? std::max(count_in(now_) - count_in(before_), 0.0) / seconds_ : 0;
 }
 
-}  // namespace usdt_trace
+}  // namespace v1
+}  // namespace usdt

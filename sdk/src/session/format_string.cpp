@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "format_string.hpp"
+#include "usdt/format_string.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <utility>
 
-#include "words.hpp"
+#include "session/option_names.hpp"
 
-namespace usdt_trace {
+namespace usdt {
+inline namespace v1 {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, EventField>, 8> kFields{{{"time", EventField::time},
@@ -38,36 +38,38 @@ std::string format_field_names() {
 
 namespace {
 
-usdt::Error wrong_at(std::string_view source, std::size_t column, std::string_view why) {
-  return {usdt::ErrorKind::syntax, fmt::format("--format-string: {} at column {} of '{}'", why, column + 1, source), 0,
-          static_cast<std::uint32_t>(column)};
-}
-
 /// Reads a format from left to right.
-class Parser {
+class FormatParser {
  public:
-  explicit Parser(std::string_view source) : source_(source) { made_.source = source; }
+  FormatParser(std::string_view source, std::string_view prefix) : source_(source), prefix_(prefix) {
+    made_.source = source;
+  }
 
-  usdt::Result<FormatString> parse() {
+  Result<FormatString> parse() {
     while (at_ < source_.size()) {
-      if (auto read = source_[at_] == '%' ? directive() : character(); !read) return usdt::fail(read.error());
+      if (auto read = source_[at_] == '%' ? directive() : character(); !read) return fail(read.error());
     }
-    if (made_.pieces.empty()) return usdt::fail(wrong_at(source_, 0, "nothing to print"));
+    if (made_.pieces.empty()) return fail(wrong_at(0, "nothing to print"));
     if (made_.values() > made_.list.size() && !made_.list.empty())
-      return usdt::fail(usdt::ErrorKind::invalid_argument,
-                        "--format-string: values are those of --print (%s, %d), or named in place (%{arg0}): not both");
+      return session::refuse(
+          "--format-string: values are those of --print (%s, %d), or named in place (%{arg0}): not both", prefix_);
     return std::move(made_);
   }
 
  private:
-  /// Of the text between directives; "\n", "\t" and "\\" as in C.
-  usdt::Result<void> character() {
+  [[nodiscard]] Error wrong_at(std::size_t column, std::string_view why) const {
+    return {ErrorKind::syntax,
+            fmt::format("{}format-string: {} at column {} of '{}'", prefix_, why, column + 1, source_), 0,
+            static_cast<std::uint32_t>(column)};
+  }
+
+  /// Takes a character of the text between directives; "\n", "\t" and "\\" as in C.
+  Result<void> character() {
     char next = source_[at_++];
     if (next == '\\' && at_ < source_.size()) {
       constexpr std::string_view kEscapes = "nt\\\"", kMeant = "\n\t\\\"";
       const std::size_t which = kEscapes.find(source_[at_]);
-      if (which == kEscapes.npos)
-        return usdt::fail(wrong_at(source_, at_ - 1, "only \\n, \\t, \\\" and \\\\ are known,"));
+      if (which == kEscapes.npos) return fail(wrong_at(at_ - 1, "only \\n, \\t, \\\" and \\\\ are known,"));
       next = kMeant[which];
       ++at_;
     }
@@ -82,7 +84,7 @@ class Parser {
   }
 
   /// "%[flags][width][.precision]CONVERSION", "%[flags][width]{NAME}", "%%".
-  usdt::Result<void> directive() {
+  Result<void> directive() {
     const std::size_t begin = at_++;
     if (skip('%')) {
       add_text('%');
@@ -97,11 +99,10 @@ class Parser {
     if (skip('{')) return named(std::move(piece));
     while (at_ < source_.size() && std::string_view("hljzt").find(source_[at_]) != std::string_view::npos) ++at_;
     if (at_ == source_.size() || kConversions.find(source_[at_]) == kConversions.npos)
-      return usdt::fail(
-          wrong_at(source_, begin,
-                   fmt::format("a directive is %s, %d or another one of %{}, %{{NAME}}, or %% for a percent "
-                               "sign: there is none",
-                               fmt::join(kConversions, " %"))));
+      return fail(
+          wrong_at(begin, fmt::format("a directive is %s, %d or another one of %{}, %{{NAME}}, or %% for a percent "
+                                      "sign: there is none",
+                                      fmt::join(kConversions, " %"))));
     piece.conversion = source_[at_++];
     made_.pieces.push_back(std::move(piece));
     return {};
@@ -125,20 +126,20 @@ class Parser {
     }
   }
 
-  usdt::Result<void> number(std::size_t& number) {
+  Result<void> number(std::size_t& number) {
     const std::string_view rest = source_.substr(at_);
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     if (error == std::errc::result_out_of_range || number > kWidest)
-      return usdt::fail(wrong_at(source_, at_, fmt::format("a number above {}", kWidest)));
+      return fail(wrong_at(at_, fmt::format("a number above {}", kWidest)));
     at_ += static_cast<std::size_t>(end - rest.data());
     return {};
   }
 
   /// What is between "{" and "}".
-  usdt::Result<void> named(FormatPiece piece) {
+  Result<void> named(FormatPiece piece) {
     const std::size_t begin = at_;
     const std::size_t end = source_.find('}', begin);
-    if (end == source_.npos) return usdt::fail(wrong_at(source_, begin - 1, "no } for the {"));
+    if (end == source_.npos) return fail(wrong_at(begin - 1, "no } for the {"));
     const std::string_view name = source_.substr(begin, end - begin);
     at_ = end + 1;
     const auto* field = std::ranges::find(kFields, name, [](const auto& each) { return each.first; });
@@ -152,14 +153,15 @@ class Parser {
     return {};
   }
 
-  usdt::Result<void> add_value(std::string_view text, std::size_t begin) {
-    auto list = parse_print_list(text);
-    if (!list && list.error().kind == usdt::ErrorKind::invalid_argument) return usdt::fail(list.error());
+  Result<void> add_value(std::string_view text, std::size_t begin) {
+    auto list = parse_print_list(text, prefix_);
+    if (!list && list.error().kind == ErrorKind::invalid_argument) return fail(list.error());
     if (!list || list->size() != 1) {
       const std::size_t column = begin + (list ? 0 : list.error().column.value_or(0));
-      return usdt::fail(
-          wrong_at(source_, column,
-                   "neither a value as --print has it (arg0, str(arg1), elapsed) nor one of " + format_field_names()));
+      return fail(wrong_at(
+          column,
+          session::name_options("neither a value as --print has it (arg0, str(arg1), elapsed) nor one of ", prefix_) +
+              format_field_names()));
     }
     made_.list.push_back(std::move(list->front()));
     return {};
@@ -172,6 +174,7 @@ class Parser {
   }
 
   std::string_view source_;
+  std::string_view prefix_;
   std::size_t at_ = 0;
   FormatString made_;
 };
@@ -181,19 +184,19 @@ constexpr std::string_view kBytes = "bytes, for which there are %s, %x and %X";
 constexpr std::string_view kInteger = "an integer, for which there are %d, %u, %x and %s";
 
 /// What `piece` cannot show of a word, in words; empty: it can.
-std::string_view mismatch(const FormatPiece& piece, usdt::HitField word) {
+std::string_view mismatch(const FormatPiece& piece, HitField word) {
   if (piece.conversion == 's') return {};
   if (is_text(word)) return kText;
   return kReals.find(piece.conversion) != kReals.npos ? kInteger : std::string_view();
 }
 
-/// The same of a value.
-std::string_view mismatch(const FormatPiece& piece, const PrintItem& item, const usdt::Arg& arg) {
+/// What `piece` cannot show of a value, in words; empty: it can.
+std::string_view mismatch(const FormatPiece& piece, const PrintItem& item, const Arg& arg) {
   if (piece.conversion == 's' || !arg.readable()) return {};
   const bool digits = piece.conversion == 'x' || piece.conversion == 'X';
   if (item.form == PrintItem::Form::bytes) return digits ? std::string_view() : kBytes;
   if (item.form == PrintItem::Form::text || arg.length) return kText;
-  if (arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array)
+  if (arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array)
     return "no number, for which there is %s";
   const bool real = kReals.find(piece.conversion) != kReals.npos;
   if (arg.type.is_float() && !real) return "a real, for which there are %f, %e, %g and %s";
@@ -201,14 +204,14 @@ std::string_view mismatch(const FormatPiece& piece, const PrintItem& item, const
   return {};
 }
 
-usdt::Result<void> check_count(const FormatString& format, const PrintList& list) {
+Result<void> check_count(const FormatString& format, const PrintList& list, std::string_view prefix) {
   if (format.values() == list.size()) return {};
   const auto says = [](std::size_t n) { return fmt::format("{} value{}", n, n == 1 ? "" : "s"); };
-  return usdt::fail(usdt::ErrorKind::invalid_argument,
-                    list.empty() ? fmt::format("--format-string '{}' takes {}: --print says which", format.source,
-                                               says(format.values()))
-                                 : fmt::format("--format-string '{}' takes {}, and --print has {}", format.source,
-                                               says(format.values()), says(list.size())));
+  return fail(ErrorKind::invalid_argument,
+              list.empty() ? fmt::format("{0}format-string '{1}' takes {2}: {0}print says which", prefix, format.source,
+                                         says(format.values()))
+                           : fmt::format("{0}format-string '{1}' takes {2}, and {0}print has {3}", prefix,
+                                         format.source, says(format.values()), says(list.size())));
 }
 
 }  // namespace
@@ -218,13 +221,16 @@ std::size_t FormatString::values() const noexcept {
       std::ranges::count_if(pieces, [](const FormatPiece& piece) { return piece.kind == FormatPiece::Kind::value; }));
 }
 
-usdt::Result<FormatString> parse_format_string(std::string_view source) { return Parser(source).parse(); }
+Result<FormatString> parse_format_string(std::string_view source, std::string_view prefix) {
+  return FormatParser(source, prefix).parse();
+}
 
-usdt::Result<void> check_format(const FormatString& format, const usdt::AttachPlan& plan, const Printed& printed) {
-  for (const usdt::PlannedSite& site : plan.sites) {
+Result<void> check_format(const FormatString& format, const AttachPlan& plan, const Printed& printed,
+                          std::string_view prefix) {
+  for (const PlannedSite& site : plan.sites) {
     if (plan.spans && !site.span) continue;
     const PrintList& list = printed.of(site);
-    if (auto count = check_count(format, list); !count) return count;
+    if (auto count = check_count(format, list, prefix); !count) return count;
     std::size_t next = 0;
     for (const FormatPiece& piece : format.pieces) {
       if (piece.kind != FormatPiece::Kind::value) continue;
@@ -234,75 +240,14 @@ usdt::Result<void> check_format(const FormatString& format, const usdt::AttachPl
                                    : item.word ? mismatch(piece, *item.word)
                                                : std::string_view();
       if (!why.empty())
-        return usdt::fail(
-            usdt::ErrorKind::invalid_argument,
-            fmt::format("--format-string: %{} at column {} of '{}': {} of {} is {}", piece.conversion, piece.column + 1,
-                        format.source, item.label, full_name(plan, plan.probes[site.probe]), why));
+        return fail(
+            ErrorKind::invalid_argument,
+            fmt::format("{}format-string: %{} at column {} of '{}': {} of {} is {}", prefix, piece.conversion,
+                        piece.column + 1, format.source, item.label, full_name(plan, plan.probes[site.probe]), why));
     }
   }
   return {};
 }
 
-namespace {
-
-/// What stands before the digits of an integer.
-std::string prefix_of(const FormatPiece& piece, bool decimal, bool negative, bool is_zero) {
-  if (decimal && negative) return "-";
-  const bool is_signed = piece.conversion == 'd' || piece.conversion == 'i';
-  if (is_signed && piece.plus) return "+";
-  if (is_signed && piece.blank) return " ";
-  if (piece.conversion == 'p' || (piece.prefix && piece.conversion == 'x' && !is_zero)) return "0x";
-  return piece.prefix && piece.conversion == 'X' && !is_zero ? "0X" : "";
-}
-
-std::string digits_of(const FormatPiece& piece, std::uint64_t bits) {
-  if (piece.precision == std::size_t{0} && bits == 0) return piece.conversion == 'o' && piece.prefix ? "0" : "";
-  switch (piece.conversion) {
-    case 'o':
-      return fmt::format("{}{:o}", piece.prefix && bits != 0 ? "0" : "", bits);
-    case 'X':
-      return fmt::format("{:X}", bits);
-    case 'x':
-    case 'p':
-      return fmt::format("{:x}", bits);
-    default:
-      return fmt::format("{}", bits);
-  }
-}
-
-}  // namespace
-
-std::string integer_text(const FormatPiece& piece, const usdt::Value& value, std::size_t size) {
-  const auto* whole = std::get_if<std::int64_t>(&value);
-  const bool negative = whole != nullptr && *whole < 0;
-  std::uint64_t bits = whole != nullptr ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
-  const bool decimal = std::string_view("oxXpc").find(piece.conversion) == std::string_view::npos;
-  if (piece.conversion == 'c') return std::string(1, static_cast<char>(bits));
-  if (decimal && negative) bits = 0 - bits;
-  if (!decimal && size < 8) bits &= (std::uint64_t{1} << (8 * size)) - 1;
-  const std::string digits = digits_of(piece, bits);
-  const std::string prefix = prefix_of(piece, decimal, negative, bits == 0);
-  const bool fills = piece.zeros && !piece.left && !piece.precision;
-  const std::size_t least = fills ? piece.width - std::min(piece.width, prefix.size()) : piece.precision.value_or(0);
-  return prefix + std::string(least - std::min(least, digits.size()), '0') + digits;
-}
-
-std::string real_text(const FormatPiece& piece, double value) {
-  std::string format = "%";
-  for (const auto& [flag, wanted] :
-       {std::pair('0', piece.zeros && !piece.left), {'+', piece.plus}, {' ', piece.blank}, {'#', piece.prefix}})
-    if (wanted) format += flag;
-  format += "*.*";
-  format += piece.conversion;
-  const auto width = static_cast<int>(piece.zeros && !piece.left ? piece.width : 0);
-  const auto precision = static_cast<int>(piece.precision.value_or(6));
-  // NOLINTBEGIN(cppcoreguidelines-pro-type-vararg,clang-diagnostic-format-nonliteral): C says what it looks like
-  const int length = std::snprintf(nullptr, 0, format.c_str(), width, precision, value);
-  std::string text(static_cast<std::size_t>(std::max(length, 0)) + 1, '\0');
-  std::snprintf(text.data(), text.size(), format.c_str(), width, precision, value);
-  // NOLINTEND(cppcoreguidelines-pro-type-vararg,clang-diagnostic-format-nonliteral)
-  text.pop_back();
-  return text;
-}
-
-}  // namespace usdt_trace
+}  // namespace v1
+}  // namespace usdt

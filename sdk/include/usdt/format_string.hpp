@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Lines as --format-string wants them: printf's directives for the values of --print, and names of what every hit has.
+// Lines of events in a form of the caller's own: printf's directives for the values of a print list, and names of what
+// every hit has. parse_format_string() reads "%-16{comm} read %d bytes"; check_format() says whether the values of a
+// plan can be shown so. Plain values.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +11,19 @@
 #include <string_view>
 #include <vector>
 
-#include "print_choice.hpp"
-#include "usdt/usdt.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/print_list.hpp"
+#include "usdt/result.hpp"
 
-namespace usdt_trace {
+namespace usdt {
+inline namespace v1 {
 
 /// What is known of every event.
 enum class EventField : std::uint8_t { time, nsecs, pid, tid, cpu, comm, probe, duration };
 
 /// A directive, or text between them.
 struct FormatPiece {
+  /// What it is.
   enum class Kind : std::uint8_t { text, value, field };
   Kind kind = Kind::text;
   std::string text = {};                ///< of Kind::text
@@ -35,6 +40,7 @@ struct FormatPiece {
   std::uint32_t column = 0;  ///< zero-based, where it is in the format
 };
 
+/// A form of lines, as it was parsed.
 struct FormatString {
   std::string source;               ///< as written; empty: none
   std::vector<FormatPiece> pieces;  ///< in order
@@ -50,16 +56,12 @@ struct FormatString {
 [[nodiscard]] std::string format_field_names();
 
 /// Parses "%s took %d", "%-16{comm} %{str(arg0)} took %{duration}\n". Errors: syntax with the column; invalid_argument
-/// ("%s" beside "%{EXPR}").
-[[nodiscard]] usdt::Result<FormatString> parse_format_string(std::string_view source);
+/// ("%s" beside "%{EXPR}"). Messages put `prefix` before the names of options.
+[[nodiscard]] Result<FormatString> parse_format_string(std::string_view source, std::string_view prefix = {});
 
 /// Every value has a directive that can show it, at all sites. Errors: invalid_argument, with the column.
-[[nodiscard]] usdt::Result<void> check_format(const FormatString& format, const usdt::AttachPlan& plan,
-                                              const Printed& printed);
+[[nodiscard]] Result<void> check_format(const FormatString& format, const AttachPlan& plan, const Printed& printed,
+                                        std::string_view prefix = {});
 
-/// A number, as an integer directive shows it: `bits` of a value of `size` bytes.
-[[nodiscard]] std::string integer_text(const FormatPiece& piece, const usdt::Value& value, std::size_t size);
-/// A real, as "%f", "%e" and "%g" show it.
-[[nodiscard]] std::string real_text(const FormatPiece& piece, double value);
-
-}  // namespace usdt_trace
+}  // namespace v1
+}  // namespace usdt

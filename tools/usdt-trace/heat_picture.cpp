@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "heat_map.hpp"
+#include "heat_picture.hpp"
 
 #include <fmt/format.h>
 
@@ -11,18 +11,12 @@
 #include <string_view>
 #include <utility>
 
+#include "view_words.hpp"
+
 namespace usdt_trace {
 namespace {
 
-/// More stretches than a terminal has columns.
-constexpr std::size_t kMostSlices = 4096;
 using Levels = std::array<std::uint64_t, kHeatLevels>;  ///< the smallest number of each
-
-void add_to(HeatSlice& into, const HeatSlice& slice) {
-  into.from = std::min(into.from, slice.from);
-  into.to = std::max(into.to, slice.to);
-  for (const auto& [key, count] : slice.counts) into.counts[key] += count;
-}
 
 /// "14:03:07"
 std::string clock_text(std::int64_t wall) {
@@ -45,7 +39,8 @@ Levels levels_up_to(std::uint64_t most) {
 
 class Drawing {
  public:
-  Drawing(const HeatMap& map, const View& view, const HeatFrame& frame) : map_(map), view_(view), frame_(frame) {}
+  Drawing(const usdt::HeatMap& map, const usdt::View& view, const HeatFrame& frame)
+      : map_(map), view_(view), frame_(frame) {}
 
   std::vector<std::vector<HeatPart>> lines() {
     plain_line(view_.value + ", by time");
@@ -66,7 +61,7 @@ class Drawing {
   /// Which keys have lines, and how many of them share one.
   bool find_range() {
     std::set<std::int64_t> keys;
-    for (const HeatSlice& slice : map_.slices()) {
+    for (const usdt::HeatSlice& slice : map_.slices()) {
       if (slice.to <= frame_.from) continue;
       for (const auto& [key, count] : slice.counts) keys.insert(key);
     }
@@ -91,7 +86,7 @@ class Drawing {
     const double interval = std::max(view_.interval.value_or(1), 1e-3) * 1e9;
     columns_ = static_cast<std::size_t>(std::clamp(std::round(time / interval), 1.0, static_cast<double>(room)));
     cells_.assign(rows_, std::vector<std::uint64_t>(columns_));
-    for (const HeatSlice& slice : map_.slices()) {
+    for (const usdt::HeatSlice& slice : map_.slices()) {
       const double middle = (static_cast<double>(slice.from) + static_cast<double>(slice.to)) / 2;
       const double at = (middle - static_cast<double>(frame_.from)) / std::max(time, 1.0);
       if (at < 0) continue;
@@ -111,7 +106,7 @@ class Drawing {
   [[nodiscard]] std::string label(std::size_t row) const {
     const std::size_t first = row * shared_;
     const std::size_t last = std::min(first + shared_, keys_.size()) - 1;
-    return range_text(view_, range_of(view_, map_.slices().front().reals, keys_[first], keys_[last]));
+    return range_text(view_, usdt::range_of(view_, map_.slices().front().reals, keys_[first], keys_[last]));
   }
 
   [[nodiscard]] unsigned level_of(std::uint64_t count) const {
@@ -152,8 +147,8 @@ class Drawing {
     }
   }
 
-  const HeatMap& map_;
-  const View& view_;
+  const usdt::HeatMap& map_;
+  const usdt::View& view_;
   const HeatFrame& frame_;
   std::vector<std::int64_t> keys_;  ///< that have lines, the smallest first
   std::size_t shared_ = 1;          ///< keys of one line
@@ -166,31 +161,7 @@ class Drawing {
 
 }  // namespace
 
-HeatSlice HeatSlicer::cut(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows, std::int64_t to) {
-  HeatSlice slice{.from = from_, .to = to, .counts = {}};
-  if (!table.keys.empty()) slice.reals = table.keys.back().ranges_of;  // no site was recorded: View::shown_keys()
-  for (const usdt::TableRow& row : rows) {
-    const auto* key = std::get_if<std::int64_t>(&row.keys.back());
-    if (key == nullptr) continue;
-    std::uint64_t& before = before_[*key];
-    if (row.count > before) slice.counts[*key] = row.count - before;
-    before = row.count;
-  }
-  from_ = to;
-  return slice;
-}
-
-void HeatMap::add(HeatSlice slice) {
-  slices_.push_back(std::move(slice));
-  if (slices_.size() <= kMostSlices) return;
-  for (std::size_t i = 0; 2 * i < slices_.size(); ++i) {
-    if (i > 0) slices_[i] = std::move(slices_[2 * i]);
-    if (2 * i + 1 < slices_.size()) add_to(slices_[i], slices_[2 * i + 1]);
-  }
-  slices_.resize((slices_.size() + 1) / 2);
-}
-
-std::vector<std::vector<HeatPart>> draw(const HeatMap& map, const View& view, const HeatFrame& frame) {
+std::vector<std::vector<HeatPart>> draw(const usdt::HeatMap& map, const usdt::View& view, const HeatFrame& frame) {
   return Drawing(map, view, frame).lines();
 }
 

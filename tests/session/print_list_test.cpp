@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/print_list.hpp"
+
 #include <gtest/gtest.h>
 
-#include "usdt-trace/print_choice.hpp"
-
-namespace usdt_trace {
+namespace usdt {
 namespace {
 
 TEST(PrintList, takes_values_texts_and_hex_in_any_spacing) {
@@ -12,7 +12,7 @@ TEST(PrintList, takes_values_texts_and_hex_in_any_spacing) {
   ASSERT_EQ(list->size(), 3U);
   EXPECT_EQ((*list)[0].form, PrintItem::Form::value);
   EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
-  EXPECT_EQ(name_of((*list)[1].value), usdt::ArgName(std::uint8_t{1}));
+  EXPECT_EQ(arg_name_of((*list)[1].value), ArgName(std::uint8_t{1}));
   EXPECT_EQ((*list)[2].form, PrintItem::Form::hex);
   EXPECT_EQ((*list)[2].label, "hex(arg12)");
 }
@@ -21,30 +21,30 @@ TEST(PrintList, takes_names_and_the_return_value) {
   const auto list = parse_print_list("count, str( file_name2 ),hex(retval), str, arguments");
   ASSERT_TRUE(list) << list.error().message;
   ASSERT_EQ(list->size(), 5U);
-  EXPECT_EQ(name_of((*list)[0].value), usdt::ArgName(std::string("count")));
-  EXPECT_EQ(name_of((*list)[1].value), usdt::ArgName(std::string("file_name2")));
+  EXPECT_EQ(arg_name_of((*list)[0].value), ArgName(std::string("count")));
+  EXPECT_EQ(arg_name_of((*list)[1].value), ArgName(std::string("file_name2")));
   EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
   EXPECT_EQ((*list)[1].label, "str(file_name2)");
   EXPECT_EQ((*list)[2].label, "hex(retval)");
-  EXPECT_EQ(name_of((*list)[3].value), usdt::ArgName(std::string("str")));
-  EXPECT_EQ(name_of((*list)[4].value), usdt::ArgName(std::string("arguments")));
+  EXPECT_EQ(arg_name_of((*list)[3].value), ArgName(std::string("str")));
+  EXPECT_EQ(arg_name_of((*list)[4].value), ArgName(std::string("arguments")));
 }
 
 TEST(PrintList, takes_the_argument_that_is_the_length_of_a_text) {
   const auto list = parse_print_list("str(arg1, arg2), str( buf ,count ),str(arg0)");
   ASSERT_TRUE(list) << list.error().message;
   ASSERT_EQ(list->size(), 3U);
-  EXPECT_EQ(name_of((*list)[0].value), usdt::ArgName(std::uint8_t{1}));
-  EXPECT_EQ((*list)[0].length, usdt::ArgName(std::uint8_t{2}));
+  EXPECT_EQ(arg_name_of((*list)[0].value), ArgName(std::uint8_t{1}));
+  EXPECT_EQ((*list)[0].length, ArgName(std::uint8_t{2}));
   EXPECT_EQ((*list)[0].label, "str(arg1, arg2)");
-  EXPECT_EQ(name_of((*list)[1].value), usdt::ArgName(std::string("buf")));
-  EXPECT_EQ((*list)[1].length, usdt::ArgName(std::string("count")));
+  EXPECT_EQ(arg_name_of((*list)[1].value), ArgName(std::string("buf")));
+  EXPECT_EQ((*list)[1].length, ArgName(std::string("count")));
   EXPECT_EQ((*list)[1].label, "str(buf, count)");
   EXPECT_FALSE((*list)[2].length);
 }
 
 TEST(PrintList, takes_bytes_and_addresses_with_how_many_they_are) {
-  using Kind = usdt::PathStep::Kind;
+  using Kind = PathStep::Kind;
   const auto list = parse_print_list("buf(arg1, 0x10), buf( req->data , req->size), ntop(arg0,4), ntop(addr), buf");
   ASSERT_TRUE(list) << list.error().message;
   ASSERT_EQ(list->size(), 5U);
@@ -59,18 +59,8 @@ TEST(PrintList, takes_bytes_and_addresses_with_how_many_they_are) {
   EXPECT_EQ((*list)[3].value.steps.back().kind, Kind::address);
   EXPECT_EQ((*list)[4].form, PrintItem::Form::value) << "an argument may be called so";
   for (const char* wrong : {"buf(arg1, 0)", "ntop(arg1, 6)", "ntop(arg1, arg2)"})
-    EXPECT_EQ(parse_print_list(wrong).error().kind, usdt::ErrorKind::invalid_argument) << wrong;
-  EXPECT_EQ(parse_print_list("buf(arg1, )").error().kind, usdt::ErrorKind::syntax);
-}
-
-TEST(PrintList, shows_bytes_escaped_in_digits_and_as_addresses) {
-  const std::string bytes("GET\0\"\\\n\xff", 8);
-  EXPECT_EQ(bytes_text(bytes), "GET\\x00\\x22\\x5c\\x0a\\xff");
-  EXPECT_EQ(hex_digits(bytes), "47455400225c0aff");
-  EXPECT_EQ(hex_digits(bytes, true), "47455400225C0AFF");
-  EXPECT_EQ(address_text(std::string_view("\x7f\0\0\1", 4)), "127.0.0.1");
-  EXPECT_EQ(address_text(std::string(15, '\0') + '\1'), "::1");
-  EXPECT_EQ(address_text("12345"), "");
+    EXPECT_EQ(parse_print_list(wrong).error().kind, ErrorKind::invalid_argument) << wrong;
+  EXPECT_EQ(parse_print_list("buf(arg1, )").error().kind, ErrorKind::syntax);
 }
 
 TEST(PrintList, takes_what_arguments_lead_to) {
@@ -78,7 +68,7 @@ TEST(PrintList, takes_what_arguments_lead_to) {
       parse_print_list("req->peer.port , str((*p).name), hex(((struct foo *)arg1)->x), sizeof(struct foo)");
   ASSERT_TRUE(list) << list.error().message;
   ASSERT_EQ(list->size(), 4U);
-  EXPECT_EQ(name_of((*list)[0].value), usdt::ArgName(std::string("req->peer.port")));
+  EXPECT_EQ(arg_name_of((*list)[0].value), ArgName(std::string("req->peer.port")));
   EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
   EXPECT_EQ((*list)[1].label, "str((*p).name)");
   EXPECT_EQ((*list)[2].label, "hex(((struct foo *)arg1)->x)");
@@ -86,10 +76,10 @@ TEST(PrintList, takes_what_arguments_lead_to) {
 }
 
 TEST(PrintList, a_name_means_an_argument_and_retval_the_result) {
-  std::vector<usdt::Arg> args(4);
-  args[0].declaration = std::make_shared<const usdt::Declaration>(usdt::Declaration{"fd", {}, {}});
-  args[1].declaration = std::make_shared<const usdt::Declaration>(usdt::Declaration{"count", {}, {}});
-  args[2].declaration = std::make_shared<const usdt::Declaration>(usdt::Declaration{"retval", {}, {}});
+  std::vector<Arg> args(4);
+  args[0].declaration = std::make_shared<const Declaration>(Declaration{"fd", {}, {}});
+  args[1].declaration = std::make_shared<const Declaration>(Declaration{"count", {}, {}});
+  args[2].declaration = std::make_shared<const Declaration>(Declaration{"retval", {}, {}});
   args[3].result = true;
   const auto position = [&](const char* text) { return position_of(parse_print_list(text)->front(), args); };
   EXPECT_EQ(position("count"), 1U);
@@ -120,7 +110,7 @@ TEST(PrintList, says_where_it_does_not_understand) {
                              {"1st", 0}}) {
     const auto list = parse_print_list(bad.text);
     ASSERT_FALSE(list) << bad.text;
-    EXPECT_EQ(list.error().kind, usdt::ErrorKind::syntax);
+    EXPECT_EQ(list.error().kind, ErrorKind::syntax);
     EXPECT_EQ(list.error().column, bad.column) << bad.text << ": " << list.error().message;
   }
 }
@@ -130,7 +120,7 @@ TEST(Prints, are_for_the_first_name_that_means_a_probe_and_else_for_all) {
       parse_prints({"arg0", "app:re*=str(arg1)", "kfunc:vfs_*=count", "app:request=arg2,arg3", "kfunc:nf:*=arg0"});
   ASSERT_TRUE(prints) << prints.error().message;
   const PrintChoice choice(*prints, {});
-  const usdt::TargetFile file{"/x", "/x", false};
+  const TargetFile file{"/x", "/x", false};
   const auto of_file = [&](std::string_view name) {
     return choice.of({.provider = "app", .name = name, .module = {}, .file = &file});
   };
@@ -152,17 +142,24 @@ TEST(Prints, of_a_name_with_a_target_are_for_its_file_alone) {
   const auto prints = parse_prints({"/bin/sh:app:*=arg1"});
   ASSERT_TRUE(prints) << prints.error().message;
   const PrintChoice choice(*prints, {});
-  const usdt::TargetFile shell{"/bin/sh", "/proc/self/root/bin/sh", false}, other{"/bin/cat", "/bin/cat", false};
+  const TargetFile shell{"/bin/sh", "/proc/self/root/bin/sh", false}, other{"/bin/cat", "/bin/cat", false};
   EXPECT_EQ(choice.of({.provider = "app", .name = "x", .module = {}, .file = &shell}), 1U) << "one inode, two names";
   EXPECT_EQ(choice.of({.provider = "app", .name = "x", .module = {}, .file = &other}), 0U);
 }
 
+TEST(Prints, name_options_as_their_user_writes_them) {
+  EXPECT_EQ(parse_prints({"arg0", "arg1"}, "--").error().message,
+            "--print 'arg1': a second list for all probes; --print 'PROBE=LIST' is for some");
+  EXPECT_EQ(parse_prints({"arg0", "arg1"}).error().message,
+            "print 'arg1': a second list for all probes; print 'PROBE=LIST' is for some");
+}
+
 TEST(Prints, refuse_two_lists_for_all_and_what_is_no_name) {
-  EXPECT_EQ(parse_prints({"arg0", "arg1"}).error().kind, usdt::ErrorKind::invalid_argument);
-  EXPECT_EQ(parse_prints({"app=arg0"}).error().kind, usdt::ErrorKind::syntax);
-  EXPECT_EQ(parse_prints({"a:b="}).error().kind, usdt::ErrorKind::syntax);
+  EXPECT_EQ(parse_prints({"arg0", "arg1"}).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(parse_prints({"app=arg0"}).error().kind, ErrorKind::syntax);
+  EXPECT_EQ(parse_prints({"a:b="}).error().kind, ErrorKind::syntax);
   EXPECT_TRUE(parse_prints({})->empty());
 }
 
 }  // namespace
-}  // namespace usdt_trace
+}  // namespace usdt
