@@ -40,7 +40,7 @@ struct Shown {
     const std::string path = ::testing::TempDir() + "output_test." + std::to_string(::getpid());
     auto out = usdt::tools::Stream::create(path);
     EXPECT_TRUE(out);
-    const Printed printed{.lists = {{}}, .of_probe = {0}};
+    const usdt::Printed printed{.lists = {{}}, .of_probe = {0}};
     LiveSurroundings around(flags);
     const auto output = line_output(plan, printed, flags, around, *out);
     around.begin(*event);
