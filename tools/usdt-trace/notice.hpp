@@ -10,7 +10,8 @@ namespace usdt_trace {
 
 /// What is said unless --quiet.
 inline void notice(const Flags& flags, const std::string& text) {
-  if (!flags.quiet) usdt::tools::print_notice(flags.question.empty() ? text : flags.question + ": " + text);
+  if (!flags.output.quiet)
+    usdt::tools::print_notice(flags.question.name.empty() ? text : flags.question.name + ": " + text);
 }
 
 }  // namespace usdt_trace

@@ -313,9 +313,9 @@ void Output::give_up() {
 
 std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
                                     Surroundings& around, usdt::tools::Stream& out) {
-  if (flags.format == Format::csv) return csv_output(plan, printed, flags, around, out);
-  return flags.format == Format::json ? json_output(plan, printed, flags, around, out)
-                                      : text_output(plan, printed, flags, around, out);
+  if (flags.output.format == Format::csv) return csv_output(plan, printed, flags, around, out);
+  return flags.output.format == Format::json ? json_output(plan, printed, flags, around, out)
+                                             : text_output(plan, printed, flags, around, out);
 }
 
 }  // namespace usdt_trace

@@ -27,10 +27,10 @@ class CsvOutput final : public TextOutput {
   CsvOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
             usdt::tools::Stream& out)
       : TextOutput(plan, printed, flags, around, out),
-        view_(flags.view),
-        counts_(flags.count_only),
-        events_(flags.each_event() || flags.view.slowest > 0),
-        stacks_{flags.kernel_stack_depth > 0, flags.user_stack_depth > 0} {
+        view_(flags.question.view),
+        counts_(flags.question.view.count_only),
+        events_(flags.question.view.each_event() || flags.question.view.slowest > 0),
+        stacks_{flags.question.stacks.kernel_depth > 0, flags.question.stacks.user_depth > 0} {
     name_columns();
   }
 

@@ -26,17 +26,17 @@ class JsonOutput final : public Output {
              usdt::tools::Stream& out)
       : Output(around, out),
         printed_(printed),
-        stacks_(flags.kernel_stack_depth > 0 && !flags.kernel_stack_in_lists),
-        user_stacks_(flags.user_stack_depth > 0 && !flags.user_stack_in_lists),
-        count_only_(flags.count_only),
-        asks_(flags.where != nullptr || flags.view.question != nullptr),
-        sample_(flags.sample),
-        limited_(flags.max_overhead > 0),
-        max_rate_(flags.max_rate),
-        likely_texts_(flags.likely_texts),
-        began_(flags.began),
-        view_(flags.view),
-        question_(flags.question),
+        stacks_(flags.question.stacks.kernel_depth > 0 && !flags.question.stacks.kernel_in_lists),
+        user_stacks_(flags.question.stacks.user_depth > 0 && !flags.question.stacks.user_in_lists),
+        count_only_(flags.question.view.count_only),
+        asks_(flags.question.where != nullptr || flags.question.view.question != nullptr),
+        sample_(flags.question.limits.sample),
+        limited_(flags.question.limits.max_overhead > 0),
+        max_rate_(flags.question.limits.max_rate),
+        likely_texts_(flags.question.values.likely_texts),
+        began_(flags.question.began),
+        view_(flags.question.view),
+        question_(flags.question.name),
         json_(object_) {
     trace(plan);
   }

@@ -19,8 +19,9 @@ constexpr std::size_t kSomeArguments = 15;                     ///< that a termi
 
 /// Before lines of a script's question.
 std::string label_of(const Flags& flags) {
-  return flags.question.empty() ? std::string()
-                                : usdt::tools::padded(usdt::tools::printable(flags.question), flags.label_width) + "  ";
+  return flags.question.name.empty()
+             ? std::string()
+             : usdt::tools::padded(usdt::tools::printable(flags.question.name), flags.script.label_width) + "  ";
 }
 
 }  // namespace
@@ -29,20 +30,20 @@ TextOutput::TextOutput(const usdt::AttachPlan& plan, const usdt::Printed& printe
                        Surroundings& around, usdt::tools::Stream& out)
     : Output(around, out),
       printed_(printed),
-      count_only_(flags.count_only),
-      likely_texts_(flags.likely_texts),
-      sample_(flags.sample),
-      limited_(flags.max_overhead > 0),
-      began_(flags.began),
-      kernel_stacks_below_(!flags.kernel_stack_in_lists),
-      user_stacks_below_(!flags.user_stack_in_lists),
-      format_(flags.format_string),
-      view_(flags.view),
-      question_(flags.question),
+      count_only_(flags.question.view.count_only),
+      likely_texts_(flags.question.values.likely_texts),
+      sample_(flags.question.limits.sample),
+      limited_(flags.question.limits.max_overhead > 0),
+      began_(flags.question.began),
+      kernel_stacks_below_(!flags.question.stacks.kernel_in_lists),
+      user_stacks_below_(!flags.question.stacks.user_in_lists),
+      format_(flags.question.values.format),
+      view_(flags.question.view),
+      question_(flags.question.name),
       label_(label_of(flags)) {
   trace(plan);
-  if (out_.terminal().interactive && flags.format == Format::text && flags.each_event() && format_.empty() &&
-      flags.first_question)
+  if (out_.terminal().interactive && flags.output.format == Format::text && flags.question.view.each_event() &&
+      format_.empty() && flags.script.first_question)
     out_.print("{:<{}}{}\n", "", usdt::tools::width_of(label_),
                out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID/TID", "PROBE",
                                        probe_width_),

@@ -22,12 +22,6 @@ bool looks_everywhere(const usdt::PointPattern& pattern) {
   return target != nullptr && usdt::means_everything(*target);
 }
 
-std::vector<usdt::PointPattern> all_patterns(const Flags& flags) {
-  auto patterns = flags.patterns;
-  patterns.insert(patterns.end(), flags.ends.begin(), flags.ends.end());
-  return patterns;
-}
-
 namespace {
 
 void ask_for_text(const usdt::PrintItem& item, usdt::TextOptions& texts) {
@@ -52,8 +46,8 @@ usdt::ValueOptions values_of(const usdt::PrintList& list, const Flags& flags) {
     if (item.size) values.paths.push_back(*item.size);
     values.paths.push_back(item.value);
   }
-  values.open = list.empty() && !flags.no_events();
-  values.depth = flags.depth;
+  values.open = list.empty() && !flags.question.view.no_events();
+  values.depth = flags.question.values.depth;
   return values;
 }
 
@@ -61,8 +55,8 @@ usdt::ValueOptions values_of(const usdt::PrintList& list, const Flags& flags) {
 usdt::TextOptions texts_of(const usdt::PrintList& list, const Flags& flags) {
   usdt::TextOptions texts;
   for (const usdt::PrintItem& item : list) ask_for_text(item, texts);
-  texts.typed = list.empty() && !flags.no_events();
-  texts.likely = texts.typed && flags.likely_texts;
+  texts.typed = list.empty() && !flags.question.view.no_events();
+  texts.likely = texts.typed && flags.question.values.likely_texts;
   return texts;
 }
 
@@ -119,13 +113,13 @@ usdt::Result<void> check_word(const Flags& flags, const usdt::AttachPlan& plan, 
   };
   if (usdt::is_of_owner(*item.word) && !plan.owners)
     return refused(fmt::format("it was not recorded: a trace with --record and --print {} has it", item.value.text));
-  if (*item.word == usdt::HitField::ustack && flags.user_stack_depth == 0)
+  if (*item.word == usdt::HitField::ustack && flags.question.stacks.user_depth == 0)
     return refused("no stacks of processes were recorded: a trace with --record and --ustack has them");
-  if (*item.word == usdt::HitField::kstack && flags.kernel_stack_depth == 0)
+  if (*item.word == usdt::HitField::kstack && flags.question.stacks.kernel_depth == 0)
     return refused("no stacks of the kernel were recorded: a trace with --record and --kstack has them");
   if (*item.word == usdt::HitField::duration && !has_calls(plan) && !plan.spans)
     return refused("only calls (ucall, kcall, ksession, fsession) and spans have one");
-  if (*item.word == usdt::HitField::elapsed && flags.began == 0)
+  if (*item.word == usdt::HitField::elapsed && flags.question.began == 0)
     return refused("the recording does not say since when");
   return {};
 }
@@ -133,7 +127,7 @@ usdt::Result<void> check_word(const Flags& flags, const usdt::AttachPlan& plan, 
 /// An argument no site has is a mistake, one that some sites lack is not.
 usdt::Result<void> check_list(const Flags& flags, const usdt::AttachPlan& plan, const usdt::Printed& printed,
                               usdt::ListNumber number) {
-  const bool in_format = !flags.format_string.list.empty() && number == 0;
+  const bool in_format = !flags.question.values.format.list.empty() && number == 0;
   for (const usdt::PrintItem& item : printed.lists[number]) {
     const bool exists = std::ranges::any_of(plan.sites, [&](const usdt::PlannedSite& site) {
       const auto& args = plan.args[site.args];
@@ -185,9 +179,9 @@ bool means_any_file(const usdt::PointPattern& pattern) {
 
 /// A probe that a list is for may come while the trace runs. Else its name is misspelt.
 bool may_come(const Flags& flags, const usdt::ProbePrint& print) {
-  return flags.replay.empty() && !flags.explain && flags.follow &&
+  return flags.question.recording.replay.empty() && !flags.explain && flags.question.following.follow &&
          !std::holds_alternative<usdt::KernelPattern>(print.pattern) &&
-         (flags.wait || std::ranges::any_of(flags.patterns, means_any_file));
+         (flags.question.following.wait || std::ranges::any_of(flags.question.points.patterns, means_any_file));
 }
 
 }  // namespace
@@ -197,18 +191,19 @@ usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan
   for (usdt::ListNumber number = 0; number < printed.lists.size(); ++number) {
     if (is_used(printed, number)) {
       if (auto sense = check_list(flags, plan, printed, number); !sense) return sense;
-    } else if (number > 0 && may_come(flags, flags.print.for_probes[number - 1])) {
+    } else if (number > 0 && may_come(flags, flags.question.values.print.for_probes[number - 1])) {
       notice(flags, fmt::format("--print '{}=...' is for no probe of this trace yet: {}",
-                                flags.print.for_probes[number - 1].probe, names_of_probes(plan)));
+                                flags.question.values.print.for_probes[number - 1].probe, names_of_probes(plan)));
     } else if (number > 0) {
       return usdt::fail(
           usdt::ErrorKind::invalid_argument,
           fmt::format("--print '{}=...' is for no probe of this trace, or only for those of a --print before it: {}",
-                      flags.print.for_probes[number - 1].probe, names_of_probes(plan)));
+                      flags.question.values.print.for_probes[number - 1].probe, names_of_probes(plan)));
     }
   }
-  return flags.format_string.empty() ? usdt::Result<void>()
-                                     : usdt::check_format(flags.format_string, plan, printed, kOptionPrefix);
+  return flags.question.values.format.empty()
+             ? usdt::Result<void>()
+             : usdt::check_format(flags.question.values.format, plan, printed, kOptionPrefix);
 }
 
 namespace {
@@ -218,13 +213,13 @@ usdt::SearchScope search_scope(const Flags& flags, const Subjects& subjects) {
   usdt::SearchScope scope;
   scope.pids = subjects.pids;
   scope.program = subjects.program;
-  scope.skip_unknown = flags.skip_unknown;
+  scope.skip_unknown = flags.question.points.skip_unknown;
   for (const auto& cgroup : subjects.cgroups) {
     const auto pids = usdt::processes_of_cgroup(cgroup);
     for (std::size_t i = 0; pids && i < pids->size(); ++i)
       if (usdt::files_of_process((*pids)[i])) scope.pids.push_back((*pids)[i]);
   }
-  if (!flags.children) return scope;
+  if (!flags.question.processes.children) return scope;
   for (const pid_t pid : subjects.pids) {
     for (const pid_t child : usdt::descendants_of(pid))
       if (usdt::files_of_process(child)) scope.pids.push_back(child);
@@ -274,7 +269,8 @@ void report_copies(const Flags& flags, const usdt::Selection& selection) {
 
 /// Nobody's files would be taken for everybody's.
 usdt::Result<void> check_cgroups(const Flags& flags, const Subjects& subjects, const usdt::SearchScope& scope) {
-  if (subjects.cgroups.empty() || !scope.pids.empty() || std::ranges::none_of(flags.patterns, looks_everywhere))
+  if (subjects.cgroups.empty() || !scope.pids.empty() ||
+      std::ranges::none_of(flags.question.points.patterns, looks_everywhere))
     return {};
   return usdt::fail(usdt::ErrorKind::not_found,
                     fmt::format("no process that could be looked at is in {}", subjects.cgroups.front().string()));
@@ -283,8 +279,9 @@ usdt::Result<void> check_cgroups(const Flags& flags, const Subjects& subjects, c
 /// A command is often one that starts the program which is meant, as scripts, env and shells do.
 usdt::Error with_hint_at_started(usdt::Error error, const Flags& flags,
                                  const std::vector<usdt::PointPattern>& patterns) {
-  const bool of_command = !flags.command.empty() && std::ranges::any_of(patterns, looks_everywhere);
-  if (of_command && !flags.wait && flags.follow && error.kind == usdt::ErrorKind::not_found)
+  const bool of_command = !flags.question.processes.command.empty() && std::ranges::any_of(patterns, looks_everywhere);
+  if (of_command && !flags.question.following.wait && flags.question.following.follow &&
+      error.kind == usdt::ErrorKind::not_found)
     error.message += "; where the command starts another program that has it, --wait --hold-exec waits for that";
   return error;
 }
@@ -300,7 +297,7 @@ usdt::Result<usdt::Selection> select(const Flags& flags, const std::vector<usdt:
       notice(flags, fmt::format("{}: {}", file.target.path.string(), warning.message));
     if (!file.refused.empty())
       notice(flags, fmt::format("functions or types may be missing: {}", file.refused));
-    else if (!file.no_types.empty() && !flags.no_events())
+    else if (!file.no_types.empty() && !flags.question.view.no_events())
       notice(flags, fmt::format("no types of functions: {}", file.no_types));
   }
   for (const std::string& why : selection->may_be_missing) notice(flags, why);
@@ -317,22 +314,23 @@ bool asks_for(const usdt::ExpressionNode& node, usdt::HitField word) {
 bool wants_owners(const Flags& flags) {
   return std::ranges::any_of(
       std::array{usdt::HitField::uid, usdt::HitField::gid, usdt::HitField::cgroup}, [&](usdt::HitField word) {
-        return flags.print.has_word(word) || (flags.dump_on && asks_for(flags.dump_on->root, word));
+        return flags.question.values.print.has_word(word) ||
+               (flags.question.recording.dump_on && asks_for(flags.question.recording.dump_on->root, word));
       });
 }
 
 usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects& subjects) {
   usdt::PlanOptions options;
-  if (!subjects.pids.empty() && !flags.children) {
+  if (!subjects.pids.empty() && !flags.question.processes.children) {
     auto processes = usdt::Processes::of(subjects.pids);
     if (!processes) return usdt::fail(processes.error());
     options.scope = std::move(*processes);
   }
-  options.allow_unsafe_nop5 = flags.allow_unsafe_nop5;
-  options.kernel_backend = flags.kernel_backend;
+  options.allow_unsafe_nop5 = flags.question.attaching.allow_unsafe_nop5;
+  options.kernel_backend = flags.question.attaching.kernel_backend;
   options.owners = wants_owners(flags);
-  options.where = flags.where;
-  options.table = flags.view.question;
+  options.where = flags.question.where;
+  options.table = flags.question.view.question;
   return options;
 }
 
@@ -377,16 +375,16 @@ usdt::Error explained(usdt::Error error, const Plan& plan, usdt::PlanOptions opt
 }  // namespace
 
 usdt::Result<void> check_slowest(const Flags& flags, const usdt::AttachPlan& plan, const std::vector<bool>& probes) {
-  if (flags.view.slowest == 0 || plan.spans) return {};
+  if (flags.question.view.slowest == 0 || plan.spans) return {};
   for (const usdt::AttachGroup& group : plan.groups) {
     if (group.moment == usdt::Moment::both) continue;
     for (const usdt::Index<usdt::PlannedSite> site : group.sites) {
       const usdt::Index<usdt::PlannedProbe> probe = plan.sites[site].probe;
       if (!probes.empty() && !probes[probe.value]) continue;
-      return usdt::fail(
-          usdt::ErrorKind::invalid_argument,
-          fmt::format("{}: {} is one moment; spans ('A ~~ B') and calls (ucall, kcall) take some time",
-                      flags.view.in_flight ? "--in-flight" : "--slowest", full_name(plan, plan.probes[probe])));
+      return usdt::fail(usdt::ErrorKind::invalid_argument,
+                        fmt::format("{}: {} is one moment; spans ('A ~~ B') and calls (ucall, kcall) take some time",
+                                    flags.question.view.in_flight ? "--in-flight" : "--slowest",
+                                    full_name(plan, plan.probes[probe])));
     }
   }
   return {};
@@ -401,12 +399,12 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
   auto options = plan_options(flags, subjects);
   if (!options) return usdt::fail(options.error());
   if (before != nullptr && before->table) options->rows = std::make_shared<const usdt::PlannedTable>(*before->table);
-  const usdt::PrintChoice choice(flags.print, scope);
+  const usdt::PrintChoice choice(flags.question.values.print, scope);
   const Wanted wanted = wanted_by(choice, flags);
   choose_values(wanted, choice, *options);
   const usdt::KernelFacts kernel = facts_for(flags);
   const auto plan_with = [&](const usdt::PlanOptions& how) {
-    return ends ? usdt::plan_spans(selection, *ends, kernel, how, flags.pairing)
+    return ends ? usdt::plan_spans(selection, *ends, kernel, how, flags.question.points.pairing)
                 : usdt::plan_attach(selection, kernel, how);
   };
   auto plan = plan_with(*options);
@@ -483,14 +481,14 @@ void add_file(const Flags& flags, usdt::ProbeFile file, FoundTrace& found) {
     if (!side.sites.empty() || !side.functions.empty()) selection.files.push_back(std::move(side));
   };
   if (!found.ends) return add(std::move(file), found.selection);
-  add(side_of(flags.patterns, file), found.selection);
-  add(side_of(flags.ends, std::move(file)), *found.ends);
+  add(side_of(flags.question.points.patterns, file), found.selection);
+  add(side_of(flags.question.points.ends, std::move(file)), *found.ends);
 }
 
 usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file,
                                      const Traced& before) {
   FoundTrace found{.scope = search_scope(flags, subjects), .selection = {}};
-  if (!flags.ends.empty()) found.ends.emplace();
+  if (!flags.question.points.ends.empty()) found.ends.emplace();
   add_file(flags, std::move(file), found);
   if (found.lacks_something())
     return usdt::fail(usdt::ErrorKind::not_supported,
@@ -504,21 +502,25 @@ usdt::Result<PlannedTrace> plan_first(const Flags& flags, const Subjects& subjec
 }
 
 usdt::KernelFacts facts_for(const Flags& flags) {
-  usdt::KernelFacts kernel = usdt::kernel_facts(all_patterns(flags), flags.kernel_backend);
-  if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
+  usdt::KernelFacts kernel =
+      usdt::kernel_facts(usdt::all_patterns(flags.question), flags.question.attaching.kernel_backend);
+  if (flags.question.attaching.backend != usdt::Backend::automatic)
+    kernel.abilities.uprobe_session = false;  // another one is wanted
   // Sessions are everybody's, or one process's: a command's and its children's calls have two programs.
-  if (flags.children || (!flags.command.empty() && flags.follow)) kernel.abilities.uprobe_session = false;
+  if (flags.question.processes.children ||
+      (!flags.question.processes.command.empty() && flags.question.following.follow))
+    kernel.abilities.uprobe_session = false;
   return kernel;
 }
 
 usdt::Result<FoundTrace> find_trace(const Flags& flags, const Subjects& subjects) {
   FoundTrace found{.scope = search_scope(flags, subjects), .selection = {}};
   if (auto some = check_cgroups(flags, subjects, found.scope); !some) return usdt::fail(some.error());
-  auto selection = select(flags, flags.patterns, found.scope);
+  auto selection = select(flags, flags.question.points.patterns, found.scope);
   if (!selection) return usdt::fail(selection.error());
   found.selection = std::move(*selection);
-  if (flags.ends.empty()) return found;
-  auto ends = select(flags, flags.ends, found.scope);
+  if (flags.question.points.ends.empty()) return found;
+  auto ends = select(flags, flags.question.points.ends, found.scope);
   if (!ends) return usdt::fail(ends.error());
   found.ends = std::move(*ends);
   return found;
@@ -526,11 +528,11 @@ usdt::Result<FoundTrace> find_trace(const Flags& flags, const Subjects& subjects
 
 FoundTrace find_beginning(const Flags& flags, const Subjects& subjects) {
   FoundTrace found{.scope = search_scope(flags, subjects), .selection = {}};
-  if (flags.ends.empty()) return found;
+  if (flags.question.points.ends.empty()) return found;
   found.ends.emplace();
   if (!check_cgroups(flags, subjects, found.scope)) return found;
-  if (auto begins = usdt::select(flags.patterns, found.scope)) found.selection = std::move(*begins);
-  if (auto ends = usdt::select(flags.ends, found.scope)) found.ends = std::move(*ends);
+  if (auto begins = usdt::select(flags.question.points.patterns, found.scope)) found.selection = std::move(*begins);
+  if (auto ends = usdt::select(flags.question.points.ends, found.scope)) found.ends = std::move(*ends);
   return found;
 }
 

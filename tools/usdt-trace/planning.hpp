@@ -26,8 +26,6 @@ struct PlannedTrace {
 
 /// It leaves open which files are meant.
 [[nodiscard]] bool looks_everywhere(const usdt::PointPattern& pattern);
-/// Of spans those of both sides.
-[[nodiscard]] std::vector<usdt::PointPattern> all_patterns(const Flags& flags);
 
 /// What the lists are about exists in the plan. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan,

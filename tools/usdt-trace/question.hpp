@@ -48,7 +48,7 @@ class Question {
   /// Takes what has come, waiting for it for at most `wait`, and shows it. Returns how many events there were.
   usdt::Result<std::size_t> step(std::chrono::milliseconds wait);
   /// It has all the events that were asked for, nowhere to write to, or nothing left to trace.
-  [[nodiscard]] bool has_enough() const noexcept { return shown_ >= flags_.max_events || !written_; }
+  [[nodiscard]] bool has_enough() const noexcept { return shown_ >= flags_.question.limits.max_events || !written_; }
   [[nodiscard]] bool nothing_left() const noexcept { return nothing_left_; }
   /// Detaches, hands over what is still in the ring, and accounts for every hit.
   void finish();
@@ -149,7 +149,7 @@ class Question {
   std::map<std::vector<usdt::TableKey>, usdt::TableRow> ended_;  ///< rows of processes that have ended
   usdt::HeatSlicer slicer_{0};
   usdt::HitRates rates_;
-  usdt::SlowestEvents slowest_{flags_.view.slowest};
+  usdt::SlowestEvents slowest_{flags_.question.view.slowest};
 };
 
 }  // namespace usdt_trace

@@ -71,7 +71,7 @@ bool Question::is_first(const usdt::FollowEvent& event) {
 
 usdt::Result<void> Question::begin_following(const std::vector<KnownFile>& known) {
   auto begun = following_.begin(run_.subjects(), run_.command(), known, [&run = run_] { run.arrival().wake(); });
-  if (begun && flags_.verbose && following_.begun())
+  if (begun && flags_.output.verbose && following_.begun())
     notice(flags_, fmt::format("following by {}", following_.source()));
   return begun;
 }
@@ -136,7 +136,7 @@ void Question::let_go(const std::vector<usdt::FollowEvent>& gone) {
 }
 
 void Question::follow(const usdt::FollowEvent& event) {
-  auto more = flags_.max_overhead > 0
+  auto more = flags_.question.limits.max_overhead > 0
                   ? not_taken()
                   : apart_from_output(plan_more(flags_, run_.subjects(), event.file, {tracer_->plan(), printed_}));
   const bool attached = more ? follow(event, std::move(*more)) : (tell(followed_in_vain(event, more.error())), false);
@@ -197,8 +197,9 @@ void Question::tell_moved_code(const std::vector<pid_t>& pids) {
 }
 
 void Question::find_dump_on() {
-  if (!flags_.dump_on) return;
-  if (auto filter = usdt::EventFilter::make(flags_.dump_on, tracer_->plan())) dump_on_ = std::move(*filter);
+  if (!flags_.question.recording.dump_on) return;
+  if (auto filter = usdt::EventFilter::make(flags_.question.recording.dump_on, tracer_->plan()))
+    dump_on_ = std::move(*filter);
 }
 
 void Question::tell(const usdt::Followed& followed) {

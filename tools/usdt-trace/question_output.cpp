@@ -25,22 +25,22 @@ std::chrono::nanoseconds own_time() {
 
 void Question::begin_output() {
   rates_.begin(Clock::now());
-  around_.emplace(flags_, flags_.debuginfod ? run_.told_over() : usdt::StopToken());
-  if (!flags_.record.empty()) {
+  around_.emplace(flags_, flags_.question.points.debuginfod ? run_.told_over() : usdt::StopToken());
+  if (!flags_.question.recording.file.empty()) {
     auto recorder = make_recorder(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
     recorder_ = recorder.get();
     sinks_.back().show_by(std::move(recorder));
   }
-  if (flags_.record.empty() || !flags_.output.empty())
+  if (flags_.question.recording.file.empty() || !flags_.output.file.empty())
     sinks_.front().show_by(line_output(tracer_->plan(), printed_, flags_, *around_, sinks_.front().stream()));
 }
 
 /// With --interval, when it is time; where some were missed, the next one is not late for them.
 usdt::Result<void> Question::show_table_so_far() {
   const auto now = Clock::now();
-  if (!flags_.view.interval || now < next_table_) return {};
+  if (!flags_.question.view.interval || now < next_table_) return {};
   const auto interval =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.view.interval));
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.question.view.interval));
   const bool first = next_table_ == Clock::time_point();
   next_table_ = first || now - next_table_ > interval ? now + interval : next_table_ + interval;
   if (first) slicer_ = usdt::HeatSlicer(wall_time());
@@ -51,9 +51,9 @@ usdt::Result<void> Question::show_table_so_far() {
 
 void Question::name_new_stacks() {
   constexpr int pause_of_work = 4;
-  if (!flags_.view.has_stacks() || Clock::now() < next_naming_ || !tracer_->table_grew()) return;
+  if (!flags_.question.view.has_stacks() || Clock::now() < next_naming_ || !tracer_->table_grew()) return;
   const auto began = own_time();
-  if (flags_.view.user_stacks) keep_rows_of_ended();
+  if (flags_.question.view.user_stacks) keep_rows_of_ended();
   if (auto rows = tracer_->table()) around_->name(*rows, tracer_->plan());
   next_naming_ = Clock::now() + pause_of_work * (own_time() - began);
 }
@@ -71,34 +71,34 @@ void Question::keep_rows_of_ended() {
 }
 
 usdt::Result<std::vector<usdt::TableRow>> Question::rows() {
-  if (flags_.view.user_stacks) keep_rows_of_ended();
+  if (flags_.question.view.user_stacks) keep_rows_of_ended();
   auto rows = tracer_->table();
   if (!rows) return rows;
-  if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
+  if (flags_.question.view.has_stacks()) around_->name(*rows, tracer_->plan());
   for (const auto& [keys, row] : ended_) rows->push_back(row);
   return rows;
 }
 
 usdt::Result<void> Question::show_table(bool last) {
-  if (flags_.view.slowest > 0) {
+  if (flags_.question.view.slowest > 0) {
     for (Sink& sink : sinks_)
       if (sink.is_written()) sink.output().slowest(slowest_, last);
     return {};
   }
   auto rows = this->rows();
   if (!rows) return usdt::fail(rows.error());
-  if (flags_.view.heat_map) {
+  if (flags_.question.view.heat_map) {
     const usdt::HeatSlice slice = slicer_.cut(*plan_->table, *rows, wall_time());
     for (Sink& sink : sinks_)
       if (sink.is_written()) sink.output().heat(slice, last);
     return {};
   }
-  if (flags_.view.rates) rates_.look(flags_.view, *rows, Clock::now(), last);
+  if (flags_.question.view.rates) rates_.look(flags_.question.view, *rows, Clock::now(), last);
   const auto overhead = tracer_->overhead();
   const Output::TableLook look{.table = *plan_->table,
                                .rows = *rows,
                                .overhead = overhead,
-                               .rates = flags_.view.rates ? &rates_ : nullptr,
+                               .rates = flags_.question.view.rates ? &rates_ : nullptr,
                                .last = last};
   for (Sink& sink : sinks_)
     if (sink.is_written()) sink.output().table(look);
@@ -107,14 +107,14 @@ usdt::Result<void> Question::show_table(bool last) {
 
 /// What is kept decides what the kernel leaves out from now on: stacks, which take a while, are for later.
 void Question::keep_if_slow(const usdt::Event& event) {
-  if (flags_.view.in_flight) return;
+  if (flags_.question.view.in_flight) return;
   if (slowest_.add(event, around_->wall_offset())) tracer_->leave_out_faster(slowest_.least());
 }
 
 /// With --in-flight these are what is shown, in the place of the slowest.
 void Question::find_in_flight() {
-  if (!flags_.view.in_flight) return;
-  slowest_ = usdt::SlowestEvents(flags_.view.slowest);
+  if (!flags_.question.view.in_flight) return;
+  slowest_ = usdt::SlowestEvents(flags_.question.view.slowest);
   for (const usdt::OwnedEvent& open : tracer_->in_flight()) {
     around_->begin(*open);
     slowest_.add(*open, around_->wall_offset());
@@ -124,7 +124,7 @@ void Question::find_in_flight() {
 
 /// While their processes live.
 void Question::name_stacks_of_slowest() {
-  if (flags_.kernel_stack_depth + flags_.user_stack_depth == 0) return;
+  if (flags_.question.stacks.kernel_depth + flags_.question.stacks.user_depth == 0) return;
   for (usdt::KeptEvent& kept : slowest_.events()) {
     if (kept.kernel_stack || kept.user_stack) continue;
     around_->begin(*kept.event);
@@ -157,7 +157,7 @@ void Question::finish_without_trace(std::string_view why) {
   notice(flags_, std::string(why));
   for (const std::string& line : following_.account()) notice(flags_, line);
   // Who reads it gets the account of a trace that saw nothing; of a script, that of the others.
-  if (flags_.format != Format::json || shown() == nullptr || !flags_.question.empty()) return;
+  if (flags_.output.format != Format::json || shown() == nullptr || !flags_.question.name.empty()) return;
   const usdt::AttachPlan nothing;
   LiveSurroundings around(flags_);
   Sink sink = sinks_.front().sibling();

@@ -33,16 +33,19 @@ usdt::RecordingInfo info_of(const usdt::Printed& printed, const Flags& flags) {
     info.properties.emplace_back(std::move(name), std::move(text));
   };
   for (std::size_t n = 0; n < printed.lists.size(); ++n) add(fmt::format("{}{}", kPrint, n), text_of(printed.lists[n]));
-  if (flags.where) add(std::string(kWhere), flags.where->text);
-  add(std::string(kBegan), fmt::format("{}", flags.began));
-  if (flags.kernel_stack_depth > 0) add(std::string(kKernelStack), fmt::format("{}", flags.kernel_stack_depth));
-  if (flags.user_stack_depth > 0) add(std::string(kUserStack), fmt::format("{}", flags.user_stack_depth));
-  if (flags.kernel_stack_in_lists) add(std::string(kKernelStackInLists), "1");
-  if (flags.user_stack_in_lists) add(std::string(kUserStackInLists), "1");
-  if (flags.sample > 1) add(std::string(kSample), fmt::format("{}", flags.sample));
-  if (flags.max_rate > 0) add(std::string(kMaxRate), fmt::format("{}", flags.max_rate));
-  if (flags.max_overhead > 0) add(std::string(kMaxOverhead), fmt::format("{}", flags.max_overhead));
-  if (flags.last) add(std::string(kLast), fmt::format("{}", flags.last->count()));
+  if (flags.question.where) add(std::string(kWhere), flags.question.where->text);
+  add(std::string(kBegan), fmt::format("{}", flags.question.began));
+  if (flags.question.stacks.kernel_depth > 0)
+    add(std::string(kKernelStack), fmt::format("{}", flags.question.stacks.kernel_depth));
+  if (flags.question.stacks.user_depth > 0)
+    add(std::string(kUserStack), fmt::format("{}", flags.question.stacks.user_depth));
+  if (flags.question.stacks.kernel_in_lists) add(std::string(kKernelStackInLists), "1");
+  if (flags.question.stacks.user_in_lists) add(std::string(kUserStackInLists), "1");
+  if (flags.question.limits.sample > 1) add(std::string(kSample), fmt::format("{}", flags.question.limits.sample));
+  if (flags.question.limits.max_rate > 0) add(std::string(kMaxRate), fmt::format("{}", flags.question.limits.max_rate));
+  if (flags.question.limits.max_overhead > 0)
+    add(std::string(kMaxOverhead), fmt::format("{}", flags.question.limits.max_overhead));
+  if (flags.question.recording.last) add(std::string(kLast), fmt::format("{}", flags.question.recording.last->count()));
   return info;
 }
 
@@ -117,9 +120,9 @@ class FlightOutput final : public Recorder {
                usdt::tools::Stream& out)
       : Recorder(flags, around, out),
         recorder_(usdt::FlightRecorder::start(tracer.plan(), tracer.layout(), info_of(printed, flags),
-                                              {.time = *flags.last})),
+                                              {.time = *flags.question.recording.last})),
         printed_(printed),
-        quiet_(flags.quiet) {
+        quiet_(flags.output.quiet) {
     trace(tracer.plan());
   }
 
@@ -199,7 +202,7 @@ void Recorder::count_unreadable(const usdt::Event& event) {
 
 std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags,
                                         Surroundings& around, usdt::tools::Stream& out) {
-  if (flags.last) return std::make_unique<FlightOutput>(tracer, printed, flags, around, out);
+  if (flags.question.recording.last) return std::make_unique<FlightOutput>(tracer, printed, flags, around, out);
   return std::make_unique<RecordOutput>(tracer, printed, flags, around, out);
 }
 

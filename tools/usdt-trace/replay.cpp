@@ -38,7 +38,7 @@ class Replay {
     if (auto asked = ask(); !asked) return usdt::fail(asked.error());
     sink_->show_by(line_output(plan_, printed_, flags_, around_, sink_->stream()));
     sink_->output().trace(plan_, first_probes());
-    notice(flags_, fmt::format("replays {}{}", flags_.replay, made_by()));
+    notice(flags_, fmt::format("replays {}{}", flags_.question.recording.replay, made_by()));
     for (const usdt::RecordedNotice& each : recording_.notices()) notice(flags_, each.text);
     catch_signals();
     auto shown = show();
@@ -57,21 +57,21 @@ class Replay {
 
   /// Those that are named; without a name all.
   usdt::Result<void> choose_probes() {
-    if (flags_.patterns.empty() || plan_.sites.empty()) return {};
+    if (flags_.question.points.patterns.empty() || plan_.sites.empty()) return {};
     const auto named = [](const std::vector<usdt::PointPattern>& patterns) {
       usdt::Prints prints;
       for (const usdt::PointPattern& pattern : patterns) prints.for_probes.push_back({{}, pattern, {}});
       return prints;
     };
-    const usdt::Prints begins = named(flags_.patterns);
-    const usdt::Prints ends = named(flags_.ends);
+    const usdt::Prints begins = named(flags_.question.points.patterns);
+    const usdt::Prints ends = named(flags_.question.points.ends);
     const usdt::PrintChoice at_begin(begins);
     const usdt::PrintChoice at_end(ends);
     chosen_.assign(plan_.probes.size(), false);
     bool any = false;
     for (std::uint32_t n = 0; n < plan_.probes.size(); ++n) {
       const usdt::PlannedProbe& probe = plan_.probes[usdt::Index<usdt::PlannedProbe>(n)];
-      if (flags_.ends.empty() == probe.span.has_value()) continue;
+      if (flags_.question.points.ends.empty() == probe.span.has_value()) continue;
       if (!probe.span) {
         chosen_[n] = at_begin.of(plan_, probe) > 0;
       } else if (at_begin.of(plan_, plan_.probes[probe.span->begin]) > 0 &&
@@ -81,8 +81,8 @@ class Replay {
       any |= chosen_[n];
     }
     if (any) return {};
-    return usdt::fail(usdt::ErrorKind::not_found,
-                      fmt::format("{} has none of these probes; it has {}", flags_.replay, recorded_probes()));
+    return usdt::fail(usdt::ErrorKind::not_found, fmt::format("{} has none of these probes; it has {}",
+                                                              flags_.question.recording.replay, recorded_probes()));
   }
 
   /// The first of them, for people.
@@ -106,21 +106,22 @@ class Replay {
   usdt::Result<void> choose_view() {
     auto view = recorded_view(recording_);
     if (!view) return usdt::fail(view.error());
-    flags_.kernel_stack_depth = view->kernel_stack_depth;
-    flags_.user_stack_depth = view->user_stack_depth;
-    flags_.kernel_stack_in_lists = view->kernel_stack_in_lists;
-    flags_.user_stack_in_lists = view->user_stack_in_lists;
-    flags_.sample = view->sample;
-    flags_.max_rate = view->max_rate;
-    flags_.max_overhead = view->max_overhead;
-    flags_.last = view->last;
-    begin_at(flags_, view->began);
+    flags_.question.stacks.kernel_depth = view->kernel_stack_depth;
+    flags_.question.stacks.user_depth = view->user_stack_depth;
+    flags_.question.stacks.kernel_in_lists = view->kernel_stack_in_lists;
+    flags_.question.stacks.user_in_lists = view->user_stack_in_lists;
+    flags_.question.limits.sample = view->sample;
+    flags_.question.limits.max_rate = view->max_rate;
+    flags_.question.limits.max_overhead = view->max_overhead;
+    flags_.question.recording.last = view->last;
+    usdt::begin_question(flags_.question, view->began);
     recorded_where_ = view->where;
     printed_ = std::move(view->printed);
-    if (flags_.print.empty())
-      return flags_.format_string.empty() ? usdt::Result<void>()
-                                          : usdt::check_format(flags_.format_string, plan_, printed_, kOptionPrefix);
-    const usdt::PrintChoice choice(flags_.print);
+    if (flags_.question.values.print.empty())
+      return flags_.question.values.format.empty()
+                 ? usdt::Result<void>()
+                 : usdt::check_format(flags_.question.values.format, plan_, printed_, kOptionPrefix);
+    const usdt::PrintChoice choice(flags_.question.values.print);
     printed_ = {};
     for (usdt::ListNumber n = 0; n < choice.count(); ++n) printed_.lists.push_back(choice.list(n));
     for (const usdt::PlannedProbe& probe : plan_.probes) printed_.of_probe.push_back(choice.of(plan_, probe));
@@ -132,20 +133,21 @@ class Replay {
     if (auto sense = check_slowest(flags_, plan_, chosen_); !sense) return sense;
     accounts_.resize(plan_.probes.size());
     estimates_.resize(plan_.probes.size());
-    if (flags_.view.question) {
+    if (flags_.question.view.question) {
       if (auto there = check_stacks(); !there) return there;
-      auto table = usdt::EventTable::make(flags_.where.get(), *flags_.view.question, plan_, chosen_probes());
+      auto table =
+          usdt::EventTable::make(flags_.question.where.get(), *flags_.question.view.question, plan_, chosen_probes());
       if (!table) return usdt::fail(table.error());
       table_.emplace(std::move(*table));
-    } else if (flags_.where) {
-      auto filter = usdt::EventFilter::make(flags_.where, plan_);
+    } else if (flags_.question.where) {
+      auto filter = usdt::EventFilter::make(flags_.question.where, plan_);
       if (!filter) return usdt::fail(filter.error().within("--where"));
       filter_.emplace(std::move(*filter));
     } else if (!recorded_where_.empty()) {
       auto where = usdt::parse_expression(recorded_where_);
       if (!where) return usdt::fail(where.error().within("the recording's --where"));
-      where->began = flags_.began;
-      flags_.where = std::make_shared<const usdt::Expression>(std::move(*where));
+      where->began = flags_.question.began;
+      flags_.question.where = std::make_shared<const usdt::Expression>(std::move(*where));
     }
     return {};
   }
@@ -153,8 +155,8 @@ class Replay {
   /// That those were recorded which are keys.
   usdt::Result<void> check_stacks() const {
     for (const auto& [wanted, depth, option] :
-         {std::tuple(flags_.view.user_stacks, flags_.user_stack_depth, "ustack"),
-          std::tuple(flags_.view.kernel_stacks, flags_.kernel_stack_depth, "kstack")})
+         {std::tuple(flags_.question.view.user_stacks, flags_.question.stacks.user_depth, "ustack"),
+          std::tuple(flags_.question.view.kernel_stacks, flags_.question.stacks.kernel_depth, "kstack")})
       if (wanted && depth == 0)
         return usdt::fail(
             usdt::ErrorKind::invalid_argument,
@@ -167,7 +169,7 @@ class Replay {
     constexpr std::uint64_t much = 1 << 20;
     while (!end_asked_for()) {
       auto event = recording_.next();
-      if (!event) return usdt::fail(event.error().within(flags_.replay));
+      if (!event) return usdt::fail(event.error().within(flags_.question.recording.replay));
       show_followed();
       if (*event == nullptr) return {};
       take(**event);
@@ -208,9 +210,9 @@ class Replay {
         return;
       }
     }
-    if (flags_.count_only) return stands_for(event);
-    if (flags_.view.slowest > 0) return keep_if_slow(event, account);
-    if (shown_ >= flags_.max_events) {
+    if (flags_.question.view.count_only) return stands_for(event);
+    if (flags_.question.view.slowest > 0) return keep_if_slow(event, account);
+    if (shown_ >= flags_.question.limits.max_events) {
       ++account.discarded;
       ++beyond_;
       return;
@@ -233,10 +235,10 @@ class Replay {
   }
 
   void add_to_table(const usdt::Event& event, Account& account) {
-    if (flags_.view.heat_map) cut_before(event);
+    if (flags_.question.view.heat_map) cut_before(event);
     using Added = usdt::TableBuilder::Added;
     usdt::EventStacks stacks;
-    if (flags_.view.has_stacks()) {
+    if (flags_.question.view.has_stacks()) {
       around_.begin(event);
       stacks = around_.stacks(flags_, event);
     }
@@ -251,7 +253,8 @@ class Replay {
 
   /// Its hits, of a trace whose events are more or fewer of them.
   void stands_for(const usdt::Event& event) {
-    if (flags_.max_overhead > 0) estimates_[account_of(plan_, event.site().probe.value)] += event.weight();
+    if (flags_.question.limits.max_overhead > 0)
+      estimates_[account_of(plan_, event.site().probe.value)] += event.weight();
   }
 
   /// Once of each probe whose events cannot be in the table.
@@ -269,7 +272,7 @@ class Replay {
     const auto at = std::clamp(static_cast<std::int64_t>(event.timestamp() + event.duration() + offset),
                                std::int64_t{0}, std::int64_t{2} * most);
     const auto interval =
-        static_cast<std::int64_t>(std::clamp(*flags_.view.interval * 1e9, 1e6, static_cast<double>(most)));
+        static_cast<std::int64_t>(std::clamp(*flags_.question.view.interval * 1e9, 1e6, static_cast<double>(most)));
     if (!slicer_) {
       begin_ = at;
       slicer_.emplace(at);
@@ -288,7 +291,7 @@ class Replay {
     sink_->output().table({.table = table_->table(), .rows = rows, .overhead = overhead});
   }
   void show_table() {
-    if (!flags_.view.heat_map) return show_rows();
+    if (!flags_.question.view.heat_map) return show_rows();
     if (!slicer_) slicer_.emplace(0);
     sink_->output().heat(slicer_->cut(table_->table(), table_->rows(), latest_), true);
   }
@@ -342,7 +345,7 @@ class Replay {
         {.summary = summary(), .shown = shown_, .not_shown = beyond_, .followed = true, .nothing_left = false});
     if (sink_->is_written()) {
       if (table_) show_table();
-      if (flags_.view.slowest > 0) sink_->output().slowest(slowest_, true);
+      if (flags_.question.view.slowest > 0) sink_->output().slowest(slowest_, true);
       sink_->output().summary(ledger.summary());
       sink_->flush(patient);
     }
@@ -361,7 +364,7 @@ class Replay {
   std::string recorded_where_;
   std::optional<usdt::EventFilter> filter_;
   std::optional<usdt::EventTable> table_;
-  usdt::SlowestEvents slowest_{flags_.view.slowest};
+  usdt::SlowestEvents slowest_{flags_.question.view.slowest};
   std::optional<usdt::HeatSlicer> slicer_;  ///< from the first event on,
   std::int64_t begin_ = 0, latest_ = 0;     ///< whose time is `begin_`
   std::int64_t slice_ = 0;                  ///< the one at hand
@@ -379,19 +382,21 @@ class Replay {
 
 int replay(const std::vector<Flags>& questions) {
   ignore_write_signals();
-  auto sink = Sink::open(questions.front().output);
+  auto sink = Sink::open(questions.front().output.file);
   if (!sink) return complain(sink.error(), questions.front());
   int worst = success;
   for (const Flags& flags : questions) {
-    auto recording = usdt::Recording::open(flags.replay);
+    auto recording = usdt::Recording::open(flags.question.recording.replay);
     if (!recording) return complain(recording.error(), flags);
     if (std::error_code unknown;
-        !flags.output.empty() && std::filesystem::equivalent(flags.output, flags.replay, unknown))
+        !flags.output.file.empty() &&
+        std::filesystem::equivalent(flags.output.file, flags.question.recording.replay, unknown))
       return complain(
-          {usdt::ErrorKind::invalid_argument, fmt::format("--output {} is the recording itself", flags.output)}, flags);
+          {usdt::ErrorKind::invalid_argument, fmt::format("--output {} is the recording itself", flags.output.file)},
+          flags);
     Replay replay(flags, std::move(*recording), sink->sibling());
     auto code = replay.run();
-    if (!code && !flags.question.empty()) code = usdt::fail(code.error().within(flags.question_place));
+    if (!code && !flags.question.name.empty()) code = usdt::fail(code.error().within(flags.script.place));
     worst = std::max(worst, code ? *code : complain(code.error(), flags));
   }
   return worst;

@@ -46,7 +46,7 @@ class Arrival {
 class Run {
  public:
   /// `flags`: those of any question; what this is about they have in common.
-  explicit Run(const Flags& flags) : flags_(flags), watch_(flags.pids) {}
+  explicit Run(const Flags& flags) : flags_(flags), watch_(flags.question.processes.pids) {}
 
   /// Starts the command, held before it execs.
   usdt::Result<void> hold_command();

@@ -7,8 +7,8 @@ namespace usdt_trace {
 
 usdt::EventStacks Surroundings::stacks(const Flags& flags, const usdt::Event& event) {
   usdt::EventStacks stacks;
-  if (flags.kernel_stack_depth > 0 && !event.probe().file) stacks.kernel = &kernel_stack();
-  if (flags.user_stack_depth > 0) stacks.user = &user_stack();
+  if (flags.question.stacks.kernel_depth > 0 && !event.probe().file) stacks.kernel = &kernel_stack();
+  if (flags.question.stacks.user_depth > 0) stacks.user = &user_stack();
   return stacks;
 }
 
@@ -18,11 +18,11 @@ const usdt::Result<usdt::Stack>& Surroundings::kept_stack(const std::optional<us
 }
 
 LiveSurroundings::LiveSurroundings(const Flags& flags, usdt::StopToken over)
-    : symbolizer_({.debuginfod = flags.debuginfod, .stop_asking = std::move(over)}) {
-  if (flags.user_stack_depth == 0 && !flags.view.user_stacks) return;
+    : symbolizer_({.debuginfod = flags.question.points.debuginfod, .stop_asking = std::move(over)}) {
+  if (flags.question.stacks.user_depth == 0 && !flags.question.view.user_stacks) return;
   // Where the kernel does not let us, what /proc has makes do.
   static_cast<void>(symbolizer_.watch());
-  for (const pid_t pid : flags.pids) symbolizer_.see(pid);
+  for (const pid_t pid : flags.question.processes.pids) symbolizer_.see(pid);
 }
 
 void LiveSurroundings::look_at(const usdt::Event& event) {

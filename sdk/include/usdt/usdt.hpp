@@ -12,6 +12,7 @@
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   the slowest         slowest.hpp (of calls and spans)
+//   what people ask     question.hpp (points, processes, values, limits)
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
@@ -53,6 +54,7 @@
 #include "usdt/privilege.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/probe_file.hpp"
+#include "usdt/question.hpp"
 #include "usdt/recording.hpp"
 #include "usdt/red_zone.hpp"
 #include "usdt/result.hpp"

@@ -42,6 +42,7 @@ inline constexpr unsigned kLatencySubBits = 4;
 /// What is asked of all hits together.
 struct View {
   std::shared_ptr<const TableQuestion> question;  ///< null: no table
+  bool count_only = false;                        ///< only how many hits each probe had
   std::vector<RowNumber> shown;                   ///< in the order of columns
   Histogram histogram = Histogram::none;          ///< the last key is a bucket
   bool folded = false;                            ///< one line for each stack, for flame graphs
@@ -59,6 +60,10 @@ struct View {
   bool in_flight = false;                         ///< these are the beginnings of what has not ended
   bool user_stacks = false;                       ///< a key is the stack of the process,
   bool kernel_stacks = false;                     ///< a key is the stack of the kernel
+  /// Whether no event is shown, but what they come to.
+  [[nodiscard]] bool no_events() const noexcept { return count_only || question != nullptr; }
+  /// Whether events are shown as they come.
+  [[nodiscard]] bool each_event() const noexcept { return !no_events() && slowest == 0; }
   /// Whether a key is a stack.
   [[nodiscard]] bool has_stacks() const noexcept { return user_stacks || kernel_stacks; }
   /// Whether the last key is a bucket.
@@ -77,6 +82,7 @@ struct View {
 
 /// A view as text: the values of the options of usdt-trace that have these names. Empty: not asked for.
 struct ViewText {
+  bool count = false;  ///< without a table: only how many hits each probe had
   std::string by = {}, sum = {}, average = {}, minimum = {}, maximum = {}, distinct = {};
   std::string log2 = {}, linear = {}, heat_map = {};  ///< "hist", "lhist" ("EXPR:FROM:TO:STEP"), "heatmap"
   unsigned sub_bits = 0;                              ///< "hist-detail"

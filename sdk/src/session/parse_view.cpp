@@ -64,6 +64,7 @@ class ViewParser {
                             &ViewParser::choose_events, &ViewParser::choose_rows, &ViewParser::check_folded}) {
       if (auto taken = (this->*step)(); !taken) return fail(taken.error());
     }
+    view_.count_only = text_.count && !is_table();
     if (is_table())
       view_.question = std::move(question_);
     else

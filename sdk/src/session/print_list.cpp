@@ -9,17 +9,13 @@
 
 #include "parsers/print_items.hpp"
 #include "session/option_names.hpp"
+#include "session/without_blanks.hpp"
 
 namespace usdt {
 inline namespace v1 {
 namespace {
 
 using Form = PrintItem::Form;
-
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = std::min(text.find_first_not_of(' '), text.size());
-  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
 
 /// "args.pid" is the argument of that name, as in questions.
 bool take_argument(ValuePath& path) {
@@ -143,7 +139,7 @@ class PrintListParser {
   /// Adds how many bytes there are: a number, or of bytes that are no address the value that says it.
   Result<void> add_size(PrintItem& out, std::string_view part) const {
     PathStep& last = out.value.steps.back();
-    const auto number = number_in(without_blanks(part));
+    const auto number = number_in(session::without_blanks(part));
     const bool fits = number && (out.form == Form::bytes ? *number > 0 : *number == 4 || *number == 16);
     if (!fits && (number || out.form == Form::address))
       return fail(ErrorKind::invalid_argument,
@@ -187,7 +183,7 @@ class PrintListParser {
       const std::string_view length = parsed.values.back();
       auto added = of_bytes ? add_size(out, length) : add_length(out, length);
       if (!added) return fail(added.error());
-      out.label += fmt::format(", {}", without_blanks(length));
+      out.label += fmt::format(", {}", session::without_blanks(length));
     }
     if (out.form != Form::value) out.label = fmt::format("{}({})", name_of(out.form), out.label);
     if (of_bytes) out.value.text = name_of_bytes(out.label);
