@@ -18,8 +18,8 @@ namespace usdt_trace {
 namespace {
 
 /// What the command line is about, where nothing is started or waited for.
-usdt::Result<Subjects> subjects_of(const Flags& flags) {
-  Subjects subjects{.pids = ProcessWatch(flags.question.processes.pids).living(), .program = {}};
+usdt::Result<usdt::Subjects> subjects_of(const Flags& flags) {
+  usdt::Subjects subjects{.pids = ProcessWatch(flags.question.processes.pids).living(), .program = {}};
   if (subjects.pids.empty() && !flags.question.processes.pids.empty())
     return usdt::fail(usdt::ErrorKind::not_found,
                       fmt::format("no process {}", fmt::join(flags.question.processes.pids, ", ")));

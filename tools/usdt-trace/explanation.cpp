@@ -13,8 +13,8 @@
 #include <set>
 #include <tuple>
 
-#include "common/signature.hpp"
 #include "expression_text.hpp"
+#include "notice.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -38,9 +38,8 @@ usdt::SiteCost cost_of(const usdt::FunctionPoint& point, usdt::Machine machine) 
           emulated ? "breakpoint, instruction emulated" : "breakpoint, nop emulated"};
 }
 
-Costs costs_of(const FoundTrace& found, const Flags& flags) {
+Costs costs_of(const usdt::FoundPoints& found, const usdt::KernelFacts& kernel, const Flags& flags) {
   Costs costs;
-  const usdt::KernelFacts kernel = facts_for(flags);
   usdt::PlanOptions options;
   options.allow_unsafe_nop5 = flags.question.attaching.allow_unsafe_nop5;
   const auto add = [&](const usdt::Selection& selection) {
@@ -240,7 +239,7 @@ class Explainer {
   [[nodiscard]] ExplainedValue value(const usdt::PlannedSite& site, std::size_t n, const std::string& name) const {
     const usdt::Arg& arg = plan_.args[site.args][n];
     ExplainedValue value{.name = name,
-                         .type = usdt::tools::type_of(arg),
+                         .type = usdt::c_type_text(arg),
                          .where = {},
                          .unreadable = std::string(arg.why_unreadable()),
                          .text = {}};
@@ -349,7 +348,7 @@ std::vector<std::string> assumed_features(const usdt::AttachPlan& plan) {
 }
 
 /// Whose hits count, as a trace would be started.
-usdt::TraceOptions options_of(const Flags& flags, const Subjects& subjects) {
+usdt::TraceOptions options_of(const Flags& flags, const usdt::Subjects& subjects) {
   usdt::TraceOptions options;
   options.backend = flags.question.attaching.backend;
   options.max_overhead = flags.question.limits.max_overhead;
@@ -368,11 +367,13 @@ std::string kernel_name() {
 
 }  // namespace
 
-usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subjects) {
+usdt::Result<Explanation> explain_trace(const Flags& flags, const usdt::Subjects& subjects) {
   usdt::assume_features_of_release();
-  auto found = find_trace(flags, subjects);
+  usdt::QuestionPlanner planner(flags.question, subjects, usdt::QuestionPlanner::Purpose::explain);
+  auto found = planner.find();
+  say_notices(flags, planner);
   if (!found) return usdt::fail(found.error());
-  auto planned = plan_trace(flags, subjects, *found);
+  auto planned = planner.plan(*found);
   if (!planned) return usdt::fail(planned.error());
   Explanation made{.plan = std::move(planned->plan),
                    .sites = {},
@@ -397,7 +398,7 @@ usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subj
   auto links = links_of(flags, made.plan, *carriers, family);
   if (!links) return usdt::fail(links.error());
   made.links = std::move(*links);
-  const Costs costs = costs_of(*found, flags);
+  const Costs costs = costs_of(*found, planner.kernel(), flags);
   made.sites = Explainer(flags, made.plan, costs).all();
   made.refused = refusals_of(made.plan);
   made.assumed = assumed_features(made.plan);

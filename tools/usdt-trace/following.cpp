@@ -112,7 +112,7 @@ usdt::Result<void> Following::open() {
   return {};
 }
 
-usdt::Result<void> Following::begin(const Subjects& subjects, std::optional<pid_t> command,
+usdt::Result<void> Following::begin(const usdt::Subjects& subjects, std::optional<pid_t> command,
                                     const std::vector<KnownFile>& known, std::function<void()> on_event) {
   if (!follower_ || begun_) return {};
   usdt::FollowOptions options{.patterns = usdt::all_patterns(flags_.question), .on_event = std::move(on_event)};
@@ -125,7 +125,7 @@ usdt::Result<void> Following::begin(const Subjects& subjects, std::optional<pid_
   const bool of_processes = !options.scope.pids.empty() || !options.scope.cgroups.empty();
   // Of everybody's: where it was left open which files are meant.
   options.scope.processes = of_processes || flags_.question.following.wait || flags_.question.following.hold_exec ||
-                            std::ranges::any_of(options.patterns, looks_everywhere);
+                            std::ranges::any_of(options.patterns, usdt::looks_everywhere);
   // The next file of a name is one of a process only once that maps it.
   if (subjects.pids.empty()) options.paths = paths_of(options.patterns, known);
   for (const auto& [target, elf] : known) options.known.push_back(elf);

@@ -262,7 +262,8 @@ void Ledger::print_losers() const {
 std::string Ledger::lost_text(const Account& counts) const {
   std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
   if (plan_.spans) text += fmt::format(", {} calls_full", counts.calls_full);
-  if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.without_end());
+  if (usdt::traces_calls(plan_))
+    text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.without_end());
   const std::uint64_t abandoned = plan_.spans ? counts.abandoned : counts.given_up;
   if (abandoned > 0) text += fmt::format(", {} abandoned", abandoned);
   if (counts.table_full > 0) text += fmt::format(", {} table_full", counts.table_full);

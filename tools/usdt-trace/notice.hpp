@@ -14,4 +14,9 @@ inline void notice(const Flags& flags, const std::string& text) {
     usdt::tools::print_notice(flags.question.name.empty() ? text : flags.question.name + ": " + text);
 }
 
+/// Says what a planner has to say, unless --quiet.
+inline void say_notices(const Flags& flags, usdt::QuestionPlanner& planner) {
+  for (const usdt::SessionNotice& each : planner.take_notices()) notice(flags, each.text);
+}
+
 }  // namespace usdt_trace

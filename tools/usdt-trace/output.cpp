@@ -54,11 +54,6 @@ bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
   return arg.type.size == 8 && (of_process || value >= 0xffff'8000'0000'0000);
 }
 
-bool has_calls(const usdt::AttachPlan& plan) {
-  return std::ranges::any_of(plan.groups,
-                             [](const usdt::AttachGroup& group) { return group.moment == usdt::Moment::both; });
-}
-
 Columns::Columns(const usdt::AttachPlan& plan, const usdt::Printed& printed)
     : printed_(&printed), positions_(printed.lists.size(), std::vector<Positions>(plan.args.size())) {
   for (const usdt::PlannedSite& site : plan.sites) {

@@ -164,9 +164,6 @@ class ShortNames {
   std::size_t known_ = 0;
 };
 
-/// True where calls are traced from entry to return: only they can be unfinished.
-[[nodiscard]] bool has_calls(const usdt::AttachPlan& plan);
-
 /// What each item of a print list means at each site.
 class Columns {
  public:

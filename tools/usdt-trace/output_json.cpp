@@ -42,7 +42,7 @@ class JsonOutput final : public Output {
   }
 
   void look_up(const usdt::AttachPlan& plan, std::size_t /*probes*/) override {
-    has_calls_ = has_calls(plan) && (!count_only_ || asks_);
+    has_calls_ = usdt::traces_calls(plan) && (!count_only_ || asks_);
     columns_ = Columns(plan, printed_);
     names_.clear();
     pcs_.clear();

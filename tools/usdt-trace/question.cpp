@@ -54,7 +54,8 @@ void Question::tell(const std::string& text) {
 }
 
 /// A file that is traced is not written to: who runs it would die of that.
-usdt::Result<PlannedTrace> Question::apart_from_output(usdt::Result<PlannedTrace> planned) const {
+usdt::Result<usdt::PlannedQuestion> Question::apart_from_output(usdt::Result<usdt::PlannedQuestion> planned) {
+  say_notices(flags_, *planner_);
   for (std::size_t n = 0; planned && n < planned->plan.files.size(); ++n) {
     const usdt::PlannedFile& file = planned->plan.files[usdt::Index<usdt::PlannedFile>(static_cast<std::uint32_t>(n))];
     struct stat st {};
@@ -69,7 +70,8 @@ usdt::Result<PlannedTrace> Question::apart_from_output(usdt::Result<PlannedTrace
 }
 
 usdt::Result<bool> Question::plan() {
-  auto planned = apart_from_output(plan_trace(flags_, run_.subjects()));
+  if (!planner_) planner_.emplace(flags_.question, run_.subjects());
+  auto planned = apart_from_output(planner_->plan());
   if (planned) {
     take(std::move(*planned));
     return true;
@@ -80,7 +82,7 @@ usdt::Result<bool> Question::plan() {
   return false;
 }
 
-void Question::take(PlannedTrace planned) {
+void Question::take(usdt::PlannedQuestion planned) {
   plan_ = std::make_shared<usdt::AttachPlan>(std::move(planned.plan));
   printed_ = std::move(planned.printed);
 }

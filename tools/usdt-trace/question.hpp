@@ -15,7 +15,6 @@
 #include "flags.hpp"
 #include "following.hpp"
 #include "ledger.hpp"
-#include "planning.hpp"
 #include "record_output.hpp"
 #include "run.hpp"
 #include "sink.hpp"
@@ -77,8 +76,9 @@ class Question {
   bool is_first(const usdt::FollowEvent& event);
   usdt::Result<void> attach_once();
   void wait_again(const usdt::Error& changed);
-  void take(PlannedTrace planned);
-  [[nodiscard]] usdt::Result<PlannedTrace> apart_from_output(usdt::Result<PlannedTrace> planned) const;
+  void take(usdt::PlannedQuestion planned);
+  /// What was planned, unless it is written to; says what the planner has to say.
+  [[nodiscard]] usdt::Result<usdt::PlannedQuestion> apart_from_output(usdt::Result<usdt::PlannedQuestion> planned);
   [[nodiscard]] usdt::TraceOptions options() const;
   usdt::Result<usdt::Tracer> start(usdt::TraceOptions options);
   usdt::Result<void> prepare_dump();
@@ -86,7 +86,7 @@ class Question {
   void take_in_order(std::vector<usdt::FollowEvent> events);
   void let_go(const std::vector<usdt::FollowEvent>& gone);
   void follow(const usdt::FollowEvent& event);
-  bool follow(const usdt::FollowEvent& event, PlannedTrace more);
+  bool follow(const usdt::FollowEvent& event, usdt::PlannedQuestion more);
   void has_grown();
   /// Applies --dump-on to the plan that the tracer has.
   void find_dump_on();
@@ -118,12 +118,13 @@ class Question {
 
   const Flags& flags_;
   Run& run_;
-  std::shared_ptr<usdt::AttachPlan> plan_;    ///< what the trace begins with
-  usdt::Printed printed_;                     ///< of the tracer's plan
-  FoundTrace so_far_;                         ///< with --wait: of spans maybe one side,
-  std::optional<usdt::FollowEvent> first_;    ///< what was waited for,
-  std::vector<usdt::FollowEvent> rest_ = {};  ///< and what came with it
-  std::shared_ptr<usdt::EventRing> ring_;     ///< made while what is to be traced is looked for
+  std::optional<usdt::QuestionPlanner> planner_;  ///< once it is known whom the trace is about
+  std::shared_ptr<usdt::AttachPlan> plan_;        ///< what the trace begins with
+  usdt::Printed printed_;                         ///< of the tracer's plan
+  usdt::FoundPoints so_far_;                      ///< with --wait: of spans maybe one side,
+  std::optional<usdt::FollowEvent> first_;        ///< what was waited for,
+  std::vector<usdt::FollowEvent> rest_ = {};      ///< and what came with it
+  std::shared_ptr<usdt::EventRing> ring_;         ///< made while what is to be traced is looked for
   std::optional<usdt::Tracer> tracer_;
   Following following_{flags_};
   std::optional<LiveSurroundings> around_;

@@ -138,7 +138,7 @@ void Question::name_stacks_of_slowest() {
 void Question::report_given_up() {
   constexpr std::chrono::seconds pause{1};
   constexpr int pause_of_work = 20;
-  if (told_given_up_ || Clock::now() < next_account_ || (!plan_->spans && !has_calls(*plan_))) return;
+  if (told_given_up_ || Clock::now() < next_account_ || (!plan_->spans && !usdt::traces_calls(*plan_))) return;
   const auto began = Clock::now();
   const bool first = next_account_ == Clock::time_point();
   std::uint64_t given_up = 0;

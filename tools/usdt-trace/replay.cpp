@@ -18,7 +18,6 @@
 #include "ending.hpp"
 #include "ledger.hpp"
 #include "notice.hpp"
-#include "planning.hpp"
 #include "record_output.hpp"
 #include "signals.hpp"
 #include "sink.hpp"
@@ -125,12 +124,13 @@ class Replay {
     printed_ = {};
     for (usdt::ListNumber n = 0; n < choice.count(); ++n) printed_.lists.push_back(choice.list(n));
     for (const usdt::PlannedProbe& probe : plan_.probes) printed_.of_probe.push_back(choice.of(plan_, probe));
-    return check_prints(flags_, plan_, printed_);
+    std::vector<usdt::SessionNotice> none;  // nothing comes
+    return usdt::check_printed(flags_.question, plan_, printed_, false, none);
   }
 
   /// --where. What it was asked for when it was recorded counts in the account alone.
   usdt::Result<void> ask() {
-    if (auto sense = check_slowest(flags_, plan_, chosen_); !sense) return sense;
+    if (auto sense = usdt::check_durations(flags_.question, plan_, chosen_); !sense) return sense;
     accounts_.resize(plan_.probes.size());
     estimates_.resize(plan_.probes.size());
     if (flags_.question.view.question) {

@@ -12,7 +12,7 @@
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   the slowest         slowest.hpp (of calls and spans)
-//   what people ask     question.hpp (points, processes, values, limits)
+//   what people ask     question.hpp (a value), question_plan.hpp (its plan)
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
@@ -55,11 +55,13 @@
 #include "usdt/probe.hpp"
 #include "usdt/probe_file.hpp"
 #include "usdt/question.hpp"
+#include "usdt/question_plan.hpp"
 #include "usdt/recording.hpp"
 #include "usdt/red_zone.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
 #include "usdt/shortened.hpp"
+#include "usdt/signature.hpp"
 #include "usdt/site_variables.hpp"
 #include "usdt/slowest.hpp"
 #include "usdt/stack.hpp"

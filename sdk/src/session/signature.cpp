@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "common/signature.hpp"
+#include "usdt/signature.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace usdt::tools {
+namespace usdt {
+inline namespace v1 {
 namespace {
 
 /// Where the name belongs in a type: of pointers and references to functions and arrays behind the "(*" or "(&", else
@@ -22,21 +23,24 @@ std::size_t place_of_name(std::string_view type) {
 
 }  // namespace
 
-std::string type_of(const Arg& arg) { return arg.c_type().empty() ? type_name(arg.type) : std::string(arg.c_type()); }
+std::string c_type_text(const Arg& arg) {
+  return arg.c_type().empty() ? type_name(arg.type) : std::string(arg.c_type());
+}
 
-std::string declaration(std::string type, std::string_view name) {
+std::string declaration_text(std::string type, std::string_view name) {
   if (name.empty()) return type;
   const std::size_t at = place_of_name(type);
   const bool touches = at < type.size() || type.ends_with('*') || type.ends_with('&');
   return type.insert(at, fmt::format("{}{}", touches ? "" : " ", name));
 }
 
-std::string declaration(const Arg& arg) { return declaration(type_of(arg), arg.name()); }
+std::string declaration_text(const Arg& arg) { return declaration_text(c_type_text(arg), arg.name()); }
 
-std::string signature(const std::vector<Arg>& args) {
+std::string signature_text(const std::vector<Arg>& args) {
   std::string out = "(";
-  for (const Arg& arg : args) out.append(out.size() > 1 ? ", " : "").append(declaration(arg));
+  for (const Arg& arg : args) out.append(out.size() > 1 ? ", " : "").append(declaration_text(arg));
   return out + ")";
 }
 
-}  // namespace usdt::tools
+}  // namespace v1
+}  // namespace usdt
