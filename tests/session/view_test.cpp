@@ -79,6 +79,19 @@ TEST(ArrangeRows, has_percentiles_of_durations_at_most_a_sixteenth_too_large) {
   EXPECT_EQ(arranged[0].integer(RowNumber::p999), 15);
 }
 
+TEST(ArrangeRows, has_bars_of_numbers_with_a_sign_and_without) {
+  const auto view = parse_view({.linear = "arg0:0:1000:100"});
+  ASSERT_TRUE(view) << view.error().message;
+  const Bucket second = Bucket::linear(2, 0, 1000, 100);
+  for (const TableKey& key : {TableKey(std::int64_t{2}), TableKey(std::uint64_t{2})}) {
+    const auto arranged = arrange_rows(*view, table_of(1), {row_of({key}, 3)});
+    ASSERT_EQ(arranged.size(), 1U);
+    ASSERT_EQ(arranged[0].bars.size(), 1U);
+    EXPECT_EQ(arranged[0].bars[0].count, 3U);
+    EXPECT_EQ(std::get<Bucket>(arranged[0].bars[0].range).first, second.first);
+  }
+}
+
 TEST(DecimalText, has_one_decimal_of_averages_that_are_not_whole) {
   ArrangedRow row;
   row.count = 3;

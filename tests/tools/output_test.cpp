@@ -41,7 +41,7 @@ struct Shown {
     auto out = usdt::tools::Stream::create(path);
     EXPECT_TRUE(out);
     const usdt::Printed printed{.lists = {{}}, .of_probe = {0}};
-    LiveSurroundings around(flags);
+    usdt::LiveSurroundings around(flags.question);
     const auto output = line_output(plan, printed, flags, around, *out);
     around.begin(*event);
     output->event(*event);

@@ -37,7 +37,7 @@ std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& ch
 }
 
 bool Ledger::has_losses() const {
-  const Account total = facts_.summary.total();
+  const usdt::Account total = facts_.summary.total();
   const bool let_go =
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
   return let_go ||
@@ -47,7 +47,7 @@ bool Ledger::has_losses() const {
 }
 
 void Ledger::print() const {
-  const Account total = facts_.summary.total();
+  const usdt::Account total = facts_.summary.total();
   say((flags_.question.name.empty() ? "" : flags_.question.name + ": ") + headline(total) +
       missed_text(facts_.summary.missed_hits));
   print_guarded(total);
@@ -71,10 +71,10 @@ void Ledger::print() const {
 }
 
 /// What became of all hits, in one line.
-std::string Ledger::headline(const Account& total) const {
+std::string Ledger::headline(const usdt::Account& total) const {
   if (flags_.question.view.count_only) {
     const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
-                                      [](const Account& probe) { return probe.hits == 0; });
+                                      [](const usdt::Account& probe) { return probe.hits == 0; });
     const std::uint64_t unasked =
         total.calls_full + total.unfinished + total.abandoned;  // of calls that are asked at their ends
     const std::string asked = flags_.question.where != nullptr ? fmt::format("{} of ", total.matched(false)) : "";
@@ -105,7 +105,7 @@ std::string Ledger::headline(const Account& total) const {
 }
 
 /// What was left out on purpose.
-void Ledger::print_guarded(const Account& total) const {
+void Ledger::print_guarded(const usdt::Account& total) const {
   if (flags_.question.limits.sample > 1)
     say(fmt::format(
         "  {} not sampled (--sample 1/{}){}", counted(total.not_sampled, "hit"), flags_.question.limits.sample,
@@ -122,7 +122,7 @@ void Ledger::print_guarded(const Account& total) const {
   if (facts_.summary.overhead) print_overhead(*facts_.summary.overhead, total);
 }
 
-void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total) const {
+void Ledger::print_overhead(const usdt::Overhead& overhead, const usdt::Account& total) const {
   const double hit_us = static_cast<double>(overhead.of_hit.count()) / 1000;
   say(fmt::format("  --max-overhead {:g}: {} of {}, {} of {:.2f} us{}", overhead.allowed * 100,
                   percent_text(overhead.caused),
@@ -145,7 +145,7 @@ void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total
   if (!overhead.trouble.empty()) say(fmt::format("  nothing was attached in the end: {}", overhead.trouble));
 }
 
-void Ledger::print_filtered(const Account& total) const {
+void Ledger::print_filtered(const usdt::Account& total) const {
   if (plan_.spans)
     say(fmt::format("  of {}: {} paired, {} in flight, {}{} that ended nothing{}", counted(total.hits, "hit"),
                     2 * total.paired, total.unfinished,
@@ -227,7 +227,7 @@ void Ledger::hint_at_command() const {
 }
 
 /// Why there are fewer events than hits where that was asked for.
-std::string Ledger::limit_text(const Account& total) const {
+std::string Ledger::limit_text(const usdt::Account& total) const {
   if (!flags_.question.recording.replay.empty() && facts_.shown >= flags_.question.limits.max_events)
     return fmt::format(" (the {} asked for; the recording has {} more)", flags_.question.limits.max_events,
                        facts_.not_shown);
@@ -250,7 +250,7 @@ void Ledger::print_losers() const {
   }
   std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
-    const Account& probe = facts_.summary.probes[losers[n].second];
+    const usdt::Account& probe = facts_.summary.probes[losers[n].second];
     say(fmt::format(
         "  {}: {}{}", full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(losers[n].second)]),
         flags_.question.view.count_only && probe.lost() == 0 ? counted(probe.hits, "hit") : lost_text(probe),
@@ -259,7 +259,7 @@ void Ledger::print_losers() const {
   if (losers.size() > most) say(fmt::format("  and {}", counted(losers.size() - most, "more probe")));
 }
 
-std::string Ledger::lost_text(const Account& counts) const {
+std::string Ledger::lost_text(const usdt::Account& counts) const {
   std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
   if (plan_.spans) text += fmt::format(", {} calls_full", counts.calls_full);
   if (usdt::traces_calls(plan_))

@@ -24,7 +24,7 @@ std::string name_of_argument(const usdt::Arg& arg, std::size_t n) {
 
 class CsvOutput final : public TextOutput {
  public:
-  CsvOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
+  CsvOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
             usdt::tools::Stream& out)
       : TextOutput(plan, printed, flags, around, out),
         view_(flags.question.view),
@@ -46,9 +46,9 @@ class CsvOutput final : public TextOutput {
       show(*kept.event);
     }
   }
-  void table(const TableLook& look) override;
+  void table(const usdt::ArrangedTable& look) override;
   void heat(const usdt::HeatSlice& slice, bool last) override;
-  void write_summary(const Summary& summary) override;
+  void write_summary(const usdt::SessionSummary& summary) override;
 
  private:
   /// What `print` prints becomes one cell; all but the first have a comma in front.
@@ -211,8 +211,8 @@ void CsvOutput::row_of(const ShownTable& what, const usdt::ArrangedRow& row) {
   }
 }
 
-void CsvOutput::table(const TableLook& look) {
-  const ShownTable what{view_, plan(), look.table, look.rows, look.rates};
+void CsvOutput::table(const usdt::ArrangedTable& look) {
+  const ShownTable what{view_, plan(), look.table, look.rows};
   if (!std::exchange(named_, true)) {
     if (view_.interval) cell(std::string_view("time"));
     for (std::size_t i = 0; i < view_.shown_keys(look.table); ++i) cell(look.table.keys[i].label);
@@ -224,8 +224,7 @@ void CsvOutput::table(const TableLook& look) {
     end_line();
   }
   wall_time_now_ = static_cast<std::int64_t>(usdt::event_clock()) + usdt::read_clocks().wall_offset;
-  const std::vector<usdt::ArrangedRow> rows = usdt::arrange_rows(view_, look.table, look.rows, look.rates);
-  for (std::size_t n = 0; n < std::min(rows.size(), view_.top); ++n) row_of(what, rows[n]);
+  for (std::size_t n = 0; n < std::min(look.rows.size(), view_.top); ++n) row_of(what, look.rows[n]);
 }
 
 void CsvOutput::heat(const usdt::HeatSlice& slice, bool /*last*/) {
@@ -249,7 +248,7 @@ void CsvOutput::heat(const usdt::HeatSlice& slice, bool /*last*/) {
   }
 }
 
-void CsvOutput::write_summary(const Summary& summary) {
+void CsvOutput::write_summary(const usdt::SessionSummary& summary) {
   if (!counts_) return;
   cell(std::string_view("hits"));
   cell(std::string_view("probe"));
@@ -265,7 +264,7 @@ void CsvOutput::write_summary(const Summary& summary) {
 }  // namespace
 
 std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
-                                   Surroundings& around, usdt::tools::Stream& out) {
+                                   usdt::Surroundings& around, usdt::tools::Stream& out) {
   return std::make_unique<CsvOutput>(plan, printed, flags, around, out);
 }
 

@@ -22,7 +22,7 @@ using usdt::tools::json_text_or_null;
 
 class JsonOutput final : public Output {
  public:
-  JsonOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
+  JsonOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
              usdt::tools::Stream& out)
       : Output(around, out),
         printed_(printed),
@@ -38,7 +38,7 @@ class JsonOutput final : public Output {
         view_(flags.question.view),
         question_(flags.question.name),
         json_(object_) {
-    trace(plan);
+    trace(plan, plan.probes.size());
   }
 
   void look_up(const usdt::AttachPlan& plan, std::size_t /*probes*/) override {
@@ -106,13 +106,13 @@ class JsonOutput final : public Output {
     if (!usdt::has_word(list, usdt::HitField::ustack)) user_stack();
   }
 
-  void table(const TableLook& look) override {
+  void table(const usdt::ArrangedTable& look) override {
     json_.Reset(object_);
     json_.StartObject();
     head("table");
     sampled();
     if (look.overhead) write_overhead(*look.overhead);
-    write_table(json_, {view_, plan(), look.table, look.rows, look.rates});
+    write_table(json_, {view_, plan(), look.table, look.rows});
     json_.EndObject();
     put_line();
   }
@@ -150,7 +150,7 @@ class JsonOutput final : public Output {
     put_line();
   }
 
-  void write_summary(const Summary& summary) override {
+  void write_summary(const usdt::SessionSummary& summary) override {
     json_.Reset(object_);
     json_.StartObject();
     head("summary");
@@ -243,7 +243,7 @@ class JsonOutput final : public Output {
     json_.EndObject();
   }
 
-  void counts(const Account& counts) {
+  void counts(const usdt::Account& counts) {
     json_key(json_, "events"), json_.Uint64(counts.delivered);
     json_key(json_, "hits"), json_.Uint64(counts.hits);
     if (sample_ > 1 || limited_) json_key(json_, "not_sampled"), json_.Uint64(counts.not_sampled);
@@ -567,7 +567,7 @@ class JsonOutput final : public Output {
 }  // namespace
 
 std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
-                                    Surroundings& around, usdt::tools::Stream& out) {
+                                    usdt::Surroundings& around, usdt::tools::Stream& out) {
   return std::make_unique<JsonOutput>(plan, printed, flags, around, out);
 }
 

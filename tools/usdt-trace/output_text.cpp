@@ -27,7 +27,7 @@ std::string label_of(const Flags& flags) {
 }  // namespace
 
 TextOutput::TextOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
-                       Surroundings& around, usdt::tools::Stream& out)
+                       usdt::Surroundings& around, usdt::tools::Stream& out)
     : Output(around, out),
       printed_(printed),
       count_only_(flags.question.view.count_only),
@@ -41,7 +41,7 @@ TextOutput::TextOutput(const usdt::AttachPlan& plan, const usdt::Printed& printe
       view_(flags.question.view),
       question_(flags.question.name),
       label_(label_of(flags)) {
-  trace(plan);
+  trace(plan, plan.probes.size());
   if (out_.terminal().interactive && flags.output.format == Format::text && flags.question.view.each_event() &&
       format_.empty() && flags.script.first_question)
     out_.print("{:<{}}{}\n", "", usdt::tools::width_of(label_),
@@ -174,7 +174,7 @@ void TextOutput::show_frames(const usdt::Result<usdt::Stack>& stack) {
 }
 
 std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
-                                    Surroundings& around, usdt::tools::Stream& out) {
+                                    usdt::Surroundings& around, usdt::tools::Stream& out) {
   return std::make_unique<TextOutput>(plan, printed, flags, around, out);
 }
 

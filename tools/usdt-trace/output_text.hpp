@@ -20,7 +20,7 @@ namespace usdt_trace {
 
 class TextOutput : public Output {
  public:
-  TextOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
+  TextOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
              usdt::tools::Stream& out);
   void look_up(const usdt::AttachPlan& plan, std::size_t probes) override;
   void know(std::size_t probes) override {
@@ -36,11 +36,11 @@ class TextOutput : public Output {
   /// On a terminal what was shown before gives its place to it.
   void slowest(const usdt::SlowestEvents& events, bool last) override;
   /// On a terminal the one before gives its place to it.
-  void table(const TableLook& look) override;
+  void table(const usdt::ArrangedTable& look) override;
   /// On a terminal a picture of as much as it is wide for, again and again; elsewhere one of all in the end.
   void heat(const usdt::HeatSlice& slice, bool last) override;
   /// With --count: probes that were hit, most hits first.
-  void write_summary(const Summary& summary) override;
+  void write_summary(const usdt::SessionSummary& summary) override;
 
  protected:
   // --- what other forms of lines show, too ---
@@ -51,7 +51,7 @@ class TextOutput : public Output {
   }
   [[nodiscard]] const std::string& name_of(const usdt::Event& event) const { return names_[event.site().probe.value]; }
   /// Of --count, estimated where not all were looked at.
-  [[nodiscard]] std::uint64_t number_of_hits(const Account& probe) const {
+  [[nodiscard]] std::uint64_t number_of_hits(const usdt::Account& probe) const {
     return limited_ ? probe.estimated : probe.matched() * sample_;
   }
   /// A value by a directive: a text without the quotes it has among others, a number as it says.

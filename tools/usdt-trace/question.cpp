@@ -50,7 +50,7 @@ const Sink* Question::shown() const {
 /// To people, and to those who read the recording.
 void Question::tell(const std::string& text) {
   notice(flags_, text);
-  if (recorder_ != nullptr) recorder_->notice(text);
+  if (recorder_ != nullptr) recorder_->notice({.text = text});
 }
 
 /// A file that is traced is not written to: who runs it would die of that.

@@ -18,7 +18,6 @@
 #include "record_output.hpp"
 #include "run.hpp"
 #include "sink.hpp"
-#include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
@@ -113,8 +112,8 @@ class Question {
   void keep_rows_of_ended();
   void flush();
   void detach();
-  [[nodiscard]] Summary summary() const;
-  [[nodiscard]] std::vector<Account> accounts() const;
+  [[nodiscard]] usdt::SessionSummary summary() const;
+  [[nodiscard]] std::vector<usdt::Account> accounts() const;
 
   const Flags& flags_;
   Run& run_;
@@ -127,7 +126,7 @@ class Question {
   std::shared_ptr<usdt::EventRing> ring_;         ///< made while what is to be traced is looked for
   std::optional<usdt::Tracer> tracer_;
   Following following_{flags_};
-  std::optional<LiveSurroundings> around_;
+  std::optional<usdt::LiveSurroundings> around_;
   std::vector<Sink> sinks_;
   Recorder* recorder_ = nullptr;  ///< of one of them
   std::optional<usdt::EventFilter> dump_on_;

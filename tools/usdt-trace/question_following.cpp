@@ -158,7 +158,7 @@ bool Question::follow(const usdt::FollowEvent& event, usdt::PlannedQuestion more
 
 /// The tracer has another plan, whatever became of what was to be added or let go.
 void Question::has_grown() {
-  for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
+  for (Sink& sink : sinks_) sink.output().trace(tracer_->plan(), tracer_->plan().probes.size());
   find_dump_on();
 }
 

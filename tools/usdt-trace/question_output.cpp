@@ -25,7 +25,7 @@ std::chrono::nanoseconds own_time() {
 
 void Question::begin_output() {
   rates_.begin(Clock::now());
-  around_.emplace(flags_, flags_.question.points.debuginfod ? run_.told_over() : usdt::StopToken());
+  around_.emplace(flags_.question, flags_.question.points.debuginfod ? run_.told_over() : usdt::StopToken());
   if (!flags_.question.recording.file.empty()) {
     auto recorder = make_recorder(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
     recorder_ = recorder.get();
@@ -95,11 +95,9 @@ usdt::Result<void> Question::show_table(bool last) {
   }
   if (flags_.question.view.rates) rates_.look(flags_.question.view, *rows, Clock::now(), last);
   const auto overhead = tracer_->overhead();
-  const Output::TableLook look{.table = *plan_->table,
-                               .rows = *rows,
-                               .overhead = overhead,
-                               .rates = flags_.question.view.rates ? &rates_ : nullptr,
-                               .last = last};
+  const auto arranged =
+      usdt::arrange_rows(flags_.question.view, *plan_->table, *rows, flags_.question.view.rates ? &rates_ : nullptr);
+  const usdt::ArrangedTable look{.table = *plan_->table, .rows = arranged, .overhead = overhead, .last = last};
   for (Sink& sink : sinks_)
     if (sink.is_written()) sink.output().table(look);
   return {};
@@ -128,7 +126,7 @@ void Question::name_stacks_of_slowest() {
   for (usdt::KeptEvent& kept : slowest_.events()) {
     if (kept.kernel_stack || kept.user_stack) continue;
     around_->begin(*kept.event);
-    const usdt::EventStacks stacks = around_->stacks(flags_, *kept.event);
+    const usdt::EventStacks stacks = around_->stacks(flags_.question.stacks, *kept.event);
     if (stacks.kernel) kept.kernel_stack = *stacks.kernel;
     if (stacks.user) kept.user_stack = *stacks.user;
   }
@@ -159,7 +157,7 @@ void Question::finish_without_trace(std::string_view why) {
   // Who reads it gets the account of a trace that saw nothing; of a script, that of the others.
   if (flags_.output.format != Format::json || shown() == nullptr || !flags_.question.name.empty()) return;
   const usdt::AttachPlan nothing;
-  LiveSurroundings around(flags_);
+  usdt::LiveSurroundings around(flags_.question);
   Sink sink = sinks_.front().sibling();
   sink.show_by(line_output(nothing, printed_, flags_, around, sink.stream()));
   sink.output().summary({.probes = {}, .skipped = {}, .missed = 0, .changed = {}});
@@ -170,7 +168,7 @@ void Question::flush() {
   for (Sink& sink : sinks_) sink.flush([this](std::chrono::milliseconds) { return run_.patient(); });
 }
 
-Summary Question::summary() const {
+usdt::SessionSummary Question::summary() const {
   return {.probes = accounts(),
           .skipped = skipped_sites(*tracer_),
           .missed = tracer_->missed(),
@@ -182,14 +180,15 @@ Summary Question::summary() const {
 }
 
 /// What the tracer counted, less what was not written everywhere.
-std::vector<Account> Question::accounts() const {
-  std::vector<Account> all;
+std::vector<usdt::Account> Question::accounts() const {
+  std::vector<usdt::Account> all;
   const usdt::AttachPlan& plan = tracer_->plan();
-  const auto forgotten = recorder_ != nullptr ? by_account(plan, recorder_->forgotten()) : std::vector<std::uint64_t>();
+  const auto forgotten =
+      recorder_ != nullptr ? usdt::by_account(plan, recorder_->forgotten()) : std::vector<std::uint64_t>();
   std::vector<std::vector<std::uint64_t>> not_written;
-  for (const Sink& sink : sinks_) not_written.push_back(by_account(plan, sink.output().not_written()));
+  for (const Sink& sink : sinks_) not_written.push_back(usdt::by_account(plan, sink.output().not_written()));
   for (const usdt::ProbeCounts& counts : tracer_->counts()) {
-    Account& account = all.emplace_back();
+    usdt::Account& account = all.emplace_back();
     static_cast<usdt::ProbeCounts&>(account) = counts;
     for (const auto& of_sink : not_written)
       account.not_written = std::max(account.not_written, of_sink[all.size() - 1]);

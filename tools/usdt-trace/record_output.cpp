@@ -57,7 +57,7 @@ void tell_lists(const usdt::Printed& printed, std::size_t first, Recording& reco
       static_cast<void>(recording.property(fmt::format("{}{}", kPrintOf, probe), fmt::format("{}", list)));
 }
 
-usdt::RecordedLedger ledger_of(const Summary& summary) {
+usdt::RecordedLedger ledger_of(const usdt::SessionSummary& summary) {
   usdt::RecordedLedger ledger{.missed = summary.missed,
                               .missed_hits = summary.missed_hits,
                               .undecided = summary.undecided,
@@ -69,7 +69,7 @@ usdt::RecordedLedger ledger_of(const Summary& summary) {
 
 class RecordOutput final : public Recorder {
  public:
-  RecordOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
+  RecordOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
                usdt::tools::Stream& out)
       : Recorder(flags, around, out), printed_(printed) {
     // The stream tells later whether what it was given is written.
@@ -80,14 +80,14 @@ class RecordOutput final : public Recorder {
     };
     auto writer = usdt::RecordingWriter::start(sink, tracer.plan(), tracer.layout(), info_of(printed, flags));
     if (writer) writer_.emplace(std::move(*writer));
-    trace(tracer.plan());
+    trace(tracer.plan(), tracer.plan().probes.size());
   }
 
-  void notice(const std::string& text) override {
-    static_cast<void>(writer_->notice({.timestamp = usdt::event_clock(), .text = text}));
+  void notice(const usdt::SessionNotice& notice) override {
+    static_cast<void>(writer_->notice({.timestamp = usdt::event_clock(), .text = notice.text}));
   }
   bool account_due() const override { return Clock::now() - accounted_ >= std::chrono::seconds(10); }
-  void account(const Summary& summary) override {
+  void account(const usdt::SessionSummary& summary) override {
     static_cast<void>(writer_->ledger(ledger_of(summary)));
     accounted_ = Clock::now();
   }
@@ -99,10 +99,12 @@ class RecordOutput final : public Recorder {
   }
   void write_followed(const usdt::Followed& followed) override { static_cast<void>(writer_->followed(followed)); }
   void write_event(const usdt::Event& event) override {
-    static_cast<void>(writer_->event(event, around_.wall_offset(), around_.stacks(flags_, event)));
+    static_cast<void>(writer_->event(event, around_.wall_offset(), around_.stacks(flags_.question.stacks, event)));
     count_unreadable(event);
   }
-  void write_summary(const Summary& summary) override { static_cast<void>(writer_->finish(ledger_of(summary))); }
+  void write_summary(const usdt::SessionSummary& summary) override {
+    static_cast<void>(writer_->finish(ledger_of(summary)));
+  }
   void print_due() override { static_cast<void>(writer_->flush_if_due()); }
 
  private:
@@ -116,22 +118,24 @@ class RecordOutput final : public Recorder {
 /// --last: what is kept reaches the file at the end.
 class FlightOutput final : public Recorder {
  public:
-  FlightOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, Surroundings& around,
+  FlightOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
                usdt::tools::Stream& out)
       : Recorder(flags, around, out),
         recorder_(usdt::FlightRecorder::start(tracer.plan(), tracer.layout(), info_of(printed, flags),
                                               {.time = *flags.question.recording.last})),
         printed_(printed),
         quiet_(flags.output.quiet) {
-    trace(tracer.plan());
+    trace(tracer.plan(), tracer.plan().probes.size());
   }
 
   void event(const usdt::Event& event) override {
     ++taken_[event.site().probe.value];
-    recorder_.event(event, around_.wall_offset(), around_.stacks(flags_, event));
+    recorder_.event(event, around_.wall_offset(), around_.stacks(flags_.question.stacks, event));
     count_unreadable(event);
   }
-  void notice(const std::string& text) override { recorder_.notice({.timestamp = usdt::event_clock(), .text = text}); }
+  void notice(const usdt::SessionNotice& notice) override {
+    recorder_.notice({.timestamp = usdt::event_clock(), .text = notice.text});
+  }
 
   std::vector<std::uint64_t> forgotten() override {
     std::vector<std::uint64_t> forgotten = taken_;
@@ -140,7 +144,7 @@ class FlightOutput final : public Recorder {
     return forgotten;
   }
 
-  void dump(const Summary& summary) override {
+  void dump(const usdt::SessionSummary& summary) override {
     const usdt::FlightRecorder::Kept kept = recorder_.kept();
     static_cast<void>(recorder_.write(
         [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
@@ -170,7 +174,7 @@ class FlightOutput final : public Recorder {
   }
   void write_followed(const usdt::Followed& followed) override { recorder_.followed(followed); }
   void write_event(const usdt::Event&) override {}
-  void write_summary(const Summary&) override {}
+  void write_summary(const usdt::SessionSummary&) override {}
 
  private:
   usdt::FlightRecorder recorder_;
@@ -192,7 +196,7 @@ bool is_unreadable(const usdt::Event& event, std::size_t n) {
 
 }  // namespace
 
-Recorder::Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out)
+Recorder::Recorder(const Flags& flags, usdt::Surroundings& around, usdt::tools::Stream& out)
     : Output(around, out), flags_(flags) {}
 
 void Recorder::count_unreadable(const usdt::Event& event) {
@@ -201,7 +205,7 @@ void Recorder::count_unreadable(const usdt::Event& event) {
 }
 
 std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags,
-                                        Surroundings& around, usdt::tools::Stream& out) {
+                                        usdt::Surroundings& around, usdt::tools::Stream& out) {
   if (flags.question.recording.last) return std::make_unique<FlightOutput>(tracer, printed, flags, around, out);
   return std::make_unique<RecordOutput>(tracer, printed, flags, around, out);
 }

@@ -13,16 +13,14 @@ namespace usdt_trace {
 
 class Recorder : public Output {
  public:
-  /// What was said to people.
-  virtual void notice(const std::string& text) = 0;
   /// An account now and then, for those who read what is left of a recording that was cut. Due every ten seconds.
   [[nodiscard]] virtual bool account_due() const { return false; }
-  virtual void account(const Summary&) {}
+  virtual void account(const usdt::SessionSummary&) {}
   /// Everything that is not yet on its way to the file, with an account of it.
-  virtual void dump(const Summary&) {}
+  virtual void dump(const usdt::SessionSummary&) {}
 
  protected:
-  Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
+  Recorder(const Flags& flags, usdt::Surroundings& around, usdt::tools::Stream& out);
   void count_unreadable(const usdt::Event& event);
 
   const Flags& flags_;
@@ -30,7 +28,7 @@ class Recorder : public Output {
 
 /// Records all of a trace, or what was last of it (--last).
 [[nodiscard]] std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const usdt::Printed& printed,
-                                                      const Flags& flags, Surroundings& around,
+                                                      const Flags& flags, usdt::Surroundings& around,
                                                       usdt::tools::Stream& out);
 
 /// What a recording has of how its maker showed events, for a replay that is not told otherwise.

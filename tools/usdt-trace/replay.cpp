@@ -200,7 +200,7 @@ class Replay {
 
   void take(const usdt::Event& event) {
     if (!chosen_.empty() && !chosen_[event.site().probe.value]) return;
-    Account& account = accounts_[account_of(plan_, event.site().probe.value)];
+    usdt::Account& account = accounts_[usdt::account_of(plan_, event.site().probe.value)];
     ++account.hits;
     if (table_) return add_to_table(event, account);
     if (filter_) {
@@ -224,23 +224,23 @@ class Replay {
     sink_->output().event(event);
   }
 
-  void keep_if_slow(const usdt::Event& event, Account& account) {
+  void keep_if_slow(const usdt::Event& event, usdt::Account& account) {
     if (!slowest_.wants(event)) {
       ++account.faster;
       return;
     }
     ++account.delivered;
     around_.begin(event);
-    slowest_.add(event, around_.wall_offset(), around_.stacks(flags_, event));
+    slowest_.add(event, around_.wall_offset(), around_.stacks(flags_.question.stacks, event));
   }
 
-  void add_to_table(const usdt::Event& event, Account& account) {
+  void add_to_table(const usdt::Event& event, usdt::Account& account) {
     if (flags_.question.view.heat_map) cut_before(event);
     using Added = usdt::TableBuilder::Added;
     usdt::EventStacks stacks;
     if (flags_.question.view.has_stacks()) {
       around_.begin(event);
-      stacks = around_.stacks(flags_, event);
+      stacks = around_.stacks(flags_.question.stacks, event);
     }
     const Added added = table_->add(event, stacks);
     account.delivered += added == Added::row ? 1 : 0;
@@ -254,7 +254,7 @@ class Replay {
   /// Its hits, of a trace whose events are more or fewer of them.
   void stands_for(const usdt::Event& event) {
     if (flags_.question.limits.max_overhead > 0)
-      estimates_[account_of(plan_, event.site().probe.value)] += event.weight();
+      estimates_[usdt::account_of(plan_, event.site().probe.value)] += event.weight();
   }
 
   /// Once of each probe whose events cannot be in the table.
@@ -286,7 +286,7 @@ class Replay {
   [[nodiscard]] std::int64_t end_of_slice(std::int64_t interval) const { return begin_ + (slice_ + 1) * interval; }
 
   void show_rows() {
-    const std::vector<usdt::TableRow> rows = table_->rows();
+    const auto rows = usdt::arrange_rows(flags_.question.view, table_->table(), table_->rows());
     const std::optional<usdt::Overhead> overhead;
     sink_->output().table({.table = table_->table(), .rows = rows, .overhead = overhead});
   }
@@ -297,8 +297,8 @@ class Replay {
   }
 
   /// Of the hits of the trace, those that were not recorded have the reason they had then.
-  [[nodiscard]] Summary summary() const {
-    Summary summary{.probes = accounts_, .skipped = plan_.skipped, .missed = {}, .changed = {}};
+  [[nodiscard]] usdt::SessionSummary summary() const {
+    usdt::SessionSummary summary{.probes = accounts_, .skipped = plan_.skipped, .missed = {}, .changed = {}};
     summary.cut = recording_.cut();
     if (const auto& ledger = recording_.ledger()) {
       summary.skipped = ledger->skipped;
@@ -307,36 +307,17 @@ class Replay {
       summary.undecided = ledger->undecided;
       summary.missed = ledger->missed;
       for (std::size_t n = 0; n < summary.probes.size() && summary.cut.empty(); ++n)
-        if (chosen_.empty() || chosen_[n]) add(summary.probes[n], ledger->probes[n]);
+        if (chosen_.empty() || chosen_[n]) summary.probes[n].add_recorded(ledger->probes[n]);
     }
-    const auto not_written = by_account(plan_, sink_->output().not_written());
+    const auto not_written = usdt::by_account(plan_, sink_->output().not_written());
     for (std::size_t n = 0; n < summary.probes.size(); ++n) {
-      Account& account = summary.probes[n];
+      usdt::Account& account = summary.probes[n];
       account.estimated = static_cast<std::uint64_t>(std::llround(estimates_[n]));
       account.not_written += not_written[n];
       account.delivered -= not_written[n];
     }
     return summary;
   }
-  static void add(Account& account, const usdt::ProbeCounts& then) {
-    account.hits = then.hits;
-    account.ring_full += then.ring_full;
-    account.calls_full += then.calls_full;
-    account.unfinished += then.unfinished;
-    account.abandoned += then.abandoned;
-    account.given_up += then.given_up;
-    account.rejected += then.rejected;
-    account.undecided += then.undecided;
-    account.discarded += then.discarded;
-    account.paired = then.paired;
-    account.unmatched = then.unmatched;
-    account.unpaired = then.unpaired;
-    account.not_sampled = then.not_sampled;
-    account.held_back = then.held_back;
-    account.faster += then.faster;
-    account.missed = then.missed;
-  }
-
   usdt::Result<int> finish() {
     const auto patient = [](std::chrono::milliseconds) { return !end_asked_for(); };
     sink_->flush(patient);
@@ -359,7 +340,7 @@ class Replay {
   usdt::Recording recording_;
   std::shared_ptr<const usdt::AttachPlan> shared_plan_ = recording_.plan();
   const usdt::AttachPlan& plan_ = *shared_plan_;
-  RecordedSurroundings around_{recording_};
+  usdt::RecordedSurroundings around_{recording_};
   usdt::Printed printed_;
   std::string recorded_where_;
   std::optional<usdt::EventFilter> filter_;
@@ -371,7 +352,7 @@ class Replay {
   std::optional<Sink> sink_;
   std::vector<bool> chosen_;         ///< by probe; empty: all are
   std::set<std::uint32_t> refused_;  ///< probes of which it was said why they are not in the table
-  std::vector<Account> accounts_;
+  std::vector<usdt::Account> accounts_;
   std::vector<double> estimates_;  ///< Account::estimated, in fractions
   std::size_t followed_ = 0;       ///< of what came, that was shown
   std::uint64_t shown_ = 0;

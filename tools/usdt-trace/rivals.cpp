@@ -36,7 +36,7 @@ bool is_rival(const usdt::TargetFile& file, const usdt::AttachPlan& plan, const 
   return found && !found->functions.empty();
 }
 
-bool had_no_hits(const std::string& function, const usdt::AttachPlan& plan, const Summary& summary) {
+bool had_no_hits(const std::string& function, const usdt::AttachPlan& plan, const usdt::SessionSummary& summary) {
   bool any = false;
   for (std::size_t i = 0; i < std::min(summary.probes.size(), plan.probes.size()); ++i) {
     const usdt::PlannedProbe& probe = plan.probes[usdt::Index<usdt::PlannedProbe>(i)];
@@ -49,7 +49,8 @@ bool had_no_hits(const std::string& function, const usdt::AttachPlan& plan, cons
 
 }  // namespace
 
-std::vector<std::string> hints_at_rivals(const Flags& flags, const usdt::AttachPlan& plan, const Summary& summary) {
+std::vector<std::string> hints_at_rivals(const Flags& flags, const usdt::AttachPlan& plan,
+                                         const usdt::SessionSummary& summary) {
   constexpr std::size_t most = 3;  // functions whose files are looked through
   std::vector<std::string> hints;
   std::vector<usdt::TargetFile> files;

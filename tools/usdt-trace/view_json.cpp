@@ -132,7 +132,7 @@ void write_table(JsonWriter& json, const ShownTable& what) {
   for (std::size_t i = 0; i < keys; ++i) json_text(json, columns[i].label);
   json.EndArray();
   if (!view.value.empty()) json_key(json, "value"), json_text(json, view.value);
-  const std::vector<usdt::ArrangedRow> shown = usdt::arrange_rows(view, what.table, what.rows, what.rates);
+  const std::vector<usdt::ArrangedRow>& shown = what.rows;
   json_key(json, "rows"), json.StartArray();
   for (std::size_t n = 0; n < std::min(shown.size(), view.top); ++n) {
     const usdt::ArrangedRow& row = shown[n];

@@ -24,8 +24,7 @@ struct ShownTable {
   const usdt::View& view;
   const usdt::AttachPlan& plan;
   const usdt::PlannedTable& table;
-  const std::vector<usdt::TableRow>& rows;
-  const usdt::HitRates* rates = nullptr;  ///< null: they are not known
+  const std::vector<usdt::ArrangedRow>& rows;
 };
 
 /// What tables are shown on.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "common/escape.hpp"
@@ -112,7 +113,7 @@ bool is_number(const usdt::TableKey& key, std::string_view text) {
   return text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
 }
 
-std::vector<Column> number_columns(const usdt::View& view, const std::vector<usdt::ArrangedRow>& rows) {
+std::vector<Column> number_columns(const usdt::View& view, std::span<const usdt::ArrangedRow> rows) {
   std::vector<Column> columns;
   for (const usdt::RowNumber shown : view.shown) {
     Column& column = columns.emplace_back(Column{.right = true});
@@ -128,7 +129,7 @@ std::vector<Column> number_columns(const usdt::View& view, const std::vector<usd
   return columns;
 }
 
-std::vector<Column> key_columns(const ShownTable& what, const std::vector<usdt::ArrangedRow>& rows) {
+std::vector<Column> key_columns(const ShownTable& what, std::span<const usdt::ArrangedRow> rows) {
   const std::vector<usdt::TableColumn>& keys = what.table.keys;
   const std::size_t shown = what.view.shown_keys(what.table);
   std::vector<Column> columns;
@@ -164,7 +165,7 @@ void add_stacks(Lines& lines, const usdt::ArrangedRow& row, const Page& page) {
   }
 }
 
-void add_rows(Lines& lines, const ShownTable& what, const std::vector<usdt::ArrangedRow>& rows, const Page& page) {
+void add_rows(Lines& lines, const ShownTable& what, std::span<const usdt::ArrangedRow> rows, const Page& page) {
   auto columns = number_columns(what.view, rows);
   std::ranges::move(key_columns(what, rows), std::back_inserter(columns));
   const Grid grid(std::move(columns), page.room);
@@ -241,7 +242,7 @@ std::string folded_key(const ShownTable& what, std::size_t i, const usdt::Arrang
 Lines folded_lines(const ShownTable& what) {
   std::map<std::string, usdt::TableRow> folded;
   const bool sums = what.table.real_sums;
-  for (const usdt::ArrangedRow& row : usdt::arrange_rows(what.view, what.table, what.rows)) {
+  for (const usdt::ArrangedRow& row : what.rows) {
     std::string text;
     for (std::size_t i = 0; i < row.keys.size(); ++i)
       text.append(i > 0 ? ";" : "").append(usdt::tools::printable(folded_key(what, i, row)));
@@ -295,9 +296,9 @@ std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated
 std::vector<std::string> table_lines(const ShownTable& what, const Page& page) {
   const usdt::View& view = what.view;
   if (view.folded) return folded_lines(what);
-  std::vector<usdt::ArrangedRow> shown = usdt::arrange_rows(view, what.table, what.rows, what.rates);
-  const std::size_t left_out = shown.size() - std::min(shown.size(), view.top);
-  shown.resize(shown.size() - left_out);
+  const std::size_t most = std::min(what.rows.size(), view.top);
+  const std::span<const usdt::ArrangedRow> shown = std::span(what.rows).first(most);
+  const std::size_t left_out = what.rows.size() - most;
   Lines lines;
   if (view.histogram == usdt::Histogram::none) {
     add_rows(lines, what, shown, page);

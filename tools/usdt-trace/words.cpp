@@ -27,7 +27,7 @@ std::string one_line(const usdt::Stack& stack) {
 
 }  // namespace
 
-usdt::Result<const usdt::Stack*> stack_value(HitField word, const usdt::Event& event, Surroundings& around) {
+usdt::Result<const usdt::Stack*> stack_value(HitField word, const usdt::Event& event, usdt::Surroundings& around) {
   const bool of_kernel = word == HitField::kstack;
   if (of_kernel && event.probe().file)
     return usdt::fail(usdt::ErrorKind::not_found, "a process that is not in the kernel has no stack there");

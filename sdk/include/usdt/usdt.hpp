@@ -14,6 +14,7 @@
 //   the slowest         slowest.hpp (of calls and spans)
 //   what people ask     question.hpp (a value), question_plan.hpp (its plan)
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
+//   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp (of all hits)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
@@ -21,7 +22,9 @@
 //   everywhere          fwd.hpp, result.hpp, error.hpp, address.hpp, machine.hpp
 #pragma once
 
+#include "usdt/account.hpp"
 #include "usdt/address.hpp"
+#include "usdt/answers.hpp"
 #include "usdt/arg.hpp"
 #include "usdt/bits.hpp"
 #include "usdt/bpf_object.hpp"
@@ -66,6 +69,7 @@
 #include "usdt/slowest.hpp"
 #include "usdt/stack.hpp"
 #include "usdt/stop.hpp"
+#include "usdt/surroundings.hpp"
 #include "usdt/symbolizer.hpp"
 #include "usdt/table.hpp"
 #include "usdt/tracer.hpp"
