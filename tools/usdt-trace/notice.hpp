@@ -14,9 +14,10 @@ inline void notice(const Flags& flags, const std::string& text) {
     usdt::tools::print_notice(flags.question.name.empty() ? text : flags.question.name + ": " + text);
 }
 
-/// Says what a planner has to say, unless --quiet.
-inline void say_notices(const Flags& flags, usdt::QuestionPlanner& planner) {
-  for (const usdt::SessionNotice& each : planner.take_notices()) notice(flags, each.text);
+/// Says what a planner, or a replay, has to say, unless --quiet.
+template <class Source>
+void say_notices(const Flags& flags, Source& source) {
+  for (const usdt::SessionNotice& each : source.take_notices()) notice(flags, each.text);
 }
 
 }  // namespace usdt_trace

@@ -31,18 +31,4 @@ class Recorder : public Output {
                                                       const Flags& flags, usdt::Surroundings& around,
                                                       usdt::tools::Stream& out);
 
-/// What a recording has of how its maker showed events, for a replay that is not told otherwise.
-struct RecordedView {
-  usdt::Printed printed = {};
-  std::string where = {};
-  std::uint32_t kernel_stack_depth = 0, user_stack_depth = 0;
-  bool kernel_stack_in_lists = false, user_stack_in_lists = false;
-  std::uint32_t sample = 1, max_rate = 0;
-  double max_overhead = 0;
-  std::optional<std::chrono::nanoseconds> last = {};  ///< it has only the events of the last while
-  std::uint64_t began = 0;                            ///< Flags::began
-};
-/// Errors: malformed.
-[[nodiscard]] usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording);
-
 }  // namespace usdt_trace

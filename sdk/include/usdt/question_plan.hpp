@@ -39,6 +39,7 @@ struct SessionNotice {
     missing,       ///< points may be missing
     left_out,      ///< points are left out
     unused_print,  ///< a print list is for no probe yet
+    recording,     ///< how a recording was made, and what was said then
   };
   Kind kind = Kind::missing;
   std::string subject = {};  ///< the pattern, file or point that it is about; empty: several

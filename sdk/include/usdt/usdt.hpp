@@ -16,6 +16,7 @@
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
 //   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp (of all hits)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
+//                       replay.hpp (a question about one), recorded_question.hpp
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
 //   ending early        stop.hpp
@@ -59,8 +60,10 @@
 #include "usdt/probe_file.hpp"
 #include "usdt/question.hpp"
 #include "usdt/question_plan.hpp"
+#include "usdt/recorded_question.hpp"
 #include "usdt/recording.hpp"
 #include "usdt/red_zone.hpp"
+#include "usdt/replay.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
 #include "usdt/shortened.hpp"
