@@ -291,7 +291,8 @@ def children_are_traced_where_they_are_asked_for(run):
     target, stranger = Puppet(run, program), Puppet(run, program)
     child = int(target.order("child:0"))  # there before the trace
     tracing = run.trace_start(PROBE, "-p", target.pid, "--children")
-    target.wait_attached()
+    # Breakpoints are there a moment before what they start.
+    wait_until(lambda: "attached " in tracing.stderr(), "the tracer has attached to both")
     target.order("fire:3")
     target.order("fork:4")
     stranger.order("fire:5")
