@@ -14,7 +14,8 @@ inline namespace v1 {
 /// Returns the type of an argument as in C, or "u64" where only its size and sign are known.
 [[nodiscard]] std::string c_type_text(const Arg& arg);
 
-/// Returns `type name` as C declares it: "struct file *file", "int (*compare)(void *, void *)"; without a name the type.
+/// Returns `type name` as C declares it: "struct file *file", "int (*compare)(void *, void *)"; without a name the
+/// type.
 [[nodiscard]] std::string declaration_text(std::string type, std::string_view name);
 /// Returns the declaration of an argument: its type and its name.
 [[nodiscard]] std::string declaration_text(const Arg& arg);
