@@ -242,7 +242,9 @@ def what_is_in_flight_is_shown_while_it_is(run):
     wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
     steps = (("", []), ("b1 b2 b3 b4 b5", [1, 2, 3]), ("e1 e3", [2, 4, 5]), ("b6 e2 e2", [4, 5, 6]), ("e5 e6", [4]), ("e4", []))
     for words, numbers in steps:
-        process.stdin.write(words.encode() + b"\n")
+        for word in words.split():  # further apart than the clocks of two processors are
+            process.stdin.write(word.encode() + b"\n")
+            time.sleep(0.01)
         wait_until(lambda: shown_last(tracing) == [[number] for number in numbers] or not tracing.alive(), f"{numbers} after {words}")
     process.stdin.close()
     tracing.signal(2)
