@@ -16,7 +16,7 @@ namespace usdt::arch {
 
 #ifdef USDT_NO_ZYDIS
 
-ResultRegisters proven_results(Machine, std::span<const std::uint8_t>) { return {}; }
+ResultRegisters proven_results(Machine, std::span<const std::uint8_t>, StackVariables) { return {}; }
 
 #else
 
@@ -91,9 +91,13 @@ bool is_extension(ZydisMnemonic mnemonic) {
 
 /// Whether compilers delete the instruction where nobody needs what it computes. What is only read from memory may be
 /// volatile, or atomic, and is read for nobody, too.
-bool is_computation(const ZydisDecodedInstruction& decoded, std::span<const ZydisDecodedOperand> operands) {
+bool is_computation(const ZydisDecodedInstruction& decoded, std::span<const ZydisDecodedOperand> operands,
+                    StackVariables variables) {
   if (!is_move(decoded.mnemonic)) return is_arithmetic(decoded.mnemonic) || is_conditional(decoded);
-  return std::ranges::find(operands, ZYDIS_OPERAND_TYPE_MEMORY, &ZydisDecodedOperand::type) == operands.end();
+  const auto memory = std::ranges::find(operands, ZYDIS_OPERAND_TYPE_MEMORY, &ZydisDecodedOperand::type);
+  if (memory == operands.end()) return true;
+  const bool on_stack = memory->mem.base == ZYDIS_REGISTER_RSP || memory->mem.base == ZYDIS_REGISTER_RBP;
+  return on_stack && variables == StackVariables::are_not_volatile;
 }
 
 std::optional<std::size_t> result_number(ZydisRegister reg) {
@@ -110,7 +114,8 @@ bool makes_zero(const ZydisDecodedInstruction& decoded, std::span<const ZydisDec
          operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[0].reg.value == operands[1].reg.value;
 }
 
-void add_registers(Step& step, const ZydisDecodedInstruction& decoded, std::span<const ZydisDecodedOperand> operands) {
+void add_registers(Step& step, const ZydisDecodedInstruction& decoded, std::span<const ZydisDecodedOperand> operands,
+                   StackVariables variables) {
   const bool zero = makes_zero(decoded, operands);
   for (const ZydisDecodedOperand& each : operands) {
     if (each.type == ZYDIS_OPERAND_TYPE_MEMORY) {
@@ -124,11 +129,13 @@ void add_registers(Step& step, const ZydisDecodedInstruction& decoded, std::span
     step.changes[*number] = true;
     if (decoded.meta.category == ZYDIS_CATEGORY_CMOV) step.reads[*number] = true;  // it may keep what it was
     const bool written_out = each.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
-    step.sets[*number] = is_extension(decoded.mnemonic) || (written_out && is_computation(decoded, operands));
+    step.sets[*number] =
+        is_extension(decoded.mnemonic) || (written_out && is_computation(decoded, operands, variables));
   }
 }
 
-std::optional<Step> step_at(const ZydisDecoder& decoder, std::uint64_t at, std::span<const std::uint8_t> bytes) {
+std::optional<Step> step_at(const ZydisDecoder& decoder, std::uint64_t at, std::span<const std::uint8_t> bytes,
+                            StackVariables variables) {
   ZydisDecodedInstruction decoded;
   std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> all;
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &decoded, all.data())))
@@ -139,7 +146,7 @@ std::optional<Step> step_at(const ZydisDecoder& decoder, std::uint64_t at, std::
       decoded.meta.category == ZYDIS_CATEGORY_SYSCALL || decoded.meta.category == ZYDIS_CATEGORY_INTERRUPT;
   const bool jumps = step.code.flow == Flow::jump || step.code.flow == Flow::branch;
   step.leaves = step.code.flow == Flow::call || enters_kernel || (jumps && !step.code.target);
-  add_registers(step, decoded, std::span(all.data(), decoded.operand_count));
+  add_registers(step, decoded, std::span(all.data(), decoded.operand_count), variables);
   if (decoded.cpu_flags != nullptr) {
     step.reads_flags = decoded.cpu_flags->tested != 0;
     step.sets_flags = (decoded.cpu_flags->modified | decoded.cpu_flags->set_0 | decoded.cpu_flags->set_1) != 0;
@@ -150,11 +157,11 @@ std::optional<Step> step_at(const ZydisDecoder& decoder, std::uint64_t at, std::
 /// Follows what an instruction computes on all ways from there.
 class ResultSearch {
  public:
-  explicit ResultSearch(std::span<const std::uint8_t> code) {
+  ResultSearch(std::span<const std::uint8_t> code, StackVariables variables) {
     ZydisDecoder decoder;
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     for (std::uint64_t at = 0; at < code.size();) {
-      const auto step = step_at(decoder, at, code.subspan(at));
+      const auto step = step_at(decoder, at, code.subspan(at), variables);
       if (!step) break;
       steps_.push_back(*step);
       at += step->code.size;
@@ -214,9 +221,9 @@ class ResultSearch {
 
 }  // namespace
 
-ResultRegisters proven_results(Machine machine, std::span<const std::uint8_t> code) {
+ResultRegisters proven_results(Machine machine, std::span<const std::uint8_t> code, StackVariables variables) {
   if (machine != Machine::x86_64) return {};
-  ResultSearch search(code);
+  ResultSearch search(code, variables);
   const bool low = search.proves(0);
   return {.low = low, .high = search.proves(1)};
 }

@@ -12,8 +12,8 @@ namespace usdt::arch {
 namespace {
 
 /// "low high", of those that are proven.
-std::string proven(const std::vector<std::uint8_t>& code) {
-  const ResultRegisters found = proven_results(Machine::x86_64, code);
+std::string proven(const std::vector<std::uint8_t>& code, StackVariables variables = StackVariables::may_be_volatile) {
+  const ResultRegisters found = proven_results(Machine::x86_64, code, variables);
   return std::string(found.low ? "low" : "") + (found.high ? " high" : "");
 }
 
@@ -89,6 +89,13 @@ TEST_F(Returned, WhatIsReadFromMemoryMayBeVolatileAndProvesNothing) {
                     0xc3}),                         // ret
             "low");
   EXPECT_EQ(proven({0x03, 0x07, 0xc3}), "low");  // add (%rdi),%eax; ret: the sum is deleted, and the read stays a move
+}
+
+TEST_F(Returned, WhatRustReadsFromTheStackIsWanted) {
+  const std::vector<std::uint8_t> of_stack{0x48, 0x8b, 0x44, 0x24, 0x08, 0xc3};  // mov 8(%rsp),%rax; ret
+  EXPECT_EQ(proven(of_stack), "");
+  EXPECT_EQ(proven(of_stack, StackVariables::are_not_volatile), "low");
+  EXPECT_EQ(proven({0x8b, 0x07, 0xc3}, StackVariables::are_not_volatile), "");  // mov (%rdi),%eax; ret
 }
 
 TEST_F(Returned, WhatIsComputedForItsFlagsProvesNothing) {

@@ -385,7 +385,9 @@ ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
 }
 
 arch::ResultRegisters CodeReads::proven_results() const {
-  return arch::proven_results(moment_.arch.machine, function_code(moment_).bytes);
+  const auto variables =
+      is_rust(moment_.die) ? arch::StackVariables::are_not_volatile : arch::StackVariables::may_be_volatile;
+  return arch::proven_results(moment_.arch.machine, function_code(moment_).bytes, variables);
 }
 
 }  // namespace usdt::dwarf
