@@ -290,8 +290,10 @@ def objects_and_numbers_passed_by_reference_are_those_that_callers_wrote(run):
 @scenario
 def what_a_function_reads_behind_a_call_that_leaves_registers_alone_was_written(run):
     require_m32()
-    for level in ("-O1", "-Os"):
-        program = build(run, "kept", KEPT, "g++", ["-m32", level, "-fPIE", "-pie"])
+    # At -Os GCC would also leave values in registers across calls of put(), which it sees: nothing tells of that, and what is
+    # read behind it is an error.
+    for level, *flags in (("-O1",), ("-Os", "-fno-ipa-ra", "-fno-ipa-sra")):
+        program = build(run, "kept", KEPT, "g++", ["-m32", level, *flags, "-fPIE", "-pie"])
         right = right_values(run, program, f"uprobe:{program}:by_register", lambda i: [i + 5, {"a": i, "b": 2 * i}])
         check_equal(right, [3, 3], f"{level}: passed in registers")
         right = right_values(run, program, f"uprobe:{program}:aligned", lambda i: [i, i + 6])
