@@ -16,6 +16,7 @@ DW_TAG_FORMAL_PARAMETER, DW_TAG_LEXICAL_BLOCK = 0x05, 0x0b
 DW_TAG_BASE_TYPE, DW_AT_BYTE_SIZE, DW_AT_ENCODING, DW_AT_TYPE, DW_ATE_SIGNED = 0x24, 0x0b, 0x3e, 0x49, 5
 DW_AT_CONST_VALUE, DW_AT_ARTIFICIAL = 0x1c, 0x34
 DW_TAG_INLINED_SUBROUTINE, DW_AT_INLINE, DW_INL_INLINED = 0x1d, 0x20, 1
+DW_AT_LANGUAGE, DW_LANG_C99, DW_AT_PRODUCER, DW_AT_GNU_ALL_CALL_SITES = 0x13, 0x0c, 0x25, 0x2117
 DW_TAG_GNU_CALL_SITE, DW_TAG_GNU_CALL_SITE_PARAMETER, DW_AT_GNU_CALL_SITE_VALUE = 0x4109, 0x410a, 0x2111
 DW_FORM_ADDR, DW_FORM_DATA4, DW_FORM_DATA1, DW_FORM_SEC_OFFSET = 0x01, 0x06, 0x0b, 0x17
 DW_FORM_STRING, DW_FORM_STRP, DW_FORM_REF4, DW_FORM_EXPRLOC, DW_FORM_FLAG_PRESENT = 0x08, 0x0e, 0x13, 0x18, 0x19
@@ -222,9 +223,32 @@ def inlined_copies_of_all_the_code(size):
     return functions_in_code(1, table, b"\2f\0" + bytes([DW_INL_INLINED]) + caller + copies + b"\0")
 
 
+def functions_that_set_a_result_on_very_many_ways(size):
+    """They begin in the same code, where each second instruction sets the result and those between jump to where it is long unused.
+    No other file knows them, and they are Clang's, so that their code is looked at for their results."""
+    count = size // (SYM + 5 + 23)
+    ways = b"".join(b"\x8d\x47\x07" + b"\xe9" + struct.pack("<i", 3900 - 8 * i - 8) for i in range(480))  # lea 7(%rdi),%eax; jmp
+    ways = ways.ljust(3900, b"\x90") + b"\x90" * 100
+    symbols = b"".join(symbol(1 + 5 * i, FUNC, value=CODE + i % 1920) for i in range(count))
+    elf = with_functions(symbols, b"".join(name + b"\0" for name in strings(count)), instructions=ways.ljust(4096, b"\x90"))
+    table = (abbreviation(1, DW_TAG_COMPILE_UNIT, DW_AT_PRODUCER, DW_FORM_STRING, DW_AT_LANGUAGE, DW_FORM_DATA1, DW_AT_LOW_PC, DW_FORM_ADDR,
+                          DW_AT_HIGH_PC, DW_FORM_DATA4, children=True) +
+             abbreviation(2, DW_TAG_SUBPROGRAM, DW_AT_LOW_PC, DW_FORM_ADDR, DW_AT_HIGH_PC, DW_FORM_DATA4, DW_AT_NAME, DW_FORM_STRING,
+                          DW_AT_TYPE, DW_FORM_REF4, *uleb(DW_AT_GNU_ALL_CALL_SITES), DW_FORM_FLAG_PRESENT) +
+             abbreviation(3, DW_TAG_BASE_TYPE, DW_AT_NAME, DW_FORM_STRING, DW_AT_BYTE_SIZE, DW_FORM_DATA1, DW_AT_ENCODING, DW_FORM_DATA1))
+    head = b"\1clang\0" + bytes([DW_LANG_C99]) + struct.pack("<QI", CODE, 4096)
+    functions = b"".join(b"\2" + struct.pack("<QI", CODE + i % 1920, 4096 - i % 1920) + name + b"\0" +
+                         struct.pack("<I", UNIT_HEAD + len(head)) for i, name in enumerate(strings(count)))
+    info = unit(head + b"\3int\0" + bytes([4, DW_ATE_SIGNED]) + functions + b"\0")
+    for name, data in ((b".debug_abbrev", table + b"\0"), (b".debug_info", info)):
+        elf.section(name, SHT_PROGBITS, elf.store(data), len(data))
+    return elf.build()
+
+
 DEBUG_INFORMATION = {function.__name__: function for function in (
     abbreviations_far_apart, units_times_abbreviations, units_times_abbreviations_without_end,
     functions_of_one_long_name, functions_at_the_end_of_a_chain, functions_deep_in_long_names,
     functions_of_the_smallest_entries, scopes_of_the_smallest_entries, units_whose_siblings_are_their_children,
     strings_with_a_name_at_each_byte, symbols_times_functions, functions_of_one_location_list, functions_of_one_list_of_ranges,
-    functions_of_one_declaration, functions_whose_calls_pass_other_numbers, inlined_copies_of_all_the_code)}
+    functions_of_one_declaration, functions_whose_calls_pass_other_numbers, inlined_copies_of_all_the_code,
+    functions_that_set_a_result_on_very_many_ways)}

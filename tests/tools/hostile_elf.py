@@ -71,11 +71,11 @@ class Elf:
         self.sections.append((self.name_at[name], kind, flags, addr, place, size, link, info))
         return len(self.sections) - 1
 
-    def sound(self):
+    def sound(self, instructions=b"\x90" * 4096):
         """Code and data, so that sites have places."""
-        code = self.store(b"\x90" * 4096)
+        code = self.store(instructions)
         data = self.store(bytes(64))
-        self.segment(PT_LOAD, 5, CODE, code, 4096)
+        self.segment(PT_LOAD, 5, CODE, code, len(instructions))
         self.segment(PT_LOAD, 6, DATA, data, 64)
         return self
 
@@ -232,9 +232,9 @@ def section_names_of_one_long_string(size):
 FUNC = 2
 
 
-def with_functions(symbols, text):
+def with_functions(symbols, text, **code):
     """A library of these functions; `symbols` are entries of a symbol table, `text` the names."""
-    elf = Elf().sound()
+    elf = Elf().sound(**code)
     table, names = elf.store(symbol() + symbols), elf.store(b"\0" + text)
     link = elf.section(b".strtab", SHT_STRTAB, names, len(text) + 1)
     elf.section(b".symtab", SHT_SYMTAB, table, len(symbols) + SYM, link=link)

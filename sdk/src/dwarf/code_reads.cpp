@@ -385,9 +385,14 @@ ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
 }
 
 arch::ResultRegisters CodeReads::proven_results() const {
+  const DebugInfo::Impl& impl = moment_.impl;
+  const auto [known, is_new] = impl.proven_results.try_emplace(moment_.instance.pc.value);
+  if (!is_new) return known->second;
+  const Code code = function_code(moment_);
+  if (!impl.result_walks.spend(code.bytes.size())) return {};
   const auto variables =
       is_rust(moment_.die) ? arch::StackVariables::are_not_volatile : arch::StackVariables::may_be_volatile;
-  return arch::proven_results(moment_.arch.machine, function_code(moment_).bytes, variables);
+  return known->second = arch::proven_results(moment_.arch.machine, code.bytes, variables);
 }
 
 }  // namespace usdt::dwarf

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "arch/arch.hpp"
+#include "arch/returned.hpp"
 #include "dwarf/budget.hpp"
 #include "dwarf/clones.hpp"
 #include "dwarf/debug_info.hpp"
@@ -178,8 +179,11 @@ struct DebugInfo::Impl {
   mutable Budget list_entries;  ///< of location lists, which any number of variables may share
   /// For what any number of functions may share: what they are instances of, and lists of ranges.
   mutable Budget shared_reads{1, 0};
-  mutable Budget code_walks{1, 0};  ///< bytes of code that copies of functions within it make read
-  mutable DwarfFile code_file;      ///< of a file with a separate debug file: its own sections
+  mutable Budget code_walks{1, 0};    ///< bytes of code that copies of functions within it make read
+  mutable Budget result_walks{1, 0};  ///< bytes of code that functions make read for their results, each once
+  /// By the address of a function: the registers that its code is proven to leave a result in.
+  mutable std::unordered_map<std::uint64_t, arch::ResultRegisters> proven_results;
+  mutable DwarfFile code_file;  ///< of a file with a separate debug file: its own sections
   mutable std::optional<Frames> call_frames;
   mutable elf::Demangler demangler{std::size_t{1} << 24};
   mutable std::optional<CodeNames> symbols;

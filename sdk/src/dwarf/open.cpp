@@ -37,6 +37,9 @@ constexpr std::uint64_t tables_at_first = 1U << 20;
 constexpr std::uint64_t reads_at_first = 1U << 25;
 /// Bytes of code that inlined copies may make read, besides those of the file: some seconds' worth.
 constexpr std::uint64_t code_at_first = 1U << 24;
+/// Bytes of code that functions may make read for their results, besides those of the file. Each does so once, and
+/// functions of compilers do not overlap: the bytes of the file are enough for them.
+constexpr std::uint64_t results_at_first = 1U << 22;
 
 bool has_dwarf(const elf::Image& image) {
   return image.find(".debug_info") != nullptr || image.find(".zdebug_info") != nullptr;
@@ -316,6 +319,7 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
   const std::uint64_t of_shared = impl->shared.elf ? impl->shared.sections().bytes_of_dies() : 0;
   impl->list_entries.add(impl->main.bytes.size() * Budget::per_byte);
   impl->code_walks = Budget(code_at_first + opened->file.size(), 0);
+  impl->result_walks = Budget(results_at_first + opened->file.size(), 0);
   const DebugSections sections = impl->main.sections();
   impl->names = ScopeNames(sections.bytes_of_dies() + of_shared, stop);
   impl->shared_reads = Budget(reads_at_first, sections.bytes_of_dies() + of_shared + sections.bytes_of_ranges());
