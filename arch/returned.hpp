@@ -15,16 +15,16 @@ struct ResultRegisters {
   bool high = false;
 };
 
-/// What the language of a function has on the stack.
+/// Says whether a function may read a variable on the stack although nobody needs its value.
 enum class StackVariables : std::uint8_t {
-  may_be_volatile,   ///< C, C++
-  are_not_volatile,  ///< Rust: what is read from there is wanted
+  may_be_volatile,   ///< in C and C++: such a read proves nothing
+  are_not_volatile,  ///< in Rust: compilers delete such a read
 };
 
 /// Proves which of them some RET instruction of `code` hands to the caller: one is set, on each way from there nothing
 /// reads it before it is set anew, and some way leads to a RET. Compilers delete what sets a register for nobody, so it
-/// is set for the caller. What is only read from memory counts for nothing, since it may be volatile. False: it was not
-/// proven. Of x86-64 only.
+/// is set for the caller. A value that is only read from other memory counts for nothing, since it may be volatile.
+/// False: it was not proven. Knows x86-64 only.
 [[nodiscard]] ResultRegisters proven_results(Machine machine, std::span<const std::uint8_t> code,
                                              StackVariables variables);
 

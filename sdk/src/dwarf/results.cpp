@@ -43,7 +43,9 @@ void Results::add(Language language, const ResultConvention& convention, Signatu
   put(declared_type, std::move(located), signature);
 }
 
-/// As why_not_returned() says of Rust. (Of two words LLVM may leave out the first, and the second comes in its place.)
+/// Whether the function's code is proven to hand all of its result to callers, in the registers of `place`. Each of two
+/// words has to be proven: if callers use only the second one, LLVM may leave out the first, and the second comes in
+/// its register (DeadArgumentElimination).
 bool Results::is_proven(const arch::UserPlace& place) const {
   using Place = arch::UserPlace::Where;
   if (place.where != Place::registers && place.where != Place::address_in_register) return false;
