@@ -348,5 +348,11 @@ std::string_view to_string(KernelKind kind) noexcept {
   return "unknown";
 }
 
+const std::string* target_of(const PointPattern& pattern) noexcept {
+  if (const auto* probe = std::get_if<ProbePattern>(&pattern)) return &probe->target;
+  const auto* function = std::get_if<FunctionPattern>(&pattern);
+  return function ? &function->target : nullptr;
+}
+
 }  // namespace v1
 }  // namespace usdt

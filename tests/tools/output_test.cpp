@@ -25,23 +25,23 @@ using ::testing::Not;
 struct Shown {
   Shown(Format format, bool in_kernel, int stack_size) {
     Flags flags;
-    flags.format = format;
-    flags.kernel_stack_depth = 1;
+    flags.output.format = format;
+    flags.question.stacks.kernel_depth = 1;
     usdt::AttachPlan plan = usdt::testing::synthetic_plan("raw_tp", "sys_enter", usdt::Machine::x86_64, "");
     if (in_kernel) {
       plan.probes[0].file.reset();
       plan.sites[0].point = usdt::TracepointPlace{plan.functions.add({.name = "sys_enter", .module = {}})};
     }
     usdt::EventLayout layout = usdt::testing::layout_of(plan);
-    layout.stack_depth = flags.kernel_stack_depth;
+    layout.stack_depth = flags.question.stacks.kernel_depth;
     std::vector<std::uint64_t> record(layout.record_size() / sizeof(std::uint64_t));
     reinterpret_cast<usdt_event*>(record.data())->stack_size = stack_size;
     const auto event = usdt::Event::from(std::as_bytes(std::span(record)), plan, layout);
     const std::string path = ::testing::TempDir() + "output_test." + std::to_string(::getpid());
     auto out = usdt::tools::Stream::create(path);
     EXPECT_TRUE(out);
-    const Printed printed{.lists = {{}}, .of_probe = {0}};
-    LiveSurroundings around(flags);
+    const usdt::Printed printed{.lists = {{}}, .of_probe = {0}};
+    usdt::LiveSurroundings around(flags.question);
     const auto output = line_output(plan, printed, flags, around, *out);
     around.begin(*event);
     output->event(*event);

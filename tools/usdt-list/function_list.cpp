@@ -14,7 +14,6 @@
 
 #include "common/arg_json.hpp"
 #include "common/json.hpp"
-#include "common/signature.hpp"
 #include "common/terminal.hpp"
 #include "common/width.hpp"
 
@@ -109,7 +108,7 @@ class FunctionPrinter {
     std::size_t type_width = 0;
     const auto measure = [&](const usdt::Arg& arg) {
       name_width = std::max(name_width, usdt::tools::shown_width(arg.name()));
-      type_width = std::max(type_width, usdt::tools::shown_width(usdt::tools::type_of(arg)));
+      type_width = std::max(type_width, usdt::tools::shown_width(usdt::c_type_text(arg)));
     };
     for (const usdt::Arg& arg : each.args) measure(arg);
     if (each.result) measure(*each.result);
@@ -132,7 +131,7 @@ class FunctionPrinter {
 
   void print_arg(std::string_view name, const usdt::Arg& arg, const std::pair<std::string, Style>& where,
                  std::size_t name_width, std::size_t type_width) {
-    out_.print("    {:<{}}  {:<{}}  {}\n", name, name_width, usdt::tools::type_of(arg), type_width,
+    out_.print("    {:<{}}  {:<{}}  {}\n", name, name_width, usdt::c_type_text(arg), type_width,
                out_.styled(where.first, where.second));
   }
 
@@ -228,11 +227,11 @@ void write_function(JsonWriter& json, const ListedFunction& each, const usdt::Pr
 /// "int (struct req *r, long n)", as far as types are known.
 std::string signature_text(const usdt::FunctionSignature& signature, bool returns) {
   std::vector<std::string> shown;
-  for (const usdt::Arg& arg : signature.args) shown.push_back(usdt::tools::declaration(arg));
+  for (const usdt::Arg& arg : signature.args) shown.push_back(usdt::declaration_text(arg));
   if (signature.varargs) shown.emplace_back("...");
   const std::string args = shown.empty() ? "void" : fmt::format("{}", fmt::join(shown, ", "));
   if (!returns) return fmt::format("({})", args);
-  return fmt::format("{} ({})", signature.result ? usdt::tools::type_of(*signature.result) : "void", args);
+  return fmt::format("{} ({})", signature.result ? usdt::c_type_text(*signature.result) : "void", args);
 }
 
 /// Whether the point is a line of source, as "@server.c:120" is.

@@ -12,7 +12,6 @@
 
 #include "common/json.hpp"
 #include "common/report.hpp"
-#include "common/signature.hpp"
 
 namespace usdt_list {
 namespace {
@@ -176,7 +175,7 @@ class Linter {
     for (const auto& [name, sites] : probes) {
       const Site& first = *sites.front();
       std::set<std::string> signatures;
-      for (const Site* site : sites) signatures.insert(usdt::tools::signature(decoder_.decode(site->args_text)));
+      for (const Site* site : sites) signatures.insert(usdt::signature_text(decoder_.decode(site->args_text)));
       const auto has = [](const Site* site) { return site->has_semaphore; };
       if (std::ranges::any_of(sites, has) && !std::ranges::all_of(sites, has))
         add("semaphore", first, "some of its sites have a semaphore, some have none");

@@ -7,8 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/signature.hpp"
-
 namespace usdt_list {
 
 SiteDecoder::SiteDecoder(const usdt::ProbeFile& file, Costs costs)
@@ -28,7 +26,7 @@ const DescribedArgs& SiteDecoder::describe(const usdt::Site& site) const {
   if (fresh) {
     const std::vector<usdt::Arg> args = decoder_.decode(site);
     const auto unreadable = std::ranges::count_if(args, [](const usdt::Arg& arg) { return !arg.readable(); });
-    known->second = {usdt::tools::signature(args), static_cast<std::size_t>(unreadable)};
+    known->second = {usdt::signature_text(args), static_cast<std::size_t>(unreadable)};
   }
   return known->second;
 }

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "common/report.hpp"
-#include "common/signature.hpp"
 #include "common/terminal.hpp"
 #include "common/width.hpp"
 #include "describe.hpp"
@@ -232,7 +231,7 @@ class TextPrinter {
     const auto* unreadable = std::get_if<usdt::Unreadable>(&arg.location);
     const std::string what =
         unreadable ? "unreadable: " + unreadable->reason : describe_operand(arg, args.parsed[n], decoder_.machine());
-    const std::string named = usdt::tools::signature({arg});
+    const std::string named = usdt::signature_text({arg});
     out_.print("    {:<8} {:<4} {:<{}}  {}\n", fmt::format("arg{}", n), named.substr(1, named.size() - 2),
                args.parsed[n].text, width, out_.styled(what, unreadable ? Style::bad : Style::plain));
     if (!unreadable) return;

@@ -20,7 +20,7 @@ namespace {
 using usdt::tools::counted;
 
 std::string by(const Flags& flags, usdt::Backend way) {
-  return flags.verbose ? fmt::format(" by {}", to_string(way)) : std::string();
+  return flags.output.verbose ? fmt::format(" by {}", to_string(way)) : std::string();
 }
 
 /// How many functions and tracepoints by each way.
@@ -50,10 +50,10 @@ std::string attached_text(const Flags& flags, const usdt::Tracer& tracer) {
     const bool tracepoints = usdt::backend_info(way).points == usdt::PointKind::tracepoint;
     const std::string_view what = tracepoints ? "raw tracepoint" : "kernel function";
     in_kernel[what] += count;
-    if (flags.verbose) parts.push_back(counted(count, what) + by(flags, way));
+    if (flags.output.verbose) parts.push_back(counted(count, what) + by(flags, way));
   }
   for (const auto& [what, count] : in_kernel)
-    if (!flags.verbose) parts.push_back(counted(count, what));
+    if (!flags.output.verbose) parts.push_back(counted(count, what));
   if (!plan.files.empty()) {
     const auto probes = std::count_if(plan.probes.begin(), plan.probes.end(),
                                       [](const usdt::PlannedProbe& probe) { return probe.file && !probe.span; });
@@ -137,8 +137,8 @@ void tell_reasons(const Flags& flags, const usdt::AttachPlan& plan, const std::v
 void report_skipped(const Flags& flags, const usdt::Tracer& tracer) {
   const auto all = skipped_sites(tracer);
   const auto reasons = by_reason(tracer.plan(), all);
-  const bool asks = flags.where != nullptr || flags.view.question != nullptr;
-  if (flags.quiet && asks && !all.empty())  // the answer is not about all that was named
+  const bool asks = flags.question.where != nullptr || flags.question.view.question != nullptr;
+  if (flags.output.quiet && asks && !all.empty())  // the answer is not about all that was named
     usdt::tools::print_notice(
         fmt::format("not attached: {}: {}{}", counted(all.size(), "site"), reasons.front().reason,
                     reasons.size() > 1 ? fmt::format("; {} more", counted(reasons.size() - 1, "reason")) : ""));

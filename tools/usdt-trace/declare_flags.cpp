@@ -54,7 +54,7 @@ constexpr const char* examples =
 /// Which hits are meant, and what is shown of each.
 void declare_question(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE");
-  app.add_option("-p,--pid", flags.pids, "Only these processes, at most 64; until all have ended")
+  app.add_option("-p,--pid", flags.question.processes.pids, "Only these processes, at most 64; until all have ended")
       ->check(process_id())
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -91,7 +91,7 @@ void declare_question(CLI::App& app, Flags& flags, RawFlags& raw) {
                  "them, with commas, for both or 'KEYS ~~ KEYS'. Default: tid, the thread")
       ->allow_extra_args(false)
       ->type_name("KEYS");
-  app.add_option("--depth", flags.depth, "Structs within structs shown with their members (default 1)")
+  app.add_option("--depth", flags.question.values.depth, "Structs within structs shown with their members (default 1)")
       ->check(whole_number(0, 8))
       ->allow_extra_args(false)
       ->type_name("N");
@@ -104,10 +104,10 @@ void declare_question(CLI::App& app, Flags& flags, RawFlags& raw) {
 
 /// How much is too much.
 void declare_limits(CLI::App& app, Flags& flags, RawFlags& raw) {
-  app.add_option("-M,--max-events", flags.max_events, "Stop after N events")
+  app.add_option("-M,--max-events", flags.question.limits.max_events, "Stop after N events")
       ->check(whole_number(1, UINT64_MAX - 1))
       ->type_name("N");
-  app.add_option("-d,--duration", flags.duration_seconds, "Stop after TIME: 10 (seconds), 500ms, 5m")
+  app.add_option("-d,--duration", flags.question.limits.seconds, "Stop after TIME: 10 (seconds), 500ms, 5m")
       ->transform(seconds())
       ->type_name("TIME");
   app.add_option("--sample", raw.sample,
@@ -126,9 +126,9 @@ void declare_limits(CLI::App& app, Flags& flags, RawFlags& raw) {
 
 /// Where events go to, and come from.
 void declare_files(CLI::App& app, Flags& flags, RawFlags& raw) {
-  app.add_option("-o,--output", flags.output, "Write to FILE instead of standard output")->type_name("FILE");
+  app.add_option("-o,--output", flags.output.file, "Write to FILE instead of standard output")->type_name("FILE");
   app.add_option(
-         "--record", flags.record,
+         "--record", flags.question.recording.file,
          "Write the events to FILE, compressed, instead of showing them (with -o both): --replay shows them, in "
          "any way they could have been shown, on any machine; what was written can be read however it ends")
       ->type_name("FILE");
@@ -141,12 +141,12 @@ void declare_files(CLI::App& app, Flags& flags, RawFlags& raw) {
                  "exit: not before it ends by itself")
       ->allow_extra_args(false)
       ->type_name("EXPR|signal|exit");
-  app.add_option("--replay", flags.replay,
+  app.add_option("--replay", flags.question.recording.replay,
                  "Show what --record wrote to FILE, as if it happened now: with --print, --where, --count, --format, "
                  "--max-events")
       ->type_name("FILE");
   app.add_option(
-         "--script", flags.script,
+         "--script", flags.script.file,
          "Ask the questions of a TOML file, all at once (docs/scripts.md); beside it only options that are about "
          "all of them: -p, -d, -f, -o, --replay, --explain and their like")
       ->type_name("FILE");
@@ -156,11 +156,11 @@ void declare_form(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-f,--format", raw.format, "text, json (one object a line) or csv (values with commas between them)")
       ->check(one_of({"text", "json", "csv"}))
       ->type_name("FORMAT");
-  app.add_option("-Z,--string-size", flags.string_size, "Longest string in bytes")
+  app.add_option("-Z,--string-size", flags.question.values.string_size, "Longest string in bytes")
       ->check(whole_number(1, 65536))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--ring-size", flags.ring_megabytes, "Event ring in MiB")
+  app.add_option("--ring-size", flags.question.attaching.ring_megabytes, "Event ring in MiB")
       ->check(whole_number(1, 1024))
       ->type_name("MIB")
       ->capture_default_str();
@@ -168,26 +168,27 @@ void declare_form(CLI::App& app, Flags& flags, RawFlags& raw) {
 
 /// Whose hits are meant beside those of the processes that are there.
 void declare_following(CLI::App& app, Flags& flags) {
-  app.add_flag("--children", flags.children, "With -p: their children, and the children of those, as well");
-  app.add_flag("!--no-follow", flags.follow,
+  app.add_flag("--children", flags.question.processes.children,
+               "With -p: their children, and the children of those, as well");
+  app.add_flag("!--no-follow", flags.question.following.follow,
                "Only what is there when the trace begins: no libraries that are opened later, no probes that are made "
                "at run time, no file that takes the place of another; with a command: only its own process, not its "
                "children");
-  app.add_flag("--wait", flags.wait,
+  app.add_flag("--wait", flags.question.following.wait,
                "Where nothing matches yet, wait until a file that does is there or is mapped by a process");
-  app.add_option("--cgroup", flags.cgroups,
+  app.add_option("--cgroup", flags.question.processes.cgroups,
                  "Only processes in this cgroup (v2) and below it, whoever comes and goes: a path below where cgroups "
                  "are mounted, or as /proc/PID/cgroup has it")
       ->allow_extra_args(false)
       ->type_name("PATH");
-  app.add_option("--container", flags.containers,
+  app.add_option("--container", flags.question.processes.containers,
                  "The same of a container of docker, podman, containerd or cri-o: its id, or how that begins")
       ->allow_extra_args(false)
       ->type_name("ID");
-  app.add_flag("--hold-exec", flags.hold_exec,
+  app.add_flag("--hold-exec", flags.question.following.hold_exec,
                "Hold each program that the traced ones start, or with neither -p nor a command anybody, until it is "
                "traced: none of its hits is missed. A second at most; nothing stays held when this ends");
-  app.add_option("--max-followed", flags.max_followed,
+  app.add_option("--max-followed", flags.question.following.max_followed,
                  "Files that came since the trace began, at most N at once; those that are gone make room for others")
       ->check(whole_number(1, usdt::Tracer::kMostAdditions))
       ->type_name("N")
@@ -197,10 +198,10 @@ void declare_following(CLI::App& app, Flags& flags) {
 void declare_notices(CLI::App& app, Flags& flags) {
   app.add_flag("--strict", flags.strict,
                "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
-  app.add_flag("--skip-unknown", flags.skip_unknown,
+  app.add_flag("--skip-unknown", flags.question.points.skip_unknown,
                "Go on without kernel functions and raw tracepoints that this kernel does not have");
-  app.add_flag("-q,--quiet", flags.quiet, "No notices but errors and the loss line");
-  app.add_flag("-v,--verbose", flags.verbose, "Tell how sites are attached and how specs reach the BPF program");
+  app.add_flag("-q,--quiet", flags.output.quiet, "No notices but errors and the loss line");
+  app.add_flag("-v,--verbose", flags.output.verbose, "Tell how sites are attached and how specs reach the BPF program");
 }
 
 std::vector<std::string_view> backend_names() {
@@ -227,7 +228,8 @@ void declare_backend(CLI::App& app, RawFlags& raw) {
 }
 
 void declare_stacks(CLI::App& app, Flags& flags, RawFlags& raw) {
-  app.add_option("--kstack", flags.kernel_stack_depth, "Show the kernel's stack, at most N functions of it (16)")
+  app.add_option("--kstack", flags.question.stacks.kernel_depth,
+                 "Show the kernel's stack, at most N functions of it (16)")
       ->check(whole_number(1, 127))
       ->type_name("N");
   app.add_option(
@@ -235,7 +237,7 @@ void declare_stacks(CLI::App& app, Flags& flags, RawFlags& raw) {
          "Show the stack of the process, at most N functions of it (32). Callers are found by the unwind "
          "information of the files (dwarf) or by frame pointers (fp): smaller events, but many programs keep none")
       ->type_name("[dwarf|fp][,N]");
-  app.add_option("--ustack-size", flags.user_stack_kilobytes,
+  app.add_option("--ustack-size", flags.question.stacks.user_kilobytes,
                  "How much of the stack --ustack=dwarf copies at each hit: 4 to 64, a multiple of 4")
       ->check(whole_number(4, 64))
       ->type_name("KIB")
@@ -243,7 +245,7 @@ void declare_stacks(CLI::App& app, Flags& flags, RawFlags& raw) {
 }
 
 /// What is made of hits in the kernel, so that none of them becomes an event.
-void declare_view(CLI::App& app, RawView& raw) {
+void declare_view(CLI::App& app, usdt::ViewText& raw) {
   app.add_option(
          "--by", raw.by,
          "Count the hits that have the same: expressions as --where has them, texts, probe, name, provider, ip, "
@@ -320,7 +322,8 @@ void declare_programs(CLI::App& app, Flags& flags, RawFlags& raw) {
                  "per-link or ip-hash")
       ->check(one_of(carrier_names()))
       ->type_name("NAME");
-  app.add_option("--max-programs", flags.max_programs, "Most BPF programs to load for --carrier per-link and ip-hash")
+  app.add_option("--max-programs", flags.question.attaching.max_programs,
+                 "Most BPF programs to load for --carrier per-link and ip-hash")
       ->check(whole_number(1, 4096))
       ->type_name("N")
       ->capture_default_str();
@@ -331,7 +334,7 @@ void declare_programs(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("FILE");
   app.add_option("--disable-feature", raw.disabled, "Do without a kernel feature, to try its fallback")
       ->type_name("NAME");
-  app.add_flag("--allow-unsafe-nop5", flags.allow_unsafe_nop5,
+  app.add_flag("--allow-unsafe-nop5", flags.question.attaching.allow_unsafe_nop5,
                "Attach to bare nop5 sites although this kernel may then corrupt the program's red zone");
 }
 
@@ -387,7 +390,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
     declare_stacks(app, flags, raw);
   });
   group(app, "Tables and histograms", [&] {
-    app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
+    app.add_flag("-c,--count", raw.view.count, "No events, but a table of hits at the end");
     declare_view(app, raw.view);
   });
   group(app, "Limits", [&] { declare_limits(app, flags, raw); });

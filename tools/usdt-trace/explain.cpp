@@ -18,12 +18,13 @@ namespace usdt_trace {
 namespace {
 
 /// What the command line is about, where nothing is started or waited for.
-usdt::Result<Subjects> subjects_of(const Flags& flags) {
-  Subjects subjects{.pids = ProcessWatch(flags.pids).living(), .program = {}};
-  if (subjects.pids.empty() && !flags.pids.empty())
-    return usdt::fail(usdt::ErrorKind::not_found, fmt::format("no process {}", fmt::join(flags.pids, ", ")));
-  if (!flags.command.empty()) {
-    auto program = usdt::find_program(flags.command[0]);
+usdt::Result<usdt::Subjects> subjects_of(const Flags& flags) {
+  usdt::Subjects subjects{.pids = ProcessWatch(flags.question.processes.pids).living(), .program = {}};
+  if (subjects.pids.empty() && !flags.question.processes.pids.empty())
+    return usdt::fail(usdt::ErrorKind::not_found,
+                      fmt::format("no process {}", fmt::join(flags.question.processes.pids, ", ")));
+  if (!flags.question.processes.command.empty()) {
+    auto program = usdt::find_program(flags.question.processes.command[0]);
     if (!program) return usdt::fail(program.error());
     subjects.program = *program;
   }
@@ -32,9 +33,9 @@ usdt::Result<Subjects> subjects_of(const Flags& flags) {
     subjects.cgroups.push_back(std::move(*found));
     return {};
   };
-  for (const std::string& name : flags.cgroups)
+  for (const std::string& name : flags.question.processes.cgroups)
     if (auto added = add(usdt::find_cgroup(name)); !added) return usdt::fail(added.error());
-  for (const std::string& id : flags.containers)
+  for (const std::string& id : flags.question.processes.containers)
     if (auto added = add(usdt::find_container(id)); !added) return usdt::fail(added.error());
   return subjects;
 }
@@ -48,7 +49,7 @@ usdt::Result<Explanation> explained(const Flags& flags) {
 
 int explain(const std::vector<Flags>& questions) {
   ignore_write_signals();
-  auto sink = Sink::open(questions.front().output);
+  auto sink = Sink::open(questions.front().output.file);
   if (!sink) return complain(sink.error(), questions.front());
   usdt::tools::Stream& out = sink->stream();
   out.make_empty();
@@ -57,10 +58,10 @@ int explain(const std::vector<Flags>& questions) {
     const auto explanation = explained(flags);
     if (!explanation) {
       const usdt::Error& error = explanation.error();
-      worst = std::max(worst, complain(flags.question.empty() ? error : error.within(flags.question_place), flags));
+      worst = std::max(worst, complain(flags.question.name.empty() ? error : error.within(flags.script.place), flags));
       continue;
     }
-    flags.format == Format::json ? write_json(*explanation, flags, out) : write_text(*explanation, flags, out);
+    flags.output.format == Format::json ? write_json(*explanation, flags, out) : write_text(*explanation, flags, out);
   }
   const bool written = out.flush() == usdt::tools::Stream::Flushed::all || out.error() == EPIPE;
   return written ? worst : run_time_failure;

@@ -50,7 +50,7 @@ class JsonExplanation {
     json_.StartObject();
     json_key(json_, "v"), json_.Uint(1);
     json_key(json_, "type"), json_text(json_, type);
-    if (!flags_.question.empty()) text("question", flags_.question);
+    if (!flags_.question.name.empty()) text("question", flags_.question.name);
   }
 
   void end() {

@@ -47,9 +47,9 @@ class TextExplanation {
       : what_(what), flags_(flags), out_(out) {}
 
   void write() {
-    if (!flags_.question.empty()) out_.print("== {}\n\n", flags_.question);
+    if (!flags_.question.name.empty()) out_.print("== {}\n\n", flags_.question.name);
     constexpr std::size_t few = 40;
-    const std::size_t shown = flags_.verbose ? what_.sites.size() : std::min(what_.sites.size(), few);
+    const std::size_t shown = flags_.output.verbose ? what_.sites.size() : std::min(what_.sites.size(), few);
     for (std::size_t i = 0; i < shown; ++i) write(what_.sites[i]);
     if (shown < what_.sites.size())
       out_.print("and {} more kinds of sites: -v shows them\n\n", what_.sites.size() - shown);
@@ -60,7 +60,7 @@ class TextExplanation {
                                                        what_.kernel, fmt::join(what_.assumed, ", ")));
     line("privilege", what_.no_privilege.empty() ? "this user may attach it"
                                                  : fmt::format("not enough to attach it: {}", what_.no_privilege));
-    if (!flags_.question.empty()) out_.print("\n");
+    if (!flags_.question.name.empty()) out_.print("\n");
   }
 
  private:
@@ -69,7 +69,7 @@ class TextExplanation {
     if (sites.role == Role::span) {
       line("spans", fmt::format("of {}", counted(sites.sites.size(), "pair of sites")));
     } else {
-      const std::string places = places_text(what_.plan, sites.sites, flags_.verbose ? SIZE_MAX : 4);
+      const std::string places = places_text(what_.plan, sites.sites, flags_.output.verbose ? SIZE_MAX : 4);
       const char* role = sites.role == Role::begin ? "begins at" : sites.role == Role::end ? "ends at" : "at";
       line(role, places.empty() ? sites.cost : fmt::format("{}: {}", places, sites.cost));
       line("cost", cost_text(sites));
@@ -122,8 +122,8 @@ class TextExplanation {
     if (!what_.others_pay.empty())
       line("others", fmt::format("processes that are not traced pay for each hit, too: {}", what_.others_pay));
     line("specs", fmt::format("by {}", what_.carriers));
-    if (!flags_.count_only && !flags_.view.question)
-      line("ring", fmt::format("{} MiB of the kernel's memory for events", flags_.ring_megabytes));
+    if (!flags_.question.view.count_only && !flags_.question.view.question)
+      line("ring", fmt::format("{} MiB of the kernel's memory for events", flags_.question.attaching.ring_megabytes));
     if (what_.plan.table) line("table", fmt::format("room for {}", counted(what_.plan.table->max_rows, "row")));
   }
 
@@ -132,7 +132,7 @@ class TextExplanation {
     std::size_t left_out = 0;
     for (std::size_t i = 0; i < what_.refused.size(); ++i) {
       const ExplainedRefusal& refusal = what_.refused[i];
-      if (i >= few && !flags_.verbose) {
+      if (i >= few && !flags_.output.verbose) {
         left_out += refusal.sites.size();
         continue;
       }

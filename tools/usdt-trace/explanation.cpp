@@ -13,8 +13,8 @@
 #include <set>
 #include <tuple>
 
-#include "common/signature.hpp"
 #include "expression_text.hpp"
+#include "notice.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -38,11 +38,10 @@ usdt::SiteCost cost_of(const usdt::FunctionPoint& point, usdt::Machine machine) 
           emulated ? "breakpoint, instruction emulated" : "breakpoint, nop emulated"};
 }
 
-Costs costs_of(const FoundTrace& found, const Flags& flags) {
+Costs costs_of(const usdt::FoundPoints& found, const usdt::KernelFacts& kernel, const Flags& flags) {
   Costs costs;
-  const usdt::KernelFacts kernel = facts_for(flags);
   usdt::PlanOptions options;
-  options.allow_unsafe_nop5 = flags.allow_unsafe_nop5;
+  options.allow_unsafe_nop5 = flags.question.attaching.allow_unsafe_nop5;
   const auto add = [&](const usdt::Selection& selection) {
     for (const usdt::ProbeFile& file : selection.files) {
       for (const usdt::Site& site : file.sites)
@@ -113,7 +112,7 @@ ValueNames names_of(const std::vector<usdt::Arg>& args) {
   for (const usdt::Arg& arg : args) {
     const std::size_t own = arg.of_end ? of_end++ : number++;
     const std::string_view end = arg.of_end && !arg.name().starts_with("end.") ? "end." : "";
-    names.push_back(arg.result && arg.name().empty() ? fmt::format("{}{}", end, kReturnValue)
+    names.push_back(arg.result && arg.name().empty() ? fmt::format("{}{}", end, usdt::kReturnValue)
                     : arg.name().empty()             ? fmt::format("{}arg{}", end, own)
                                                      : fmt::format("{}{}", end, arg.name()));
   }
@@ -169,7 +168,7 @@ class Explainer {
     const bool in_file = std::holds_alternative<usdt::FilePlace>(site.point) && made.role != Role::span;
     if (in_file) made.cost_class = to_string(cost.cost);
     made.cost = in_file ? cost.text : made.role == Role::span ? std::string() : in_kernel(index);
-    made.recorded = !flags_.no_events() && (made.role == Role::point || made.role == Role::span);
+    made.recorded = !flags_.question.view.no_events() && (made.role == Role::point || made.role == Role::span);
     ask(site, made);
     read(site, made);
     if (in_file && moment_of_[index.value] == usdt::Moment::entry) estimate(cost, made);
@@ -230,7 +229,8 @@ class Explainer {
     if (made.role == Role::span) return;  // its ends read
     const auto& args = plan_.args[site.args];
     const ValueNames names = names_of(args);
-    const bool everything = !flags_.no_events() || plan_.spans;  // a span's beginning is kept until it ends
+    const bool everything =
+        !flags_.question.view.no_events() || plan_.spans;  // a span's beginning is kept until it ends
     const std::set<std::size_t> positions = everything ? std::set<std::size_t>() : asked(site);
     for (std::size_t n = 0; n < args.size(); ++n)
       if (everything || positions.contains(n)) made.values.push_back(value(site, n, names[n]));
@@ -239,7 +239,7 @@ class Explainer {
   [[nodiscard]] ExplainedValue value(const usdt::PlannedSite& site, std::size_t n, const std::string& name) const {
     const usdt::Arg& arg = plan_.args[site.args][n];
     ExplainedValue value{.name = name,
-                         .type = usdt::tools::type_of(arg),
+                         .type = usdt::c_type_text(arg),
                          .where = {},
                          .unreadable = std::string(arg.why_unreadable()),
                          .text = {}};
@@ -251,11 +251,12 @@ class Explainer {
       ++value.reads;
       value.text = "as far as it is asked about";
     }
-    if (flags_.no_events() || n >= specs.size() || specs[n].capture == USDT_CAPTURE_NONE) return value;
+    if (flags_.question.view.no_events() || n >= specs.size() || specs[n].capture == USDT_CAPTURE_NONE) return value;
     ++value.reads;
-    value.text = specs[n].capture == USDT_CAPTURE_LIKELY ? fmt::format("where it is text, {} bytes", flags_.string_size)
-                 : arg.length                            ? std::string("as long as it is")
-                                                         : fmt::format("up to {} bytes", flags_.string_size);
+    value.text = specs[n].capture == USDT_CAPTURE_LIKELY
+                     ? fmt::format("where it is text, {} bytes", flags_.question.values.string_size)
+                 : arg.length ? std::string("as long as it is")
+                              : fmt::format("up to {} bytes", flags_.question.values.string_size);
     return value;
   }
 
@@ -299,7 +300,7 @@ usdt::Result<std::vector<ExplainedLinks>> links_of(const Flags& flags, const usd
     if (backend == usdt::Backend::automatic && family) {
       backend = usdt::Backend::uprobe_family;
     } else if (backend == usdt::Backend::automatic) {
-      auto chosen = usdt::choose_backend(flags.backend);
+      auto chosen = usdt::choose_backend(flags.question.attaching.backend);
       if (!chosen) return usdt::fail(chosen.error());
       backend = *chosen;
     }
@@ -347,14 +348,14 @@ std::vector<std::string> assumed_features(const usdt::AttachPlan& plan) {
 }
 
 /// Whose hits count, as a trace would be started.
-usdt::TraceOptions options_of(const Flags& flags, const Subjects& subjects) {
+usdt::TraceOptions options_of(const Flags& flags, const usdt::Subjects& subjects) {
   usdt::TraceOptions options;
-  options.backend = flags.backend;
-  options.max_overhead = flags.max_overhead;
+  options.backend = flags.question.attaching.backend;
+  options.max_overhead = flags.question.limits.max_overhead;
   options.cgroups = subjects.cgroups;
-  options.descendants_only = !flags.command.empty() && flags.follow;
+  options.descendants_only = !flags.question.processes.command.empty() && flags.question.following.follow;
   options.command = ::getpid();  // there is none yet
-  if (!flags.children) return options;
+  if (!flags.question.processes.children) return options;
   if (auto family = usdt::Processes::of(subjects.pids)) options.family_of = std::move(*family);
   return options;
 }
@@ -366,11 +367,13 @@ std::string kernel_name() {
 
 }  // namespace
 
-usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subjects) {
+usdt::Result<Explanation> explain_trace(const Flags& flags, const usdt::Subjects& subjects) {
   usdt::assume_features_of_release();
-  auto found = find_trace(flags, subjects);
+  usdt::QuestionPlanner planner(flags.question, subjects, usdt::QuestionPlanner::Purpose::explain);
+  auto found = planner.find();
+  say_notices(flags, planner);
   if (!found) return usdt::fail(found.error());
-  auto planned = plan_trace(flags, subjects, *found);
+  auto planned = planner.plan(*found);
   if (!planned) return usdt::fail(planned.error());
   Explanation made{.plan = std::move(planned->plan),
                    .sites = {},
@@ -384,18 +387,18 @@ usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subj
   const usdt::TraceOptions options = options_of(flags, subjects);
   made.others_pay = usdt::Tracer::would_others_pay(made.plan, options).value_or("");
   const bool family = (options.descendants_only || options.family_of) && made.others_pay.empty();
-  const bool arguments = !flags.count_only || !made.plan.filters.empty();
+  const bool arguments = !flags.question.view.count_only || !made.plan.filters.empty();
   auto carriers = usdt::plan_carriers(
-      made.plan, {.carrier = flags.carrier,
+      made.plan, {.carrier = flags.question.attaching.carrier,
                   .attach_cookies = usdt::probe_feature(usdt::Feature::attach_cookie).answer != usdt::Answer::no,
                   .arguments = arguments,
-                  .max_programs = flags.max_programs});
+                  .max_programs = flags.question.attaching.max_programs});
   if (!carriers) return usdt::fail(carriers.error());
   made.carriers = carriers->describe();
   auto links = links_of(flags, made.plan, *carriers, family);
   if (!links) return usdt::fail(links.error());
   made.links = std::move(*links);
-  const Costs costs = costs_of(*found, flags);
+  const Costs costs = costs_of(*found, planner.kernel(), flags);
   made.sites = Explainer(flags, made.plan, costs).all();
   made.refused = refusals_of(made.plan);
   made.assumed = assumed_features(made.plan);

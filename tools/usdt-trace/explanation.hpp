@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "flags.hpp"
-#include "planning.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
@@ -73,7 +72,7 @@ struct Explanation {
   std::string no_privilege;          ///< why this user may not attach it; empty: it may
 };
 
-/// Errors as plan_trace().
-[[nodiscard]] usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subjects);
+/// Errors as QuestionPlanner::plan().
+[[nodiscard]] usdt::Result<Explanation> explain_trace(const Flags& flags, const usdt::Subjects& subjects);
 
 }  // namespace usdt_trace

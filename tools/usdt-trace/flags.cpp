@@ -18,7 +18,6 @@
 #include "guard_flags.hpp"
 #include "raw_flags.hpp"
 #include "script_flags.hpp"
-#include "span_flags.hpp"
 #include "wrong_usage.hpp"
 
 namespace usdt_trace {
@@ -26,36 +25,26 @@ namespace {
 
 constexpr int usage_error = 2;
 
-/// A process named twice is meant once.
-void name_once(std::vector<pid_t>& pids) {
-  std::vector<pid_t> once;
-  for (const pid_t pid : pids)
-    if (std::ranges::find(once, pid) == once.end()) once.push_back(pid);
-  pids = std::move(once);
-}
-
-/// Functions of a stack that are shown, if nobody says how many.
-constexpr std::uint32_t kUsualUserStack = 32, kUsualKernelStack = 16;
-
 /// "dwarf", "fp", "20", "fp,20"; nothing: it is none of these.
 bool read_user_stack(std::string_view text, Flags& flags) {
   constexpr std::uint32_t most_by_frame_pointers = 127, most = 512;
-  flags.user_stack_method = usdt::StackMethod::call_frame_info;
-  flags.user_stack_depth = kUsualUserStack;
+  flags.question.stacks.user_method = usdt::StackMethod::call_frame_info;
+  flags.question.stacks.user_depth = usdt::AskedStacks::kUsualUserDepth;
   const std::size_t comma = std::min(text.find(','), text.size());
   const std::string_view method = text.substr(0, comma);
   std::string_view number = text.substr(std::min(comma + 1, text.size()));
   if (method == "fp") {
-    flags.user_stack_method = usdt::StackMethod::frame_pointers;
+    flags.question.stacks.user_method = usdt::StackMethod::frame_pointers;
   } else if (method != "dwarf") {
     if (comma != text.size()) return false;
     number = text;
   }
   if (number.empty()) return comma == text.size() && !text.empty();
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), flags.user_stack_depth);
-  const bool frame_pointers = flags.user_stack_method == usdt::StackMethod::frame_pointers;
-  return error == std::errc() && end == number.data() + number.size() && flags.user_stack_depth > 0 &&
-         flags.user_stack_depth <= (frame_pointers ? most_by_frame_pointers : most);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), flags.question.stacks.user_depth);
+  const bool frame_pointers = flags.question.stacks.user_method == usdt::StackMethod::frame_pointers;
+  return error == std::errc() && end == number.data() + number.size() && flags.question.stacks.user_depth > 0 &&
+         flags.question.stacks.user_depth <= (frame_pointers ? most_by_frame_pointers : most);
 }
 
 /// --last and --dump-on.
@@ -64,17 +53,18 @@ usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
     if (!raw.dump_on.empty()) return wrong("--dump-on goes with --last");
     return {};
   }
-  if (flags.record.empty()) return wrong("--last goes with --record FILE, which is written at the end");
+  if (flags.question.recording.file.empty())
+    return wrong("--last goes with --record FILE, which is written at the end");
   const auto time = usdt::tools::seconds_of(raw.last);
   constexpr double most = 24 * 60 * 60;
   if (!time || !(*time >= 1e-9 && *time <= most))
     return wrong("--last: \"" + raw.last + "\" is no time up to 24h, such as 10 (seconds), 500ms or 5m");
-  flags.last = std::chrono::nanoseconds(std::llround(*time * 1e9));
+  flags.question.recording.last = std::chrono::nanoseconds(std::llround(*time * 1e9));
   flags.dump_on_signal = raw.dump_on == "signal";
   if (raw.dump_on.empty() || raw.dump_on == "exit" || flags.dump_on_signal) return {};
   auto dump_on = usdt::parse_expression(raw.dump_on);
   if (!dump_on) return usdt::fail(dump_on.error().within("--dump-on"));
-  flags.dump_on = std::make_shared<const usdt::Expression>(std::move(*dump_on));
+  flags.question.recording.dump_on = std::make_shared<const usdt::Expression>(std::move(*dump_on));
   return {};
 }
 
@@ -107,7 +97,8 @@ usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
     if (option->count() > 0 && !goes_with_replay(name))
       return wrong(fmt::format("--{} does not go with --replay: {}", name, instead_in_replay(name)));
   }
-  if (!flags.command.empty()) return wrong("a command does not go with --replay, which traces nothing");
+  if (!flags.question.processes.command.empty())
+    return wrong("a command does not go with --replay, which traces nothing");
   return {};
 }
 
@@ -122,48 +113,31 @@ usdt::Error with_hint(usdt::Error error, const std::vector<std::string>& names) 
   return error;
 }
 
-usdt::Result<std::vector<usdt::PointPattern>> patterns_of(const std::vector<std::string>& names, const RawFlags& raw) {
-  auto patterns = usdt::parse_patterns(names);
-  if (!patterns) return usdt::fail(with_hint(std::move(patterns.error()), names));
-  if (auto applied = usdt::tools::apply(raw.functions, *patterns); !applied) return usdt::fail(applied.error());
-  return patterns;
+/// Whose functions are looked for as the options about them say.
+usdt::Result<usdt::AskedPoints> points_of(const RawFlags& raw) {
+  auto points = usdt::parse_points(raw.probes);
+  if (!points && points.error().kind == usdt::ErrorKind::syntax)
+    return usdt::fail(with_hint(std::move(points.error()), raw.probes));
+  if (!points) return points;
+  for (auto* patterns : {&points->patterns, &points->ends})
+    if (auto applied = usdt::tools::apply(raw.functions, *patterns); !applied) return usdt::fail(applied.error());
+  return points;
 }
 
 usdt::Result<void> interpret_probes(Flags& flags, const RawFlags& raw) {
-  if (raw.probes.empty() && flags.replay.empty())
+  if (raw.probes.empty() && flags.question.recording.replay.empty())
     return wrong("name a probe to trace; usdt-list shows which there are");
   if (auto answer = answer_to_bpftrace(raw.probes)) return wrong(*answer);
-  auto sides = split_probes(raw.probes);
-  if (!sides) return usdt::fail(sides.error());
-  auto patterns = patterns_of(sides->begins, raw);
-  if (!patterns) return usdt::fail(patterns.error());
-  flags.patterns = std::move(*patterns);
-  auto ends = patterns_of(sides->ends, raw);
-  if (!ends) return usdt::fail(ends.error());
-  flags.ends = std::move(*ends);
+  auto points = points_of(raw);
+  if (!points) return usdt::fail(points.error());
+  points->skip_unknown = flags.question.points.skip_unknown;
+  points->debuginfod = raw.functions.debuginfod;
+  flags.question.points = std::move(*points);
   if (raw.pair_by.empty()) return {};
-  auto pairing = parse_pairing(raw.pair_by);
+  auto pairing = usdt::parse_pairing(raw.pair_by, kOptionPrefix);
   if (!pairing) return usdt::fail(pairing.error());
-  flags.pairing = std::move(*pairing);
+  flags.question.points.pairing = std::move(*pairing);
   return {};
-}
-
-/// What is asked for by its size has room, however long texts may be.
-void make_room(Flags& flags) {
-  const auto make_room_for = [&](const PrintList& list) {
-    for (const PrintItem& item : list) {
-      if (item.value.steps.empty()) continue;
-      const usdt::PathStep& last = item.value.steps.back();
-      constexpr std::uint64_t longest_address = 16;
-      const std::uint64_t size = last.kind == usdt::PathStep::Kind::bytes     ? last.index
-                                 : last.kind == usdt::PathStep::Kind::address ? longest_address
-                                                                              : 0;
-      constexpr std::uint64_t most = 65536;
-      flags.string_size = std::max(flags.string_size, static_cast<std::uint32_t>(std::min(size, most)));
-    }
-  };
-  make_room_for(flags.print.rest);
-  for (const ProbePrint& print : flags.print.for_probes) make_room_for(print.list);
 }
 
 /// --format-string, and what does not go with it.
@@ -171,32 +145,24 @@ usdt::Result<void> interpret_format(Flags& flags, const RawFlags& raw) {
   if (raw.format_string.empty()) return {};
   // A script does not know how it will be shown.
   const bool json = raw.format == "json";
-  if (json && flags.script.empty()) return wrong("--format-string is of text: --format json has every value by itself");
-  auto format = parse_format_string(raw.format_string);
+  if (json && flags.script.file.empty())
+    return wrong("--format-string is of text: --format json has every value by itself");
+  auto format = usdt::parse_format_string(raw.format_string, kOptionPrefix);
   if (!format) return usdt::fail(format.error());
-  if (!format->list.empty() && !flags.print.empty())
+  if (!format->list.empty() && !flags.question.values.print.empty())
     return wrong("--format-string names its values in place (%{arg0}): --print does not go with that");
-  if (!format->list.empty()) flags.print.rest = format->list;
-  if (!json) flags.format_string = std::move(*format);
+  if (!format->list.empty()) flags.question.values.print.rest = format->list;
+  if (!json) flags.question.values.format = std::move(*format);
   return {};
 }
 
 /// --print and --format-string.
 usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
-  auto prints = parse_prints(raw.prints);
+  auto prints = usdt::parse_prints(raw.prints, kOptionPrefix);
   if (!prints) return usdt::fail(prints.error());
-  flags.print = std::move(*prints);
+  flags.question.values.print = std::move(*prints);
   if (auto formatted = interpret_format(flags, raw); !formatted) return formatted;
-  make_room(flags);
   return {};
-}
-
-/// Stacks that lists name are taken, if with neither --kstack nor --ustack then for them alone.
-void take_listed_stacks(Flags& flags) {
-  flags.kernel_stack_in_lists = flags.kernel_stack_depth == 0 && flags.print.name(usdt::HitField::kstack);
-  flags.user_stack_in_lists = flags.user_stack_depth == 0 && flags.print.name(usdt::HitField::ustack);
-  if (flags.kernel_stack_in_lists) flags.kernel_stack_depth = kUsualKernelStack;
-  if (flags.user_stack_in_lists) flags.user_stack_depth = kUsualUserStack;
 }
 
 usdt::Result<void> interpret_stacks(Flags& flags, const RawFlags& raw) {
@@ -204,8 +170,7 @@ usdt::Result<void> interpret_stacks(Flags& flags, const RawFlags& raw) {
     return wrong(
         "--ustack: \"" + raw.user_stack +
         "\" is neither a number up to 512, nor dwarf or fp (up to 127), nor one of these with a number: fp,20");
-  if (flags.user_stack_kilobytes % 4 != 0) return wrong("--ustack-size: not a multiple of 4 KiB");
-  if (flags.replay.empty()) take_listed_stacks(flags);
+  if (flags.question.stacks.user_kilobytes % 4 != 0) return wrong("--ustack-size: not a multiple of 4 KiB");
   return {};
 }
 
@@ -219,44 +184,44 @@ usdt::Result<void> interpret_programs(Flags& flags, const RawFlags& raw) {
   if (raw.carrier != kAuto) {
     auto carrier = usdt::carrier_by_name(raw.carrier);
     if (!carrier) return usdt::fail(carrier.error());
-    flags.carrier = *carrier;
+    flags.question.attaching.carrier = *carrier;
   }
   for (const std::string& name : raw.backends) {
     if (name == kAuto) continue;
     auto backend = usdt::backend_by_name(name);
     if (!backend) return usdt::fail(backend.error());
-    (usdt::is_kernel(*backend) ? flags.kernel_backend : flags.backend) = *backend;
+    (usdt::is_kernel(*backend) ? flags.question.attaching.kernel_backend : flags.question.attaching.backend) = *backend;
   }
-  if (raw.wait_for_pages || raw.no_wait_for_pages) flags.wait_for_pages = raw.wait_for_pages;
+  if (raw.wait_for_pages || raw.no_wait_for_pages) flags.question.attaching.wait_for_pages = raw.wait_for_pages;
   return {};
 }
 
 /// What is shown instead of events. From now on "elapsed" counts.
 usdt::Result<void> interpret_view(Flags& flags, const RawFlags& raw) {
-  RawView asked = raw.view;
-  if (asked.folded && asked.by.empty()) asked.by = all_in_kernel(flags) ? "comm, ustack, kstack" : "comm, ustack";
-  auto view = parse_view(asked);
+  usdt::ViewText asked = raw.view;
+  if (asked.folded && asked.by.empty())
+    asked.by = usdt::all_in_kernel(flags.question) ? "comm, ustack, kstack" : "comm, ustack";
+  auto view = usdt::parse_view(asked, kOptionPrefix);
   if (!view) return usdt::fail(view.error());
-  flags.view = std::move(*view);
-  begin_at(flags, usdt::event_clock());
-  if (flags.view.question) flags.count_only = false;  // by its rows
+  flags.question.view = std::move(*view);
+  usdt::begin_question(flags.question, usdt::event_clock());
   return {};
 }
 
 usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
-  name_once(flags.pids);
-  flags.debuginfod = raw.functions.debuginfod;
-  flags.format = raw.format == "json" ? Format::json : raw.format == "csv" ? Format::csv : Format::text;
-  flags.likely_texts = raw.strings.empty() ? flags.format == Format::text : raw.strings == "auto";
+  flags.output.format = raw.format == "json" ? Format::json : raw.format == "csv" ? Format::csv : Format::text;
+  flags.question.values.likely_texts =
+      raw.strings.empty() ? flags.output.format == Format::text : raw.strings == "auto";
   if (!raw.where.empty()) {
     auto where = usdt::parse_expression(raw.where);
     if (!where) return usdt::fail(where.error().within("--where"));
-    flags.where = std::make_shared<const usdt::Expression>(std::move(*where));
+    flags.question.where = std::make_shared<const usdt::Expression>(std::move(*where));
   }
   for (const auto& part : {interpret_probes, interpret_prints, interpret_last, interpret_stacks, interpret_programs,
                            interpret_view, interpret_guards}) {
     if (auto made = part(flags, raw); !made) return made;
   }
+  usdt::complete_question(flags.question);
   return check_together(flags, raw);
 }
 
@@ -266,26 +231,12 @@ bool is_number(std::string_view word) {
 
 }  // namespace
 
-void begin_at(Flags& flags, std::uint64_t nanoseconds) {
-  flags.began = nanoseconds;
-  for (auto* question : {&flags.where, &flags.dump_on}) {
-    if (!*question) continue;
-    auto begun = std::make_shared<usdt::Expression>(**question);
-    begun->began = nanoseconds;
-    *question = std::move(begun);
-  }
-  if (!flags.view.question) return;
-  auto table = std::make_shared<usdt::TableQuestion>(*flags.view.question);
-  for (usdt::Expression& key : table->keys) key.began = nanoseconds;
-  if (table->value) table->value->began = nanoseconds;
-  flags.view.question = std::move(table);
-}
-
 void complete_stacks(std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
     const bool method = next == "fp" || next == "dwarf" || next.starts_with("fp,") || next.starts_with("dwarf,");
-    if (words[i] == "--kstack" && !is_number(next)) words[i] = fmt::format("--kstack={}", kUsualKernelStack);
+    if (words[i] == "--kstack" && !is_number(next))
+      words[i] = fmt::format("--kstack={}", usdt::AskedStacks::kUsualKernelDepth);
     if (words[i] == "--ustack" && !is_number(next) && !method) words[i] = "--ustack=dwarf";
     if (words[i] == "--in-flight" && !is_number(next)) words[i] = "--in-flight=100";
   }
@@ -313,7 +264,7 @@ bool is_script_for_format(const std::vector<std::string>& words) {
 }  // namespace
 
 usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& raw) {
-  if (!flags.replay.empty())
+  if (!flags.question.recording.replay.empty())
     if (auto sense = check_replay(app, flags); !sense) return sense;
   return interpret(flags, raw);
 }
@@ -327,7 +278,7 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
   CommandLine line = split(argc, argv);
   Flags flags;
   RawFlags raw;
-  flags.command = line.command;
+  flags.question.processes.command = line.command;
   CLI::App app;
   declare(app, flags, raw);
   if (is_script_for_format(line.own)) return complain("-f is --format, text or json; a script is --script FILE");
@@ -336,7 +287,7 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
     return std::nullopt;
   }
   if (line.empty_command) return complain("no command behind --: it would trace every process");
-  if (!flags.script.empty()) {
+  if (!flags.script.file.empty()) {
     auto questions = questions_of_script(app, flags, line);
     if (!questions) return complain(questions.error().message);
     return std::move(*questions);

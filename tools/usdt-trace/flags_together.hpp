@@ -9,7 +9,4 @@ namespace usdt_trace {
 /// Errors: invalid_argument, with what does not go with what, and why.
 [[nodiscard]] usdt::Result<void> check_together(const Flags& flags, const RawFlags& raw);
 
-/// Nothing but kernel functions and raw tracepoints is traced.
-[[nodiscard]] bool all_in_kernel(const Flags& flags);
-
 }  // namespace usdt_trace

@@ -24,7 +24,7 @@ std::vector<std::filesystem::path> paths_of(const std::vector<usdt::PointPattern
   for (const auto& [target, elf] : known)
     if (!target.deleted && target.access == target.path) paths.push_back(target.path);
   for (const usdt::PointPattern& pattern : patterns) {
-    const std::string* target = target_of(pattern);
+    const std::string* target = usdt::target_of(pattern);
     if (target == nullptr || target->find('/') == target->npos || usdt::has_glob(*target)) continue;
     const std::filesystem::path path(*target);
     if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
@@ -102,8 +102,9 @@ std::string let_go_text(const std::vector<std::string>& files, std::size_t sites
 }
 
 usdt::Result<void> Following::open() {
-  if (!flags_.follow) return {};
-  if (std::ranges::none_of(all_patterns(flags_), [](const auto& each) { return target_of(each) != nullptr; }))
+  if (!flags_.question.following.follow) return {};
+  if (std::ranges::none_of(usdt::all_patterns(flags_.question),
+                           [](const auto& each) { return usdt::target_of(each) != nullptr; }))
     return {};
   auto follower = usdt::Follower::open();
   if (!follower) return usdt::fail(follower.error());
@@ -111,25 +112,25 @@ usdt::Result<void> Following::open() {
   return {};
 }
 
-usdt::Result<void> Following::begin(const Subjects& subjects, std::optional<pid_t> command,
+usdt::Result<void> Following::begin(const usdt::Subjects& subjects, std::optional<pid_t> command,
                                     const std::vector<KnownFile>& known, std::function<void()> on_event) {
   if (!follower_ || begun_) return {};
-  usdt::FollowOptions options{.patterns = all_patterns(flags_), .on_event = std::move(on_event)};
+  usdt::FollowOptions options{.patterns = usdt::all_patterns(flags_.question), .on_event = std::move(on_event)};
   options.scope.pids = subjects.pids;
   options.scope.cgroups = subjects.cgroups;
   if (command) options.scope.pids.push_back(*command);
-  options.hold_exec = flags_.hold_exec;
-  options.tell_gone = flags_.max_overhead == 0;
-  options.scope.descendants = command || flags_.children;
+  options.hold_exec = flags_.question.following.hold_exec;
+  options.tell_gone = flags_.question.limits.max_overhead == 0;
+  options.scope.descendants = command || flags_.question.processes.children;
   const bool of_processes = !options.scope.pids.empty() || !options.scope.cgroups.empty();
   // Of everybody's: where it was left open which files are meant.
-  options.scope.processes =
-      of_processes || flags_.wait || flags_.hold_exec || std::ranges::any_of(options.patterns, looks_everywhere);
+  options.scope.processes = of_processes || flags_.question.following.wait || flags_.question.following.hold_exec ||
+                            std::ranges::any_of(options.patterns, usdt::looks_everywhere);
   // The next file of a name is one of a process only once that maps it.
   if (subjects.pids.empty()) options.paths = paths_of(options.patterns, known);
   for (const auto& [target, elf] : known) options.known.push_back(elf);
   begun_ = true;
-  if (flags_.hold_exec) ignore_stop_signals();
+  if (flags_.question.following.hold_exec) ignore_stop_signals();
   return follower_->begin(std::move(options));
 }
 

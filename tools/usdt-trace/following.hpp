@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "flags.hpp"
-#include "planning.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
@@ -45,8 +44,8 @@ class Following {
   /// Before anything is looked for, so that nothing comes unseen between that and begin().
   usdt::Result<void> open();
   /// `known`: what is traced already. `on_event` is called from another thread.
-  usdt::Result<void> begin(const Subjects& subjects, std::optional<pid_t> command, const std::vector<KnownFile>& known,
-                           std::function<void()> on_event);
+  usdt::Result<void> begin(const usdt::Subjects& subjects, std::optional<pid_t> command,
+                           const std::vector<KnownFile>& known, std::function<void()> on_event);
   [[nodiscard]] bool begun() const noexcept { return begun_; }
   [[nodiscard]] std::vector<usdt::FollowEvent> take();
   /// It is traced, or will not be.

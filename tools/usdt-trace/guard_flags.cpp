@@ -33,17 +33,14 @@ std::optional<double> percents(std::string_view text) {
   return number / 100;
 }
 
-/// --max-overhead, and what does not go with it.
+/// --max-overhead
 usdt::Result<void> interpret_overhead(Flags& flags, const RawFlags& raw) {
   if (raw.max_overhead.empty()) return {};
   const auto share = percents(raw.max_overhead);
   if (!share || !(*share >= usdt::TraceOptions::kLeastOverhead && *share <= usdt::TraceOptions::kMostOverhead))
     return wrong("--max-overhead: \"" + raw.max_overhead +
                  "\" is not a number of percent from 0.01 to 1000, such as 5");
-  flags.max_overhead = *share;
-  if (flags.sample > 1) return wrong("--max-overhead and --sample: one of them");
-  if (flags.view.heat_map)
-    return wrong("--max-overhead does not go with --heatmap, which shows when: nothing is known of some of the time");
+  flags.question.limits.max_overhead = *share;
   return {};
 }
 
@@ -53,20 +50,14 @@ usdt::Result<void> interpret_guards(Flags& flags, const RawFlags& raw) {
   if (!raw.sample.empty()) {
     const auto sample = number_within(raw.sample, "1/", "", usdt::TraceOptions::kMostSampled);
     if (!sample) return wrong("--sample: \"" + raw.sample + "\" is not 1/N, N up to 1000000, such as 1/100");
-    flags.sample = *sample;
+    flags.question.limits.sample = *sample;
   }
   if (!raw.max_rate.empty()) {
     const auto rate = number_within(raw.max_rate, "", "/s", usdt::TraceOptions::kMostRate);
     if (!rate) return wrong("--max-rate: \"" + raw.max_rate + "\" is not N/s, N up to 10000000, such as 1000/s");
-    flags.max_rate = *rate;
+    flags.question.limits.max_rate = *rate;
   }
-  if (auto sense = interpret_overhead(flags, raw); !sense) return sense;
-  if (flags.sample > 1 && flags.count_only && !flags.where)
-    return wrong(
-        "--sample does not go with --count alone, which counts every hit: to choose among them would cost more");
-  if (flags.max_rate > 0 && flags.no_events())
-    return wrong("--max-rate is about events, which --count and tables have none of; --sample makes those cheaper");
-  return {};
+  return interpret_overhead(flags, raw);
 }
 
 }  // namespace usdt_trace

@@ -6,7 +6,7 @@
 
 namespace usdt_trace {
 
-/// Puts them into `flags`, whose view has to be known. Errors: invalid_argument.
+/// Puts them into `flags`. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> interpret_guards(Flags& flags, const RawFlags& raw);
 
 }  // namespace usdt_trace

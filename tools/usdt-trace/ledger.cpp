@@ -37,7 +37,7 @@ std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& ch
 }
 
 bool Ledger::has_losses() const {
-  const Account total = facts_.summary.total();
+  const usdt::Account total = facts_.summary.total();
   const bool let_go =
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
   return let_go ||
@@ -47,8 +47,8 @@ bool Ledger::has_losses() const {
 }
 
 void Ledger::print() const {
-  const Account total = facts_.summary.total();
-  say((flags_.question.empty() ? "" : flags_.question + ": ") + headline(total) +
+  const usdt::Account total = facts_.summary.total();
+  say((flags_.question.name.empty() ? "" : flags_.question.name + ": ") + headline(total) +
       missed_text(facts_.summary.missed_hits));
   print_guarded(total);
   print_filtered(total);
@@ -62,37 +62,40 @@ void Ledger::print() const {
         "  {} executed with which the kernel took the events of their processes (setuid, or not readable by "
         "its user): their hits from then on are in no number",
         counted(programs, "program")));
-  if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
-  if (total.table_full > 0) say(fmt::format("  more --max-rows than {} lose fewer", flags_.view.question->max_rows));
+  if (total.ring_full > 0)
+    say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.question.attaching.ring_megabytes));
+  if (total.table_full > 0)
+    say(fmt::format("  more --max-rows than {} lose fewer", flags_.question.view.question->max_rows));
   hint_at_children();
   hint_at_command();
 }
 
 /// What became of all hits, in one line.
-std::string Ledger::headline(const Account& total) const {
-  if (flags_.count_only) {
+std::string Ledger::headline(const usdt::Account& total) const {
+  if (flags_.question.view.count_only) {
     const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
-                                      [](const Account& probe) { return probe.hits == 0; });
+                                      [](const usdt::Account& probe) { return probe.hits == 0; });
     const std::uint64_t unasked =
         total.calls_full + total.unfinished + total.abandoned;  // of calls that are asked at their ends
-    const std::string asked = flags_.where != nullptr ? fmt::format("{} of ", total.matched(false)) : "";
+    const std::string asked = flags_.question.where != nullptr ? fmt::format("{} of ", total.matched(false)) : "";
     return fmt::format("{}{} counted; {} without hits{}", asked, counted(total.hits, "hit"),
                        counted(static_cast<std::size_t>(silent), "probe"),
                        unasked > 0 ? "; lost: " + lost_text(total) : "");
   }
   const std::string all = counted(total.hits, "hit");
-  if (flags_.view.question && plan_.spans)
+  if (flags_.question.view.question && plan_.spans)
     return fmt::format("{} of {} in the table; lost: {}", total.delivered, counted(total.begun(), "span"),
                        lost_text(total));
-  if (flags_.view.question)
+  if (flags_.question.view.question)
     return fmt::format("{} of {} in the table; lost: {}", total.delivered, all, lost_text(total));
-  if (flags_.view.in_flight) {
+  if (flags_.question.view.in_flight) {
     const std::uint64_t begun = plan_.spans ? total.begun() : total.hits;
     return fmt::format("{} in flight of {}; lost: {}", total.unfinished, counted(begun, plan_.spans ? "span" : "call"),
                        lost_text(total));
   }
-  if (flags_.view.slowest > 0)
-    return fmt::format("the {} slowest of {}; lost: {}", std::min<std::uint64_t>(total.delivered, flags_.view.slowest),
+  if (flags_.question.view.slowest > 0)
+    return fmt::format("the {} slowest of {}; lost: {}",
+                       std::min<std::uint64_t>(total.delivered, flags_.question.view.slowest),
                        plan_.spans ? counted(total.begun(), "span") : counted(total.hits, "call"), lost_text(total));
   if (plan_.spans)
     return fmt::format("{} of {}{}; lost: {}", counted(total.delivered, "event"), counted(total.begun(), "span"),
@@ -102,22 +105,24 @@ std::string Ledger::headline(const Account& total) const {
 }
 
 /// What was left out on purpose.
-void Ledger::print_guarded(const Account& total) const {
-  if (flags_.sample > 1)
-    say(fmt::format("  {} not sampled (--sample 1/{}){}", counted(total.not_sampled, "hit"), flags_.sample,
-                    flags_.no_events() ? "" : fmt::format(": each event stands for {}", flags_.sample)));
-  if (flags_.max_rate > 0)
+void Ledger::print_guarded(const usdt::Account& total) const {
+  if (flags_.question.limits.sample > 1)
+    say(fmt::format(
+        "  {} not sampled (--sample 1/{}){}", counted(total.not_sampled, "hit"), flags_.question.limits.sample,
+        flags_.question.view.no_events() ? ""
+                                         : fmt::format(": each event stands for {}", flags_.question.limits.sample)));
+  if (flags_.question.limits.max_rate > 0)
     say(fmt::format("  {} held back (--max-rate {}/s)", counted(total.held_back, plan_.spans ? "span" : "hit"),
-                    flags_.max_rate));
-  if (total.faster > 0 && flags_.view.slowest == 0)  // of a program's recording
+                    flags_.question.limits.max_rate));
+  if (total.faster > 0 && flags_.question.view.slowest == 0)  // of a program's recording
     say(fmt::format("  {} took less than the slowest that were recorded", counted(total.faster, "hit")));
-  if (flags_.max_overhead > 0 && !facts_.summary.overhead)  // of a recording
+  if (flags_.question.limits.max_overhead > 0 && !facts_.summary.overhead)  // of a recording
     say(fmt::format("  {} not looked at (--max-overhead {:g}); events stand for {}", counted(total.not_sampled, "hit"),
-                    flags_.max_overhead * 100, counted(total.estimated, "hit")));
+                    flags_.question.limits.max_overhead * 100, counted(total.estimated, "hit")));
   if (facts_.summary.overhead) print_overhead(*facts_.summary.overhead, total);
 }
 
-void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total) const {
+void Ledger::print_overhead(const usdt::Overhead& overhead, const usdt::Account& total) const {
   const double hit_us = static_cast<double>(overhead.of_hit.count()) / 1000;
   say(fmt::format("  --max-overhead {:g}: {} of {}, {} of {:.2f} us{}", overhead.allowed * 100,
                   percent_text(overhead.caused),
@@ -128,7 +133,7 @@ void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total
                     overhead.of_processors ? "what they did" : "it", counted(overhead.windows, "window"),
                     usdt::tools::duration_text(static_cast<double>(overhead.looked_for.count())),
                     estimated_text(total.estimated, overhead),
-                    flags_.no_events() ? "" : ": events say how many they stand for (weight)"));
+                    flags_.question.view.no_events() ? "" : ": events say how many they stand for (weight)"));
     say(fmt::format("  {} while the sites were being attached or detached were not looked at",
                     counted(total.not_sampled, "hit")));
   }
@@ -140,13 +145,13 @@ void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total
   if (!overhead.trouble.empty()) say(fmt::format("  nothing was attached in the end: {}", overhead.trouble));
 }
 
-void Ledger::print_filtered(const Account& total) const {
+void Ledger::print_filtered(const usdt::Account& total) const {
   if (plan_.spans)
     say(fmt::format("  of {}: {} paired, {} in flight, {}{} that ended nothing{}", counted(total.hits, "hit"),
                     2 * total.paired, total.unfinished,
                     total.abandoned == 0 ? "" : fmt::format("{} abandoned, ", total.abandoned), total.unmatched,
                     total.unpaired == 0 ? "" : fmt::format(", {} whose pair could not be told", total.unpaired)));
-  if (flags_.where != nullptr)
+  if (flags_.question.where != nullptr)
     say(fmt::format("  --where held for {} of {}", total.matched(plan_.spans.has_value()),
                     counted(total.sampled(plan_.spans.has_value()), plan_.spans ? "span" : "hit")));
   if (total.undecided > 0)
@@ -175,18 +180,19 @@ void Ledger::print_changes() const {
 
 /// A server's first process has often no hits itself: its children do the work.
 void Ledger::hint_at_children() const {
-  if (flags_.children || facts_.summary.total().hits > 0) return;
+  if (flags_.question.processes.children || facts_.summary.total().hits > 0) return;
   std::vector<pid_t> children;
-  for (const pid_t pid : flags_.pids) {
+  for (const pid_t pid : flags_.question.processes.pids) {
     for (const pid_t child : usdt::descendants_of(pid))
-      if (std::ranges::find(flags_.pids, child) == flags_.pids.end()) children.push_back(child);
+      if (std::ranges::find(flags_.question.processes.pids, child) == flags_.question.processes.pids.end())
+        children.push_back(child);
   }
   if (children.empty()) return;
   constexpr std::size_t most = 5;
   const auto shown = std::min(children.size(), most);
-  const bool one = flags_.pids.size() == 1;
+  const bool one = flags_.question.processes.pids.size() == 1;
   say(fmt::format("  {} {} had no hits; {} {} ({}{}): --children traces them as well", one ? "process" : "processes",
-                  fmt::join(flags_.pids, ", "), one ? "it has" : "they have",
+                  fmt::join(flags_.question.processes.pids, ", "), one ? "it has" : "they have",
                   children.size() == 1 ? "a child" : fmt::format("{} descendants", children.size()),
                   fmt::join(children.begin(), children.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                   shown < children.size() ? ", ..." : ""));
@@ -195,7 +201,7 @@ void Ledger::hint_at_children() const {
 /// A command that ran something else than what is traced had no hits for that reason.
 void Ledger::hint_at_command() const {
   if (!facts_.command_ended || plan_.files.empty() || facts_.summary.total().hits > 0) return;
-  const std::string& word = flags_.command.front();
+  const std::string& word = flags_.question.processes.command.front();
   std::error_code unknown;
   std::filesystem::path program = word;
   if (word.find('/') == word.npos) {
@@ -221,12 +227,13 @@ void Ledger::hint_at_command() const {
 }
 
 /// Why there are fewer events than hits where that was asked for.
-std::string Ledger::limit_text(const Account& total) const {
-  if (!flags_.replay.empty() && facts_.shown >= flags_.max_events)
-    return fmt::format(" (the {} asked for; the recording has {} more)", flags_.max_events, facts_.not_shown);
-  if (flags_.last) return " (those of the last while; what was before is discarded)";
-  if (facts_.shown < flags_.max_events) return {};
-  return fmt::format(" (the {} asked for; {} came before all was detached)", flags_.max_events,
+std::string Ledger::limit_text(const usdt::Account& total) const {
+  if (!flags_.question.recording.replay.empty() && facts_.shown >= flags_.question.limits.max_events)
+    return fmt::format(" (the {} asked for; the recording has {} more)", flags_.question.limits.max_events,
+                       facts_.not_shown);
+  if (flags_.question.recording.last) return " (those of the last while; what was before is discarded)";
+  if (facts_.shown < flags_.question.limits.max_events) return {};
+  return fmt::format(" (the {} asked for; {} came before all was detached)", flags_.question.limits.max_events,
                      fmt::format("{} more", total.discarded));
 }
 
@@ -237,23 +244,26 @@ void Ledger::print_losers() const {
   for (std::size_t i = 0; i < facts_.summary.probes.size(); ++i) {
     std::uint64_t lost = facts_.summary.probes[i].lost() + facts_.summary.probes[i].missed.value_or(0);
     if (plan_.spans) lost -= facts_.summary.probes[i].unfinished;  // they are in flight
-    if (facts_.shown >= flags_.max_events || flags_.last) lost -= facts_.summary.probes[i].discarded;  // as asked for
+    if (facts_.shown >= flags_.question.limits.max_events || flags_.question.recording.last)
+      lost -= facts_.summary.probes[i].discarded;  // as asked for
     if (lost > 0) losers.emplace_back(lost, i);
   }
   std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
-    const Account& probe = facts_.summary.probes[losers[n].second];
-    say(fmt::format("  {}: {}{}", full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(losers[n].second)]),
-                    flags_.count_only && probe.lost() == 0 ? counted(probe.hits, "hit") : lost_text(probe),
-                    missed_text(probe)));
+    const usdt::Account& probe = facts_.summary.probes[losers[n].second];
+    say(fmt::format(
+        "  {}: {}{}", full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(losers[n].second)]),
+        flags_.question.view.count_only && probe.lost() == 0 ? counted(probe.hits, "hit") : lost_text(probe),
+        missed_text(probe)));
   }
   if (losers.size() > most) say(fmt::format("  and {}", counted(losers.size() - most, "more probe")));
 }
 
-std::string Ledger::lost_text(const Account& counts) const {
+std::string Ledger::lost_text(const usdt::Account& counts) const {
   std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
   if (plan_.spans) text += fmt::format(", {} calls_full", counts.calls_full);
-  if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.without_end());
+  if (usdt::traces_calls(plan_))
+    text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.without_end());
   const std::uint64_t abandoned = plan_.spans ? counts.abandoned : counts.given_up;
   if (abandoned > 0) text += fmt::format(", {} abandoned", abandoned);
   if (counts.table_full > 0) text += fmt::format(", {} table_full", counts.table_full);

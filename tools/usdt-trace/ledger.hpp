@@ -20,7 +20,7 @@ namespace usdt_trace {
 class Ledger {
  public:
   struct Facts {
-    Summary summary;
+    usdt::SessionSummary summary;
     std::uint64_t shown = 0;      ///< events taken
     std::uint64_t not_shown = 0;  ///< of a recording: those behind them
     bool followed = false;        ///< what takes the place of files was traced, too
@@ -30,7 +30,7 @@ class Ledger {
   Ledger(const Flags& flags, const usdt::AttachPlan& plan, Facts facts)
       : flags_(flags), plan_(plan), facts_(std::move(facts)) {}
 
-  [[nodiscard]] const Summary& summary() const noexcept { return facts_.summary; }
+  [[nodiscard]] const usdt::SessionSummary& summary() const noexcept { return facts_.summary; }
   /// Hits that have no event although --strict wants one of each.
   [[nodiscard]] bool has_losses() const;
   /// To standard error; zeroes included.
@@ -38,15 +38,15 @@ class Ledger {
 
  private:
   void print_changes() const;
-  [[nodiscard]] std::string headline(const Account& total) const;
-  void print_guarded(const Account& total) const;
-  void print_overhead(const usdt::Overhead& overhead, const Account& total) const;
-  void print_filtered(const Account& total) const;
+  [[nodiscard]] std::string headline(const usdt::Account& total) const;
+  void print_guarded(const usdt::Account& total) const;
+  void print_overhead(const usdt::Overhead& overhead, const usdt::Account& total) const;
+  void print_filtered(const usdt::Account& total) const;
   void print_losers() const;
   void hint_at_children() const;
   void hint_at_command() const;
-  [[nodiscard]] std::string limit_text(const Account& total) const;
-  [[nodiscard]] std::string lost_text(const Account& counts) const;
+  [[nodiscard]] std::string limit_text(const usdt::Account& total) const;
+  [[nodiscard]] std::string lost_text(const usdt::Account& counts) const;
 
   const Flags& flags_;
   const usdt::AttachPlan& plan_;

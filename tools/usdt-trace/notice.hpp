@@ -10,7 +10,14 @@ namespace usdt_trace {
 
 /// What is said unless --quiet.
 inline void notice(const Flags& flags, const std::string& text) {
-  if (!flags.quiet) usdt::tools::print_notice(flags.question.empty() ? text : flags.question + ": " + text);
+  if (!flags.output.quiet)
+    usdt::tools::print_notice(flags.question.name.empty() ? text : flags.question.name + ": " + text);
+}
+
+/// Says what a planner, or a replay, has to say, unless --quiet.
+template <class Source>
+void say_notices(const Flags& flags, Source& source) {
+  for (const usdt::SessionNotice& each : source.take_notices()) notice(flags, each.text);
 }
 
 }  // namespace usdt_trace

@@ -11,60 +11,18 @@
 
 namespace usdt_trace {
 
-Account Summary::total() const {
-  Account sum;
-  for (const Account& probe : probes) {
-    sum.hits += probe.hits;
-    sum.delivered += probe.delivered;
-    sum.rejected += probe.rejected;
-    sum.undecided += probe.undecided;
-    sum.ring_full += probe.ring_full;
-    sum.calls_full += probe.calls_full;
-    sum.unfinished += probe.unfinished;
-    sum.abandoned += probe.abandoned;
-    sum.given_up += probe.given_up;
-    sum.discarded += probe.discarded;
-    sum.not_written += probe.not_written;
-    sum.table_full += probe.table_full;
-    sum.paired += probe.paired;
-    sum.unmatched += probe.unmatched;
-    sum.unpaired += probe.unpaired;
-    sum.not_sampled += probe.not_sampled;
-    sum.estimated += probe.estimated;
-    sum.held_back += probe.held_back;
-    sum.faster += probe.faster;
-  }
-  return sum;
-}
-
-std::uint32_t account_of(const usdt::AttachPlan& plan, std::uint32_t probe) {
-  const auto& span = plan.probes[usdt::Index<usdt::PlannedProbe>(probe)].span;
-  return span ? span->end.value : probe;
-}
-
-std::vector<std::uint64_t> by_account(const usdt::AttachPlan& plan, const std::vector<std::uint64_t>& events) {
-  std::vector<std::uint64_t> all(events.size());
-  for (std::uint32_t probe = 0; probe < events.size(); ++probe) all[account_of(plan, probe)] += events[probe];
-  return all;
-}
-
 bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
   if (!arg.c_type().empty()) return arg.type.kind == usdt::TypeKind::pointer || arg.type.kind == usdt::TypeKind::text;
   const bool of_process = value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
   return arg.type.size == 8 && (of_process || value >= 0xffff'8000'0000'0000);
 }
 
-bool has_calls(const usdt::AttachPlan& plan) {
-  return std::ranges::any_of(plan.groups,
-                             [](const usdt::AttachGroup& group) { return group.moment == usdt::Moment::both; });
-}
-
-Columns::Columns(const usdt::AttachPlan& plan, const Printed& printed)
+Columns::Columns(const usdt::AttachPlan& plan, const usdt::Printed& printed)
     : printed_(&printed), positions_(printed.lists.size(), std::vector<Positions>(plan.args.size())) {
   for (const usdt::PlannedSite& site : plan.sites) {
     Positions& row = positions_[printed.of_probe[site.probe.value]][site.args.value];
     if (!row.empty()) continue;
-    for (const PrintItem& item : printed.of(site)) row.push_back(position_of(item, plan.args[site.args]));
+    for (const usdt::PrintItem& item : printed.of(site)) row.push_back(usdt::position_of(item, plan.args[site.args]));
   }
 }
 
@@ -225,7 +183,7 @@ std::optional<WideNumber> wide_number(const usdt::Event& event, std::size_t n, b
 
 std::string more_text(std::uint64_t number) { return fmt::format("{} more", number); }
 
-bool is_to_come(const usdt::AttachPlan& plan, const View& view, const usdt::Arg& arg) {
+bool is_to_come(const usdt::AttachPlan& plan, const usdt::View& view, const usdt::Arg& arg) {
   return view.in_flight && arg.result && !plan.spans;
 }
 
@@ -311,11 +269,11 @@ void Output::give_up() {
   lines_.clear();
 }
 
-std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
-                                    Surroundings& around, usdt::tools::Stream& out) {
-  if (flags.format == Format::csv) return csv_output(plan, printed, flags, around, out);
-  return flags.format == Format::json ? json_output(plan, printed, flags, around, out)
-                                      : text_output(plan, printed, flags, around, out);
+std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
+                                    usdt::Surroundings& around, usdt::tools::Stream& out) {
+  if (flags.output.format == Format::csv) return csv_output(plan, printed, flags, around, out);
+  return flags.output.format == Format::json ? json_output(plan, printed, flags, around, out)
+                                             : text_output(plan, printed, flags, around, out);
 }
 
 }  // namespace usdt_trace

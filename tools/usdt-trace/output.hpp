@@ -11,96 +11,22 @@
 #include "common/stream.hpp"
 #include "flags.hpp"
 #include "following.hpp"
-#include "heat_map.hpp"
-#include "rates.hpp"
-#include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
 
-/// What became of the hits of one probe: hits == delivered + not_sampled + rejected + undecided + held_back + faster +
-/// everything lost.
-struct Account : usdt::ProbeCounts {
-  std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
-
-  [[nodiscard]] std::uint64_t lost() const noexcept {
-    return ring_full + calls_full + unfinished + abandoned + discarded + not_written + table_full;
-  }
-  /// Hits that were looked at, or spans: not calls of which the end is not known.
-  [[nodiscard]] std::uint64_t sampled(bool spans = false) const noexcept {
-    return spans ? paired : hits - not_sampled - calls_full - unfinished - abandoned;
-  }
-  /// Calls without an end, as far as there was room for them: what else was abandoned of these was left by its thread.
-  [[nodiscard]] std::uint64_t without_end() const noexcept { return unfinished + abandoned - given_up; }
-  /// Spans that began, whatever became of them.
-  [[nodiscard]] std::uint64_t begun() const noexcept { return paired + unfinished + abandoned + calls_full; }
-  /// Those of them for which --where holds.
-  [[nodiscard]] std::uint64_t matched(bool spans = false) const noexcept {
-    return sampled(spans) - rejected - undecided;
-  }
-};
-
-/// In whose account an event is: of a span in that of the probe that ends it.
-[[nodiscard]] std::uint32_t account_of(const usdt::AttachPlan& plan, std::uint32_t probe);
-/// Numbers of events by probe, in the accounts where they are.
-[[nodiscard]] std::vector<std::uint64_t> by_account(const usdt::AttachPlan& plan,
-                                                    const std::vector<std::uint64_t>& events);
-
-/// The final account of a trace.
-struct Summary {
-  std::vector<Account> probes;                     ///< parallel to AttachPlan::probes
-  std::vector<usdt::SkippedSite> skipped;          ///< by the planner and by the kernel
-  std::optional<std::uint64_t> missed;             ///< Tracer::missed()
-  std::vector<usdt::FileChange> changed;           ///< Link::changes()
-  std::vector<usdt::MissedHits> missed_hits = {};  ///< Tracer::missed_hits()
-  std::uint64_t undecided = 0;                     ///< Tracer::undecided()
-  std::uint64_t shielded = 0;                      ///< Tracer::shielded()
-  std::optional<usdt::Overhead> overhead = {};     ///< Tracer::overhead()
-  std::string cut = {};  ///< of a recording that ends before its end: how; hits and losses are not known then
-
-  [[nodiscard]] Account total() const;
-};
-
 /// Turns events into lines, and knows which of them were written.
-class Output {
+class Output : public usdt::AnswerConsumer {
  public:
   using Flushed = usdt::tools::Stream::Flushed;
 
-  Output(Surroundings& around, usdt::tools::Stream& out) : around_(around), out_(out) {}
-  virtual ~Output() = default;
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
+  Output(usdt::Surroundings& around, usdt::tools::Stream& out) : around_(around), out_(out) {}
 
-  /// What events are of from now on: the first plan, or what it has grown to. Of a recording, which has the whole plan,
-  /// as many probes as were traced by then.
-  void trace(const usdt::AttachPlan& plan, std::size_t probes = SIZE_MAX);
-  /// Of a recording: more of them.
-  virtual void know(std::size_t probes) { static_cast<void>(probes); }
+  void trace(const usdt::AttachPlan& plan, std::size_t probes) override;
   /// Prints it; `around` has been told of it before.
-  virtual void event(const usdt::Event& event);
-  /// Something that came while the trace runs.
-  void followed(const usdt::Followed& followed) { write_followed(followed); }
-  void summary(const Summary& summary) { write_summary(summary); }
-  /// A look at the rows of Flags::view.
-  struct TableLook {
-    const usdt::PlannedTable& table;
-    const std::vector<usdt::TableRow>& rows;
-    const std::optional<usdt::Overhead>& overhead;  ///< how they are estimated
-    const Rates* rates = nullptr;                   ///< null: they are not known
-    bool last = true;                               ///< there will be no further one
-  };
-  /// The rows so far, or in the end. Recordings have none: they are of events.
-  virtual void table(const TableLook& look) { static_cast<void>(look); }
-  /// With --heatmap instead of that: what came since the slice before. `last`: there will be no further one.
-  virtual void heat(const HeatSlice& slice, bool last) {
-    static_cast<void>(slice);
-    static_cast<void>(last);
-  }
-  /// With --slowest instead of events: those that took longest so far, or in the end (`last`).
-  virtual void slowest(const usdt::SlowestEvents& events, bool last) {
-    static_cast<void>(events);
-    static_cast<void>(last);
-  }
+  void event(const usdt::Event& event) override;
+  void followed(const usdt::Followed& followed) override { write_followed(followed); }
+  void summary(const usdt::SessionSummary& summary) override { write_summary(summary); }
   /// Bytes that are buffered.
   [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
   /// Hands them to the kernel.
@@ -108,18 +34,15 @@ class Output {
   /// Nothing will be written any more: events that are not yet, and all that come, are lost.
   virtual void give_up();
   /// Events whose lines are lost, by probe of the plan. Exact after a flush.
-  [[nodiscard]] const std::vector<std::uint64_t>& not_written() const noexcept { return not_written_; }
-  /// Events taken, by probe of the plan, that nobody wants any more; empty: none.
-  [[nodiscard]] virtual std::vector<std::uint64_t> forgotten() { return {}; }
-  /// Values asked for that were typed errors so far.
-  [[nodiscard]] std::uint64_t unreadable() const noexcept { return unreadable_; }
+  [[nodiscard]] std::vector<std::uint64_t> not_written() const override { return not_written_; }
+  [[nodiscard]] std::uint64_t unreadable() const override { return unreadable_; }
 
  protected:
   /// `probes`: of the plan, that there are so far.
   virtual void look_up(const usdt::AttachPlan& plan, std::size_t probes) = 0;
   virtual void write_event(const usdt::Event& event) = 0;
   virtual void write_followed(const usdt::Followed& followed) = 0;
-  virtual void write_summary(const Summary& summary) = 0;
+  virtual void write_summary(const usdt::SessionSummary& summary) = 0;
   /// What write_event() has not printed yet, as far as it is time.
   virtual void print_due() {}
   /// The oldest `events` that were not printed are.
@@ -130,7 +53,7 @@ class Output {
 
   [[nodiscard]] const usdt::AttachPlan& plan() const noexcept { return *plan_; }
 
-  Surroundings& around_;
+  usdt::Surroundings& around_;
   usdt::tools::Stream& out_;
   std::uint64_t unreadable_ = 0;
   std::vector<std::uint64_t> not_written_;
@@ -166,14 +89,11 @@ class ShortNames {
   std::size_t known_ = 0;
 };
 
-/// True where calls are traced from entry to return: only they can be unfinished.
-[[nodiscard]] bool has_calls(const usdt::AttachPlan& plan);
-
 /// What each item of a print list means at each site.
 class Columns {
  public:
   Columns() = default;
-  Columns(const usdt::AttachPlan& plan, const Printed& printed);
+  Columns(const usdt::AttachPlan& plan, const usdt::Printed& printed);
   /// Number of an argument of the event's site; nothing: it has no such argument.
   [[nodiscard]] std::optional<std::size_t> position(const usdt::Event& event, std::size_t item) const {
     return positions_[printed_->of_probe[event.site().probe.value]][event.site().args.value][item];
@@ -181,7 +101,7 @@ class Columns {
 
  private:
   using Positions = std::vector<std::optional<std::size_t>>;  ///< by item
-  const Printed* printed_ = nullptr;
+  const usdt::Printed* printed_ = nullptr;
   std::vector<std::vector<Positions>> positions_;  ///< by list, by AttachPlan::args
 };
 
@@ -220,7 +140,7 @@ inline constexpr std::string_view kNoAlternative = "its discriminant is that of 
                                                      std::size_t n, bool likely);
 
 /// Whether it is the result of a call that has not returned yet (--in-flight). A span may begin where one returns.
-[[nodiscard]] bool is_to_come(const usdt::AttachPlan& plan, const View& view, const usdt::Arg& arg);
+[[nodiscard]] bool is_to_come(const usdt::AttachPlan& plan, const usdt::View& view, const usdt::Arg& arg);
 
 /// An unsigned word that can only be an address: Linux maps x86-64 and arm64 programs, heaps, libraries and stacks at
 /// 0x55... to 0x7f..., and the kernel from 0xffff'8000'0000'0000 on, where no ordinary count is.
@@ -228,13 +148,17 @@ inline constexpr std::string_view kNoAlternative = "its discriminant is that of 
 [[nodiscard]] bool looks_like_address(const usdt::Arg& arg, std::uint64_t value);
 
 /// Lines of text or JSON.
-[[nodiscard]] std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed,
-                                                  const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
-[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed,
-                                                  const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
-[[nodiscard]] std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const Printed& printed,
-                                                 const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
-[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed,
-                                                  const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
+[[nodiscard]] std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const usdt::Printed& printed,
+                                                  const Flags& flags, usdt::Surroundings& around,
+                                                  usdt::tools::Stream& out);
+[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const usdt::Printed& printed,
+                                                  const Flags& flags, usdt::Surroundings& around,
+                                                  usdt::tools::Stream& out);
+[[nodiscard]] std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const usdt::Printed& printed,
+                                                 const Flags& flags, usdt::Surroundings& around,
+                                                 usdt::tools::Stream& out);
+[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const usdt::Printed& printed,
+                                                  const Flags& flags, usdt::Surroundings& around,
+                                                  usdt::tools::Stream& out);
 
 }  // namespace usdt_trace

@@ -11,6 +11,7 @@
 #include "frames.hpp"
 #include "output_text.hpp"
 #include "view_output.hpp"
+#include "view_words.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -23,13 +24,13 @@ std::string name_of_argument(const usdt::Arg& arg, std::size_t n) {
 
 class CsvOutput final : public TextOutput {
  public:
-  CsvOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
+  CsvOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
             usdt::tools::Stream& out)
       : TextOutput(plan, printed, flags, around, out),
-        view_(flags.view),
-        counts_(flags.count_only),
-        events_(flags.each_event() || flags.view.slowest > 0),
-        stacks_{flags.kernel_stack_depth > 0, flags.user_stack_depth > 0} {
+        view_(flags.question.view),
+        counts_(flags.question.view.count_only),
+        events_(flags.question.view.each_event() || flags.question.view.slowest > 0),
+        stacks_{flags.question.stacks.kernel_depth > 0, flags.question.stacks.user_depth > 0} {
     name_columns();
   }
 
@@ -45,9 +46,9 @@ class CsvOutput final : public TextOutput {
       show(*kept.event);
     }
   }
-  void table(const TableLook& look) override;
-  void heat(const HeatSlice& slice, bool last) override;
-  void write_summary(const Summary& summary) override;
+  void table(const usdt::ArrangedTable& look) override;
+  void heat(const usdt::HeatSlice& slice, bool last) override;
+  void write_summary(const usdt::SessionSummary& summary) override;
 
  private:
   /// What `print` prints becomes one cell; all but the first have a comma in front.
@@ -72,13 +73,13 @@ class CsvOutput final : public TextOutput {
   void show_arguments(const usdt::Event& event);
   void argument(const usdt::Event& event, std::size_t n);
   void time(std::int64_t wall);
-  void row_of(const ShownTable& what, const ShownRow& row);
-  void keys_of(const ShownTable& what, const ShownRow& row);
+  void row_of(const ShownTable& what, const usdt::ArrangedRow& row);
+  void keys_of(const ShownTable& what, const usdt::ArrangedRow& row);
   void stack(const usdt::Result<usdt::Stack>& stack) {
     cell(stack ? folded_text(*stack) : fmt::format("<{}>", stack.error().message));
   }
 
-  const View& view_;
+  const usdt::View& view_;
   bool counts_, events_;
   struct {
     bool kernel, user;
@@ -94,7 +95,7 @@ void CsvOutput::name_columns() {
   if (!events_) return;
   for (const char* name : {"time", "pid", "tid", "cpu", "comm", "probe", "duration"}) cell(std::string_view(name));
   const bool any_list = !list_of_all().empty();
-  for (const PrintItem& item : list_of_all()) cell(item.label);
+  for (const usdt::PrintItem& item : list_of_all()) cell(item.label);
   if (!any_list) {
     for (const usdt::PlannedSite& site : plan().sites) {
       if (plan().spans && !site.span) continue;
@@ -131,7 +132,7 @@ void CsvOutput::show(const usdt::Event& event) {
   cell([&] {
     if (event.duration() > 0) out_.print("{}", event.duration());
   });
-  const PrintList& list = list_of_all();
+  const usdt::PrintList& list = list_of_all();
   for (std::size_t i = 0; i < list.size(); ++i) cell([&] { show_as({.conversion = 's'}, event, list[i], i); });
   if (list.empty()) show_arguments(event);
   if (stacks_.kernel) stack(around_.kernel_stack());
@@ -172,7 +173,7 @@ void CsvOutput::argument(const usdt::Event& event, std::size_t n) {
              text->truncated ? "..." : "");
 }
 
-void CsvOutput::keys_of(const ShownTable& what, const ShownRow& row) {
+void CsvOutput::keys_of(const ShownTable& what, const usdt::ArrangedRow& row) {
   for (std::size_t i = 0; i < what.view.shown_keys(what.table); ++i) {
     const auto* stack = std::get_if<usdt::TableStack>(&row.keys[i]);
     const auto* text = std::get_if<usdt::TableText>(&row.keys[i]);
@@ -185,49 +186,48 @@ void CsvOutput::keys_of(const ShownTable& what, const ShownRow& row) {
   }
 }
 
-void CsvOutput::row_of(const ShownTable& what, const ShownRow& row) {
+void CsvOutput::row_of(const ShownTable& what, const usdt::ArrangedRow& row) {
   const auto begin = [&] {
     if (view_.interval) time(wall_time_now_);
     keys_of(what, row);
   };
-  if (view_.histogram == Histogram::none) {
+  if (view_.histogram == usdt::Histogram::none) {
     begin();
-    for (const Shown shown : view_.shown) cell(number_of(shown, row));
+    for (const usdt::RowNumber shown : view_.shown) cell(number_text(shown, row));
     if (view_.rates) cell(fmt::format("{:.3f}", row.per_second.value_or(0)));
     return end_line();
   }
-  for (const ShownRow::Bar& bar : row.bars) {
+  for (const usdt::ArrangedRow::Bar& bar : row.bars) {
     begin();
     if (const auto* reals = std::get_if<usdt::RealBucket>(&bar.range)) {
       cell(fmt::format("{}", reals->first));
       cell(fmt::format("{}", reals->end));
     } else {
-      cell(decimal(std::get<usdt::Bucket>(bar.range).first));
-      cell(decimal(std::get<usdt::Bucket>(bar.range).last));
+      cell(usdt::decimal_text(std::get<usdt::Bucket>(bar.range).first));
+      cell(usdt::decimal_text(std::get<usdt::Bucket>(bar.range).last));
     }
     cell(fmt::format("{}", bar.count));
     end_line();
   }
 }
 
-void CsvOutput::table(const TableLook& look) {
-  const ShownTable what{view_, plan(), look.table, look.rows, look.rates};
+void CsvOutput::table(const usdt::ArrangedTable& look) {
+  const ShownTable what{view_, plan(), look.table, look.rows};
   if (!std::exchange(named_, true)) {
     if (view_.interval) cell(std::string_view("time"));
     for (std::size_t i = 0; i < view_.shown_keys(look.table); ++i) cell(look.table.keys[i].label);
-    if (view_.histogram == Histogram::none)
-      for (const Shown shown : view_.shown) cell(header_of(shown, view_));
+    if (view_.histogram == usdt::Histogram::none)
+      for (const usdt::RowNumber shown : view_.shown) cell(header_of(shown, view_));
     else
       for (const char* name : {"first", "last", "count"}) cell(std::string_view(name));
     if (view_.rates) cell(std::string_view("per_second"));
     end_line();
   }
   wall_time_now_ = static_cast<std::int64_t>(usdt::event_clock()) + usdt::read_clocks().wall_offset;
-  const std::vector<ShownRow> rows = arrange(view_, look.table, look.rows, look.rates);
-  for (std::size_t n = 0; n < std::min(rows.size(), view_.top); ++n) row_of(what, rows[n]);
+  for (std::size_t n = 0; n < std::min(look.rows.size(), view_.top); ++n) row_of(what, look.rows[n]);
 }
 
-void CsvOutput::heat(const HeatSlice& slice, bool /*last*/) {
+void CsvOutput::heat(const usdt::HeatSlice& slice, bool /*last*/) {
   if (!std::exchange(named_, true)) {
     for (const char* name : {"from", "to", "first", "last", "count"}) cell(std::string_view(name));
     end_line();
@@ -235,20 +235,20 @@ void CsvOutput::heat(const HeatSlice& slice, bool /*last*/) {
   for (const auto& [key, count] : slice.counts) {
     time(slice.from);
     time(slice.to);
-    const Range range = range_of(view_, slice.reals, key, key);
+    const usdt::BucketRange range = usdt::range_of(view_, slice.reals, key, key);
     if (const auto* reals = std::get_if<usdt::RealBucket>(&range)) {
       cell(fmt::format("{}", reals->first));
       cell(fmt::format("{}", reals->end));
     } else {
-      cell(decimal(std::get<usdt::Bucket>(range).first));
-      cell(decimal(std::get<usdt::Bucket>(range).last));
+      cell(usdt::decimal_text(std::get<usdt::Bucket>(range).first));
+      cell(usdt::decimal_text(std::get<usdt::Bucket>(range).last));
     }
     cell(fmt::format("{}", count));
     end_line();
   }
 }
 
-void CsvOutput::write_summary(const Summary& summary) {
+void CsvOutput::write_summary(const usdt::SessionSummary& summary) {
   if (!counts_) return;
   cell(std::string_view("hits"));
   cell(std::string_view("probe"));
@@ -263,8 +263,8 @@ void CsvOutput::write_summary(const Summary& summary) {
 
 }  // namespace
 
-std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
-                                   Surroundings& around, usdt::tools::Stream& out) {
+std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
+                                   usdt::Surroundings& around, usdt::tools::Stream& out) {
   return std::make_unique<CsvOutput>(plan, printed, flags, around, out);
 }
 

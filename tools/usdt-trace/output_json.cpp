@@ -8,6 +8,7 @@
 #include "common/json.hpp"
 #include "frames.hpp"
 #include "output.hpp"
+#include "value_text.hpp"
 #include "view_output.hpp"
 #include "words.hpp"
 
@@ -21,27 +22,27 @@ using usdt::tools::json_text_or_null;
 
 class JsonOutput final : public Output {
  public:
-  JsonOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
+  JsonOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
              usdt::tools::Stream& out)
       : Output(around, out),
         printed_(printed),
-        stacks_(flags.kernel_stack_depth > 0 && !flags.kernel_stack_in_lists),
-        user_stacks_(flags.user_stack_depth > 0 && !flags.user_stack_in_lists),
-        count_only_(flags.count_only),
-        asks_(flags.where != nullptr || flags.view.question != nullptr),
-        sample_(flags.sample),
-        limited_(flags.max_overhead > 0),
-        max_rate_(flags.max_rate),
-        likely_texts_(flags.likely_texts),
-        began_(flags.began),
-        view_(flags.view),
-        question_(flags.question),
+        stacks_(flags.question.stacks.kernel_depth > 0 && !flags.question.stacks.kernel_in_lists),
+        user_stacks_(flags.question.stacks.user_depth > 0 && !flags.question.stacks.user_in_lists),
+        count_only_(flags.question.view.count_only),
+        asks_(flags.question.where != nullptr || flags.question.view.question != nullptr),
+        sample_(flags.question.limits.sample),
+        limited_(flags.question.limits.max_overhead > 0),
+        max_rate_(flags.question.limits.max_rate),
+        likely_texts_(flags.question.values.likely_texts),
+        began_(flags.question.began),
+        view_(flags.question.view),
+        question_(flags.question.name),
         json_(object_) {
-    trace(plan);
+    trace(plan, plan.probes.size());
   }
 
   void look_up(const usdt::AttachPlan& plan, std::size_t /*probes*/) override {
-    has_calls_ = has_calls(plan) && (!count_only_ || asks_);
+    has_calls_ = usdt::traces_calls(plan) && (!count_only_ || asks_);
     columns_ = Columns(plan, printed_);
     names_.clear();
     pcs_.clear();
@@ -100,23 +101,23 @@ class JsonOutput final : public Output {
       for (const unsigned n : truncated_) json_.Uint(n);
       json_.EndArray();
     }
-    const PrintList& list = printed_.of(event.site());
-    if (!names(list, usdt::HitField::kstack)) stack(event);
-    if (!names(list, usdt::HitField::ustack)) user_stack();
+    const usdt::PrintList& list = printed_.of(event.site());
+    if (!usdt::has_word(list, usdt::HitField::kstack)) stack(event);
+    if (!usdt::has_word(list, usdt::HitField::ustack)) user_stack();
   }
 
-  void table(const TableLook& look) override {
+  void table(const usdt::ArrangedTable& look) override {
     json_.Reset(object_);
     json_.StartObject();
     head("table");
     sampled();
     if (look.overhead) write_overhead(*look.overhead);
-    write_table(json_, {view_, plan(), look.table, look.rows, look.rates});
+    write_table(json_, {view_, plan(), look.table, look.rows});
     json_.EndObject();
     put_line();
   }
 
-  void heat(const HeatSlice& slice, bool /*last*/) override {
+  void heat(const usdt::HeatSlice& slice, bool /*last*/) override {
     json_.Reset(object_);
     json_.StartObject();
     head("heat");
@@ -149,7 +150,7 @@ class JsonOutput final : public Output {
     put_line();
   }
 
-  void write_summary(const Summary& summary) override {
+  void write_summary(const usdt::SessionSummary& summary) override {
     json_.Reset(object_);
     json_.StartObject();
     head("summary");
@@ -242,7 +243,7 @@ class JsonOutput final : public Output {
     json_.EndObject();
   }
 
-  void counts(const Account& counts) {
+  void counts(const usdt::Account& counts) {
     json_key(json_, "events"), json_.Uint64(counts.delivered);
     json_key(json_, "hits"), json_.Uint64(counts.hits);
     if (sample_ > 1 || limited_) json_key(json_, "not_sampled"), json_.Uint64(counts.not_sampled);
@@ -291,22 +292,22 @@ class JsonOutput final : public Output {
   void args(const usdt::Event& event) {
     truncated_.clear();
     json_.StartArray();
-    const PrintList& list = printed_.of(event.site());
+    const usdt::PrintList& list = printed_.of(event.site());
     if (list.empty()) unasked_of(event, false);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const PrintItem& item = list[i];
+      const usdt::PrintItem& item = list[i];
       const auto position = columns_.position(event, i);
       if (!position && item.word)
         word(event, item);
       else if (!position)
         error("no such argument");
-      else if (item.form == PrintItem::Form::text)
+      else if (item.form == usdt::PrintItem::Form::text)
         text(event, *position, static_cast<unsigned>(i));
-      else if (item.form == PrintItem::Form::address)
+      else if (item.form == usdt::PrintItem::Form::address)
         address(event, *position);
-      else if (item.form == PrintItem::Form::bytes)
+      else if (item.form == usdt::PrintItem::Form::bytes)
         bytes(event, *position, static_cast<unsigned>(i));
-      else if (item.form == PrintItem::Form::hex)
+      else if (item.form == usdt::PrintItem::Form::hex)
         hex(event, *position);
       else if (described_text(plan(), event, *position))
         text(event, *position, static_cast<unsigned>(i));
@@ -321,14 +322,14 @@ class JsonOutput final : public Output {
   }
 
   /// One of the words of questions.
-  void word(const usdt::Event& event, const PrintItem& item) {
+  void word(const usdt::Event& event, const usdt::PrintItem& item) {
     if (*item.word == usdt::HitField::ustack || *item.word == usdt::HitField::kstack) return frames(event, *item.word);
     const WordValue value = word_value(*item.word, event, {began_, names_[event.site().probe.value], around_});
     if (const auto* unread = std::get_if<NoWord>(&value)) return error(unread->reason);
     if (const auto* text = std::get_if<std::string>(&value)) return json_text(json_, *text);
     const std::uint64_t number = std::get<std::uint64_t>(value);
-    item.form == PrintItem::Form::hex ? json_text(json_, fmt::format("{:#x}", number))
-                                      : static_cast<void>(json_.Uint64(number));
+    item.form == usdt::PrintItem::Form::hex ? json_text(json_, fmt::format("{:#x}", number))
+                                            : static_cast<void>(json_.Uint64(number));
   }
 
   /// A stack that is shown among the values.
@@ -539,7 +540,7 @@ class JsonOutput final : public Output {
     json_text(json_, text.truncated ? usdt::without_partial_utf8(text.bytes) : text.bytes);
   }
 
-  const Printed& printed_;
+  const usdt::Printed& printed_;
   bool stacks_;
   bool user_stacks_;
   bool count_only_;
@@ -551,7 +552,7 @@ class JsonOutput final : public Output {
   bool likely_texts_;
   std::uint64_t began_;
   Columns columns_;
-  const View& view_;
+  const usdt::View& view_;
   const std::string& question_;  ///< empty: of no script
   std::vector<std::string> names_;
   std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
@@ -565,8 +566,8 @@ class JsonOutput final : public Output {
 
 }  // namespace
 
-std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
-                                    Surroundings& around, usdt::tools::Stream& out) {
+std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
+                                    usdt::Surroundings& around, usdt::tools::Stream& out) {
   return std::make_unique<JsonOutput>(plan, printed, flags, around, out);
 }
 

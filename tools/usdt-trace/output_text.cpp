@@ -19,30 +19,31 @@ constexpr std::size_t kSomeArguments = 15;                     ///< that a termi
 
 /// Before lines of a script's question.
 std::string label_of(const Flags& flags) {
-  return flags.question.empty() ? std::string()
-                                : usdt::tools::padded(usdt::tools::printable(flags.question), flags.label_width) + "  ";
+  return flags.question.name.empty()
+             ? std::string()
+             : usdt::tools::padded(usdt::tools::printable(flags.question.name), flags.script.label_width) + "  ";
 }
 
 }  // namespace
 
-TextOutput::TextOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
-                       usdt::tools::Stream& out)
+TextOutput::TextOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
+                       usdt::Surroundings& around, usdt::tools::Stream& out)
     : Output(around, out),
       printed_(printed),
-      count_only_(flags.count_only),
-      likely_texts_(flags.likely_texts),
-      sample_(flags.sample),
-      limited_(flags.max_overhead > 0),
-      began_(flags.began),
-      kernel_stacks_below_(!flags.kernel_stack_in_lists),
-      user_stacks_below_(!flags.user_stack_in_lists),
-      format_(flags.format_string),
-      view_(flags.view),
-      question_(flags.question),
+      count_only_(flags.question.view.count_only),
+      likely_texts_(flags.question.values.likely_texts),
+      sample_(flags.question.limits.sample),
+      limited_(flags.question.limits.max_overhead > 0),
+      began_(flags.question.began),
+      kernel_stacks_below_(!flags.question.stacks.kernel_in_lists),
+      user_stacks_below_(!flags.question.stacks.user_in_lists),
+      format_(flags.question.values.format),
+      view_(flags.question.view),
+      question_(flags.question.name),
       label_(label_of(flags)) {
-  trace(plan);
-  if (out_.terminal().interactive && flags.format == Format::text && flags.each_event() && format_.empty() &&
-      flags.first_question)
+  trace(plan, plan.probes.size());
+  if (out_.terminal().interactive && flags.output.format == Format::text && flags.question.view.each_event() &&
+      format_.empty() && flags.script.first_question)
     out_.print("{:<{}}{}\n", "", usdt::tools::width_of(label_),
                out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID/TID", "PROBE",
                                        probe_width_),
@@ -64,9 +65,9 @@ void TextOutput::make_room() {
 
 void TextOutput::show_event(const usdt::Event& event) {
   format_.empty() ? show_line(event) : show_formatted(event);
-  const PrintList& list = printed_.of(event.site());
-  if (kernel_stacks_below_ && !names(list, usdt::HitField::kstack)) show_frames(around_.kernel_stack());
-  if (user_stacks_below_ && !names(list, usdt::HitField::ustack)) show_frames(around_.user_stack());
+  const usdt::PrintList& list = printed_.of(event.site());
+  if (kernel_stacks_below_ && !usdt::has_word(list, usdt::HitField::kstack)) show_frames(around_.kernel_stack());
+  if (user_stacks_below_ && !usdt::has_word(list, usdt::HitField::ustack)) show_frames(around_.user_stack());
 }
 
 void TextOutput::show_line(const usdt::Event& event) {
@@ -87,7 +88,7 @@ void TextOutput::show_line(const usdt::Event& event) {
   };
   if (ranked) out_.print(" {:<7}", event.tid());
   ranked ? show_piece(show_probe) : show_probe();  // which leave less room for it
-  const PrintList& list = printed_.of(event.site());
+  const usdt::PrintList& list = printed_.of(event.site());
   if (list.empty()) {
     for (std::size_t n = 0; n < event.arg_count(); ++n)
       if (!event.arg_info(n).derived && !is_to_come(plan(), view_, event.arg_info(n)))
@@ -99,20 +100,20 @@ void TextOutput::show_line(const usdt::Event& event) {
 }
 
 void TextOutput::show_formatted(const usdt::Event& event) {
-  const PrintList& list = printed_.of(event.site());
+  const usdt::PrintList& list = printed_.of(event.site());
   out_.print("{}", label_);
   std::size_t next = 0;
-  for (const FormatPiece& piece : format_.pieces) {
-    if (piece.kind == FormatPiece::Kind::text) {
+  for (const usdt::FormatPiece& piece : format_.pieces) {
+    if (piece.kind == usdt::FormatPiece::Kind::text) {
       show_own(piece.text);
       continue;
     }
     const std::uint64_t at = out_.printed();
-    if (piece.kind == FormatPiece::Kind::field)
+    if (piece.kind == usdt::FormatPiece::Kind::field)
       show_field(event, piece.field);
     else if (next < list.size())
       show_as(piece, event, list[next], next);
-    next += piece.kind == FormatPiece::Kind::value ? 1 : 0;
+    next += piece.kind == usdt::FormatPiece::Kind::value ? 1 : 0;
     const bool cuts = piece.precision && piece.conversion == 's';
     out_.fit(at, piece.width, cuts ? *piece.precision : SIZE_MAX, piece.left);
   }
@@ -129,23 +130,23 @@ void TextOutput::show_own(std::string_view text) {
   }
 }
 
-void TextOutput::show_field(const usdt::Event& event, EventField field) {
+void TextOutput::show_field(const usdt::Event& event, usdt::EventField field) {
   switch (field) {
-    case EventField::time:
+    case usdt::EventField::time:
       return show_time(wall_time(event));
-    case EventField::nsecs:
+    case usdt::EventField::nsecs:
       return out_.print("{}", event.timestamp() + event.duration());
-    case EventField::pid:
+    case usdt::EventField::pid:
       return out_.print("{}", event.pid());
-    case EventField::tid:
+    case usdt::EventField::tid:
       return out_.print("{}", event.tid());
-    case EventField::cpu:
+    case usdt::EventField::cpu:
       return out_.print("{}", event.cpu());
-    case EventField::comm:
+    case usdt::EventField::comm:
       return out_.print("{}", event.comm());
-    case EventField::probe:
+    case usdt::EventField::probe:
       return out_.print("{}", names_[event.site().probe.value]);
-    case EventField::duration:
+    case usdt::EventField::duration:
       return event.duration() > 0 ? out_.print("{}", usdt::tools::duration_text(static_cast<double>(event.duration())))
                                   : out_.print("-");
   }
@@ -172,8 +173,8 @@ void TextOutput::show_frames(const usdt::Result<usdt::Stack>& stack) {
   for (const std::string& line : frame_texts(*stack)) out_.print("    {}\n", line);
 }
 
-std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
-                                    Surroundings& around, usdt::tools::Stream& out) {
+std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags,
+                                    usdt::Surroundings& around, usdt::tools::Stream& out) {
   return std::make_unique<TextOutput>(plan, printed, flags, around, out);
 }
 

@@ -20,7 +20,7 @@ namespace usdt_trace {
 
 class TextOutput : public Output {
  public:
-  TextOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
+  TextOutput(const usdt::AttachPlan& plan, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
              usdt::tools::Stream& out);
   void look_up(const usdt::AttachPlan& plan, std::size_t probes) override;
   void know(std::size_t probes) override {
@@ -36,26 +36,26 @@ class TextOutput : public Output {
   /// On a terminal what was shown before gives its place to it.
   void slowest(const usdt::SlowestEvents& events, bool last) override;
   /// On a terminal the one before gives its place to it.
-  void table(const TableLook& look) override;
+  void table(const usdt::ArrangedTable& look) override;
   /// On a terminal a picture of as much as it is wide for, again and again; elsewhere one of all in the end.
-  void heat(const HeatSlice& slice, bool last) override;
+  void heat(const usdt::HeatSlice& slice, bool last) override;
   /// With --count: probes that were hit, most hits first.
-  void write_summary(const Summary& summary) override;
+  void write_summary(const usdt::SessionSummary& summary) override;
 
  protected:
   // --- what other forms of lines show, too ---
   /// The one list of --print; empty: every argument is shown.
-  [[nodiscard]] const PrintList& list_of_all() const {
-    static const PrintList none;
+  [[nodiscard]] const usdt::PrintList& list_of_all() const {
+    static const usdt::PrintList none;
     return printed_.lists.empty() ? none : printed_.lists.front();
   }
   [[nodiscard]] const std::string& name_of(const usdt::Event& event) const { return names_[event.site().probe.value]; }
   /// Of --count, estimated where not all were looked at.
-  [[nodiscard]] std::uint64_t number_of_hits(const Account& probe) const {
+  [[nodiscard]] std::uint64_t number_of_hits(const usdt::Account& probe) const {
     return limited_ ? probe.estimated : probe.matched() * sample_;
   }
   /// A value by a directive: a text without the quotes it has among others, a number as it says.
-  void show_as(const FormatPiece& piece, const usdt::Event& event, const PrintItem& item, std::size_t i);
+  void show_as(const usdt::FormatPiece& piece, const usdt::Event& event, const usdt::PrintItem& item, std::size_t i);
   /// A value with its members.
   void show_whole(const usdt::Event& event, std::size_t n, bool hex);
   void show_error(std::string_view reason);
@@ -80,24 +80,24 @@ class TextOutput : public Output {
   void show_formatted(const usdt::Event& event);
   /// Of the format: line feeds and tabs are meant.
   void show_own(std::string_view text);
-  void show_field(const usdt::Event& event, EventField field);
+  void show_field(const usdt::Event& event, usdt::EventField field);
   void show_time(std::int64_t wall);
   void show_frames(const usdt::Result<usdt::Stack>& stack);
 
   // --- values: output_text_values.cpp ---
-  void show_item(const usdt::Event& event, const PrintItem& item, std::size_t i);
-  void show_value_of(const usdt::Event& event, const PrintItem& item, std::size_t i);
+  void show_item(const usdt::Event& event, const usdt::PrintItem& item, std::size_t i);
+  void show_value_of(const usdt::Event& event, const usdt::PrintItem& item, std::size_t i);
   [[nodiscard]] WordValue value_of(const usdt::Event& event, usdt::HitField word);
   /// One of the words of questions, among values.
-  void show_word(const usdt::Event& event, const PrintItem& item);
+  void show_word(const usdt::Event& event, const usdt::PrintItem& item);
   /// The same by a directive.
-  void show_word_as(const FormatPiece& piece, const usdt::Event& event, usdt::HitField word);
+  void show_word_as(const usdt::FormatPiece& piece, const usdt::Event& event, usdt::HitField word);
   /// "ntop(x)"
   void show_address(const usdt::Event& event, std::size_t n);
   /// "buf(p, 16)"
   void show_bytes(const usdt::Event& event, std::size_t n);
   /// The same by a directive.
-  void show_bytes_as(const FormatPiece& piece, const usdt::Event& event, std::size_t n);
+  void show_bytes_as(const usdt::FormatPiece& piece, const usdt::Event& event, std::size_t n);
   /// "{a=1 b={c=2}}", "[1 2 3]"; false: none is known.
   bool show_members(const usdt::Event& event, std::size_t whole, bool hex);
   /// A member or an element.
@@ -130,19 +130,19 @@ class TextOutput : public Output {
     line_ = at + 1;
   }
 
-  const Printed& printed_;
+  const usdt::Printed& printed_;
   bool count_only_;
   bool likely_texts_;
   std::uint32_t sample_;
   bool limited_;
   std::uint64_t began_;
   bool kernel_stacks_below_, user_stacks_below_;  ///< events
-  const FormatString& format_;
-  const View& view_;
+  const usdt::FormatString& format_;
+  const usdt::View& view_;
   const std::string& question_;  ///< empty: of no script
   std::string label_;
   std::size_t table_height_ = 0;  ///< lines of the last table, on a terminal
-  HeatMap heat_map_;
+  usdt::HeatMap heat_map_;
   Columns columns_;
   ShortNames names_;
   std::size_t measured_ = 0;  ///< of them, whose width is known

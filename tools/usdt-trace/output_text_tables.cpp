@@ -9,6 +9,7 @@
 
 #include "common/report.hpp"
 #include "common/width.hpp"
+#include "heat_picture.hpp"
 #include "output_text.hpp"
 #include "view_output.hpp"
 
@@ -39,12 +40,12 @@ void TextOutput::slowest(const usdt::SlowestEvents& events, bool last) {
   if (redraws()) table_height_ = out_.cut(at, last ? SIZE_MAX : most_lines(), room_of_lines());
 }
 
-void TextOutput::table(const TableLook& look) {
+void TextOutput::table(const usdt::ArrangedTable& look) {
   const usdt::tools::Terminal& terminal = out_.terminal();
   const std::optional<usdt::Overhead>& overhead = look.overhead;
   Page page{.columns = terminal.width, .redrawn = redraws() && !look.last};
   if (terminal.interactive) page.columns = page.room = room_of_lines();
-  std::vector<std::string> lines = table_lines({view_, plan(), look.table, look.rows, look.rates}, page);
+  std::vector<std::string> lines = table_lines({view_, plan(), look.table, look.rows}, page);
   std::vector<std::string> notes;
   if (sample_ > 1) notes.push_back(estimated_text(sample_));
   if (limited_ && !overhead) notes.emplace_back("estimated from the weights of events");
@@ -63,7 +64,7 @@ void TextOutput::table(const TableLook& look) {
   }
 }
 
-void TextOutput::heat(const HeatSlice& slice, bool last) {
+void TextOutput::heat(const usdt::HeatSlice& slice, bool last) {
   heat_map_.add(slice);
   const usdt::tools::Terminal& terminal = out_.terminal();
   if (!redraws() && !last) return;
@@ -87,7 +88,7 @@ void TextOutput::heat(const HeatSlice& slice, bool last) {
   }
 }
 
-void TextOutput::write_summary(const Summary& summary) {
+void TextOutput::write_summary(const usdt::SessionSummary& summary) {
   if (!count_only_) return;
   std::vector<std::size_t> hit;
   for (std::size_t i = 0; i < summary.probes.size(); ++i)

@@ -6,20 +6,24 @@
 
 #include "common/meaning.hpp"
 #include "common/report.hpp"
+#include "directive_text.hpp"
 #include "output_text.hpp"
+#include "value_text.hpp"
 
 namespace usdt_trace {
 
-void TextOutput::show_as(const FormatPiece& piece, const usdt::Event& event, const PrintItem& item, std::size_t i) {
+void TextOutput::show_as(const usdt::FormatPiece& piece, const usdt::Event& event, const usdt::PrintItem& item,
+                         std::size_t i) {
   const auto position = columns_.position(event, i);
   if (!position && item.word) return show_word_as(piece, event, *item.word);
   if (!position) return show_error("no such argument");
   const usdt::Arg& arg = event.arg_info(*position);
-  if (item.form == PrintItem::Form::bytes) return show_bytes_as(piece, event, *position);
-  if (item.form == PrintItem::Form::address && piece.conversion == 's') return show_address(event, *position);
-  const auto described = item.form == PrintItem::Form::value ? described_text(plan(), event, *position) : std::nullopt;
+  if (item.form == usdt::PrintItem::Form::bytes) return show_bytes_as(piece, event, *position);
+  if (item.form == usdt::PrintItem::Form::address && piece.conversion == 's') return show_address(event, *position);
+  const auto described =
+      item.form == usdt::PrintItem::Form::value ? described_text(plan(), event, *position) : std::nullopt;
   if (piece.conversion == 's') {
-    const bool is_text = item.form == PrintItem::Form::text || (arg.length && !arg.is_list());
+    const bool is_text = item.form == usdt::PrintItem::Form::text || (arg.length && !arg.is_list());
     if (!is_text && !described) return show_value_of(event, item, i);
     const auto text = described ? usdt::Result<usdt::Text>(*described) : event.text(*position);
     if (!text) return show_error(text.error().message);
@@ -32,42 +36,44 @@ void TextOutput::show_as(const FormatPiece& piece, const usdt::Event& event, con
   out_.print("{}", integer_text(piece, value, arg.type.size));
 }
 
-void TextOutput::show_item(const usdt::Event& event, const PrintItem& item, std::size_t i) {
+void TextOutput::show_item(const usdt::Event& event, const usdt::PrintItem& item, std::size_t i) {
   out_.print(" {}=", item.label);
   show_value_of(event, item, i);
 }
 
-void TextOutput::show_value_of(const usdt::Event& event, const PrintItem& item, std::size_t i) {
+void TextOutput::show_value_of(const usdt::Event& event, const usdt::PrintItem& item, std::size_t i) {
   const auto position = columns_.position(event, i);
   if (!position && item.word)
     show_word(event, item);
   else if (!position)
     show_error("no such argument");
-  else if (item.form == PrintItem::Form::text)
+  else if (item.form == usdt::PrintItem::Form::text)
     show_text(event, *position);
-  else if (item.form == PrintItem::Form::address)
+  else if (item.form == usdt::PrintItem::Form::address)
     show_address(event, *position);
-  else if (item.form == PrintItem::Form::bytes)
+  else if (item.form == usdt::PrintItem::Form::bytes)
     show_bytes(event, *position);
-  else if (const auto text = described_text(plan(), event, *position); text && item.form == PrintItem::Form::value)
+  else if (const auto text = described_text(plan(), event, *position);
+           text && item.form == usdt::PrintItem::Form::value)
     show_text(*text);
   else
-    show_whole(event, *position, item.form == PrintItem::Form::hex);
+    show_whole(event, *position, item.form == usdt::PrintItem::Form::hex);
 }
 
 WordValue TextOutput::value_of(const usdt::Event& event, usdt::HitField word) {
   return word_value(word, event, {began_, names_[event.site().probe.value], around_});
 }
 
-void TextOutput::show_word(const usdt::Event& event, const PrintItem& item) {
+void TextOutput::show_word(const usdt::Event& event, const usdt::PrintItem& item) {
   const WordValue value = value_of(event, *item.word);
   if (const auto* error = std::get_if<NoWord>(&value)) return show_error(error->reason);
   if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", usdt::tools::quoted(*text));
   const std::uint64_t number = std::get<std::uint64_t>(value);
-  item.form == PrintItem::Form::hex ? out_.print("{:#x}", number) : out_.print("{}", word_text(*item.word, number));
+  item.form == usdt::PrintItem::Form::hex ? out_.print("{:#x}", number)
+                                          : out_.print("{}", word_text(*item.word, number));
 }
 
-void TextOutput::show_word_as(const FormatPiece& piece, const usdt::Event& event, usdt::HitField word) {
+void TextOutput::show_word_as(const usdt::FormatPiece& piece, const usdt::Event& event, usdt::HitField word) {
   const WordValue value = value_of(event, word);
   if (const auto* error = std::get_if<NoWord>(&value)) return show_error(error->reason);
   if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", *text);
@@ -87,7 +93,7 @@ void TextOutput::show_bytes(const usdt::Event& event, std::size_t n) {
   out_.print("\"{}\"{}", bytes_text(bytes->bytes), bytes->truncated ? "..." : "");
 }
 
-void TextOutput::show_bytes_as(const FormatPiece& piece, const usdt::Event& event, std::size_t n) {
+void TextOutput::show_bytes_as(const usdt::FormatPiece& piece, const usdt::Event& event, std::size_t n) {
   const auto bytes = event.text(n);
   if (!bytes) return show_error(bytes.error().message);
   out_.print("{}{}",

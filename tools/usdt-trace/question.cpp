@@ -28,14 +28,15 @@ constexpr std::string_view tool = "usdt-trace";
 /// What is recorded is shown only where that is asked for.
 usdt::Result<void> Question::open(const Sink* shown) {
   if (flags_.dump_on_signal) catch_dump_signal();  // it may come before anything is traced
-  if (!flags_.no_events()) ring_ = std::make_shared<usdt::EventRing>(flags_.ring_megabytes << 20);
-  if (flags_.record.empty() || !flags_.output.empty()) {
-    auto sink = shown ? usdt::Result<Sink>(shown->sibling()) : Sink::open(flags_.output);
+  if (!flags_.question.view.no_events())
+    ring_ = std::make_shared<usdt::EventRing>(flags_.question.attaching.ring_megabytes << 20);
+  if (flags_.question.recording.file.empty() || !flags_.output.file.empty()) {
+    auto sink = shown ? usdt::Result<Sink>(shown->sibling()) : Sink::open(flags_.output.file);
     if (!sink) return usdt::fail(sink.error());
     sinks_.push_back(std::move(*sink));
   }
-  if (!flags_.record.empty()) {
-    auto recorded = Sink::open(flags_.record);
+  if (!flags_.question.recording.file.empty()) {
+    auto recorded = Sink::open(flags_.question.recording.file);
     if (!recorded) return usdt::fail(recorded.error());
     sinks_.push_back(std::move(*recorded));
   }
@@ -43,17 +44,18 @@ usdt::Result<void> Question::open(const Sink* shown) {
 }
 
 const Sink* Question::shown() const {
-  return flags_.record.empty() || !flags_.output.empty() ? &sinks_.front() : nullptr;
+  return flags_.question.recording.file.empty() || !flags_.output.file.empty() ? &sinks_.front() : nullptr;
 }
 
 /// To people, and to those who read the recording.
 void Question::tell(const std::string& text) {
   notice(flags_, text);
-  if (recorder_ != nullptr) recorder_->notice(text);
+  if (recorder_ != nullptr) recorder_->notice({.text = text});
 }
 
 /// A file that is traced is not written to: who runs it would die of that.
-usdt::Result<PlannedTrace> Question::apart_from_output(usdt::Result<PlannedTrace> planned) const {
+usdt::Result<usdt::PlannedQuestion> Question::apart_from_output(usdt::Result<usdt::PlannedQuestion> planned) {
+  say_notices(flags_, *planner_);
   for (std::size_t n = 0; planned && n < planned->plan.files.size(); ++n) {
     const usdt::PlannedFile& file = planned->plan.files[usdt::Index<usdt::PlannedFile>(static_cast<std::uint32_t>(n))];
     struct stat st {};
@@ -68,41 +70,43 @@ usdt::Result<PlannedTrace> Question::apart_from_output(usdt::Result<PlannedTrace
 }
 
 usdt::Result<bool> Question::plan() {
-  auto planned = apart_from_output(plan_trace(flags_, run_.subjects()));
+  if (!planner_) planner_.emplace(flags_.question, run_.subjects());
+  auto planned = apart_from_output(planner_->plan());
   if (planned) {
     take(std::move(*planned));
     return true;
   }
-  if (!flags_.wait || planned.error().kind != usdt::ErrorKind::not_found) return usdt::fail(planned.error());
+  if (!flags_.question.following.wait || planned.error().kind != usdt::ErrorKind::not_found)
+    return usdt::fail(planned.error());
   if (auto begun = begin_waiting(planned.error()); !begun) return usdt::fail(begun.error());
   return false;
 }
 
-void Question::take(PlannedTrace planned) {
+void Question::take(usdt::PlannedQuestion planned) {
   plan_ = std::make_shared<usdt::AttachPlan>(std::move(planned.plan));
   printed_ = std::move(planned.printed);
 }
 
 usdt::TraceOptions Question::options() const {
   usdt::TraceOptions options;
-  options.backend = flags_.backend;
-  options.carrier = flags_.carrier;
-  options.max_programs = flags_.max_programs;
-  options.string_size = flags_.string_size;
-  options.ring_bytes = flags_.ring_megabytes << 20;
+  options.backend = flags_.question.attaching.backend;
+  options.carrier = flags_.question.attaching.carrier;
+  options.max_programs = flags_.question.attaching.max_programs;
+  options.string_size = flags_.question.values.string_size;
+  options.ring_bytes = flags_.question.attaching.ring_megabytes << 20;
   options.ring = ring_;
-  options.kernel_stack_depth = flags_.kernel_stack_depth;
-  options.user_stack_depth = flags_.user_stack_depth;
-  options.user_stack_method = flags_.user_stack_method;
-  options.user_stack_bytes = flags_.user_stack_kilobytes << 10;
-  options.count_only = flags_.count_only;
-  options.sample = flags_.sample;
-  options.max_rate = flags_.max_rate;
-  options.max_overhead = flags_.max_overhead;
-  options.max_additions = flags_.max_followed;
-  options.slow_only = flags_.view.slowest > 0;
-  options.wait_for_pages = flags_.wait_for_pages;
-  options.descendants_only = run_.command() && flags_.follow;
+  options.kernel_stack_depth = flags_.question.stacks.kernel_depth;
+  options.user_stack_depth = flags_.question.stacks.user_depth;
+  options.user_stack_method = flags_.question.stacks.user_method;
+  options.user_stack_bytes = flags_.question.stacks.user_kilobytes << 10;
+  options.count_only = flags_.question.view.count_only;
+  options.sample = flags_.question.limits.sample;
+  options.max_rate = flags_.question.limits.max_rate;
+  options.max_overhead = flags_.question.limits.max_overhead;
+  options.max_additions = flags_.question.following.max_followed;
+  options.slow_only = flags_.question.view.slowest > 0;
+  options.wait_for_pages = flags_.question.attaching.wait_for_pages;
+  options.descendants_only = run_.command() && flags_.question.following.follow;
   if (options.descendants_only) options.command = *run_.command();
   options.command_runs = run_.released();
   options.cgroups = run_.subjects().cgroups;
@@ -112,8 +116,8 @@ usdt::TraceOptions Question::options() const {
 }
 
 usdt::Result<void> Question::prepare_dump() {
-  if (flags_.dump_on) {
-    auto filter = usdt::EventFilter::make(flags_.dump_on, *plan_);
+  if (flags_.question.recording.dump_on) {
+    auto filter = usdt::EventFilter::make(flags_.question.recording.dump_on, *plan_);
     if (!filter) return usdt::fail(filter.error().within("--dump-on"));
     dump_on_.emplace(std::move(*filter));
   }
@@ -156,8 +160,8 @@ usdt::Result<bool> Question::attach() {
 
 usdt::Result<void> Question::attach_once() {
   usdt::TraceOptions options = this->options();
-  if (run_.command() && !flags_.follow) plan_->scope = *usdt::OneProcess::of(*run_.command());
-  if (flags_.children) {
+  if (run_.command() && !flags_.question.following.follow) plan_->scope = *usdt::OneProcess::of(*run_.command());
+  if (flags_.question.processes.children) {
     auto family = usdt::Processes::of(run_.subjects().pids);
     if (!family) return usdt::fail(family.error());
     options.family_of = std::move(*family);
@@ -167,7 +171,7 @@ usdt::Result<void> Question::attach_once() {
   auto tracer = start(std::move(options));
   if (!tracer) return usdt::fail(tracer.error());
   tracer_.emplace(std::move(*tracer));
-  if (flags_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
+  if (flags_.question.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_output();
   find_dump_on();  // of what is loaded, which may have fewer values
   return {};
@@ -179,7 +183,7 @@ void Question::tell_attached() {
   report_skipped(flags_, *tracer_);
   shortened_told_ = report_shortened(flags_, *tracer_, shortened_told_);
   const std::string carriers =
-      flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
+      flags_.output.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
   tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
   tell_if_others_pay();
   flush();  // the heading, before what the command says
@@ -215,7 +219,8 @@ usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {
 /// ring has room for far more than what comes meanwhile.
 void Question::pause_while_recording(std::size_t events) const {
   constexpr std::size_t few = 2048, enough = 100'000;
-  const std::size_t room = (std::size_t{flags_.ring_megabytes} << 20) / tracer_->layout().record_size();
+  const std::size_t room =
+      (std::size_t{flags_.question.attaching.ring_megabytes} << 20) / tracer_->layout().record_size();
   if (recorder_ == nullptr || sinks_.size() > 1 || events == 0 || events >= few || room < enough) return;
   const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
   ::nanosleep(&pause, nullptr);  // a signal ends it
@@ -227,7 +232,7 @@ usdt::Result<std::size_t> Question::take(std::chrono::milliseconds wait) {
   constexpr std::uint64_t much = 1 << 20;
   const auto show = [this](const usdt::Event& event) {
     around_->begin(event);
-    if (flags_.view.slowest > 0) return keep_if_slow(event);
+    if (flags_.question.view.slowest > 0) return keep_if_slow(event);
     if (dump_on_ && !dumped_ && (dumped_ = (*dump_on_)(event).value_or(false))) run_.end();
     for (Sink& sink : sinks_) {
       sink.output().event(event);
@@ -235,7 +240,7 @@ usdt::Result<std::size_t> Question::take(std::chrono::milliseconds wait) {
         static_cast<void>(sink.output().flush([this](std::chrono::milliseconds) { return run_.patient(); }));
     }
   };
-  const auto most = static_cast<std::size_t>(std::min(batch, flags_.max_events - shown_));
+  const auto most = static_cast<std::size_t>(std::min(batch, flags_.question.limits.max_events - shown_));
   auto events = tracer_->poll(show, wait, most);
   if (events) shown_ += *events;
   name_stacks_of_slowest();
@@ -265,13 +270,13 @@ void Question::finish() {
   find_in_flight();  // while it can be told who goes on
   detach();
   flush();
-  while (shown_ < flags_.max_events) {
+  while (shown_ < flags_.question.limits.max_events) {
     auto events = take(std::chrono::milliseconds(0));
     if (!events || *events == 0) break;
     flush();
   }
   tracer_->drain(nullptr);
-  if (flags_.view.question || flags_.view.slowest > 0) {
+  if (flags_.question.view.question || flags_.question.view.slowest > 0) {
     if (auto shown = show_table(true); !shown) usdt::tools::print_error(tool, shown.error());
   }
   if (recorder_ != nullptr) recorder_->dump(summary());

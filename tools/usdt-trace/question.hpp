@@ -14,13 +14,10 @@
 
 #include "flags.hpp"
 #include "following.hpp"
-#include "heat_map.hpp"
 #include "ledger.hpp"
-#include "planning.hpp"
 #include "record_output.hpp"
 #include "run.hpp"
 #include "sink.hpp"
-#include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
@@ -49,7 +46,7 @@ class Question {
   /// Takes what has come, waiting for it for at most `wait`, and shows it. Returns how many events there were.
   usdt::Result<std::size_t> step(std::chrono::milliseconds wait);
   /// It has all the events that were asked for, nowhere to write to, or nothing left to trace.
-  [[nodiscard]] bool has_enough() const noexcept { return shown_ >= flags_.max_events || !written_; }
+  [[nodiscard]] bool has_enough() const noexcept { return shown_ >= flags_.question.limits.max_events || !written_; }
   [[nodiscard]] bool nothing_left() const noexcept { return nothing_left_; }
   /// Detaches, hands over what is still in the ring, and accounts for every hit.
   void finish();
@@ -78,8 +75,9 @@ class Question {
   bool is_first(const usdt::FollowEvent& event);
   usdt::Result<void> attach_once();
   void wait_again(const usdt::Error& changed);
-  void take(PlannedTrace planned);
-  [[nodiscard]] usdt::Result<PlannedTrace> apart_from_output(usdt::Result<PlannedTrace> planned) const;
+  void take(usdt::PlannedQuestion planned);
+  /// What was planned, unless it is written to; says what the planner has to say.
+  [[nodiscard]] usdt::Result<usdt::PlannedQuestion> apart_from_output(usdt::Result<usdt::PlannedQuestion> planned);
   [[nodiscard]] usdt::TraceOptions options() const;
   usdt::Result<usdt::Tracer> start(usdt::TraceOptions options);
   usdt::Result<void> prepare_dump();
@@ -87,7 +85,7 @@ class Question {
   void take_in_order(std::vector<usdt::FollowEvent> events);
   void let_go(const std::vector<usdt::FollowEvent>& gone);
   void follow(const usdt::FollowEvent& event);
-  bool follow(const usdt::FollowEvent& event, PlannedTrace more);
+  bool follow(const usdt::FollowEvent& event, usdt::PlannedQuestion more);
   void has_grown();
   /// Applies --dump-on to the plan that the tracer has.
   void find_dump_on();
@@ -114,20 +112,21 @@ class Question {
   void keep_rows_of_ended();
   void flush();
   void detach();
-  [[nodiscard]] Summary summary() const;
-  [[nodiscard]] std::vector<Account> accounts() const;
+  [[nodiscard]] usdt::SessionSummary summary() const;
+  [[nodiscard]] std::vector<usdt::Account> accounts() const;
 
   const Flags& flags_;
   Run& run_;
-  std::shared_ptr<usdt::AttachPlan> plan_;    ///< what the trace begins with
-  Printed printed_;                           ///< of the tracer's plan
-  FoundTrace so_far_;                         ///< with --wait: of spans maybe one side,
-  std::optional<usdt::FollowEvent> first_;    ///< what was waited for,
-  std::vector<usdt::FollowEvent> rest_ = {};  ///< and what came with it
-  std::shared_ptr<usdt::EventRing> ring_;     ///< made while what is to be traced is looked for
+  std::optional<usdt::QuestionPlanner> planner_;  ///< once it is known whom the trace is about
+  std::shared_ptr<usdt::AttachPlan> plan_;        ///< what the trace begins with
+  usdt::Printed printed_;                         ///< of the tracer's plan
+  usdt::FoundPoints so_far_;                      ///< with --wait: of spans maybe one side,
+  std::optional<usdt::FollowEvent> first_;        ///< what was waited for,
+  std::vector<usdt::FollowEvent> rest_ = {};      ///< and what came with it
+  std::shared_ptr<usdt::EventRing> ring_;         ///< made while what is to be traced is looked for
   std::optional<usdt::Tracer> tracer_;
   Following following_{flags_};
-  std::optional<LiveSurroundings> around_;
+  std::optional<usdt::LiveSurroundings> around_;
   std::vector<Sink> sinks_;
   Recorder* recorder_ = nullptr;  ///< of one of them
   std::optional<usdt::EventFilter> dump_on_;
@@ -148,9 +147,9 @@ class Question {
   Clock::duration moved_pause_{};  ///< until the one after it
   std::set<std::string> moved_told_;
   std::map<std::vector<usdt::TableKey>, usdt::TableRow> ended_;  ///< rows of processes that have ended
-  HeatSlicer slicer_{0};
-  Rates rates_;
-  usdt::SlowestEvents slowest_{flags_.view.slowest};
+  usdt::HeatSlicer slicer_{0};
+  usdt::HitRates rates_;
+  usdt::SlowestEvents slowest_{flags_.question.view.slowest};
 };
 
 }  // namespace usdt_trace

@@ -20,7 +20,7 @@ namespace usdt_trace {
 namespace {
 
 /// What it costs is measured of one program.
-usdt::Result<PlannedTrace> not_taken() {
+usdt::Result<usdt::PlannedQuestion> not_taken() {
   return usdt::fail(usdt::ErrorKind::not_supported, "a trace with --max-overhead has what there was when it began");
 }
 
@@ -29,7 +29,7 @@ usdt::Result<PlannedTrace> not_taken() {
 usdt::Result<void> Question::begin_waiting(const usdt::Error& nothing_yet) {
   notice(flags_, fmt::format("waiting: {}", nothing_yet.message));
   catch_signals();
-  so_far_ = find_beginning(flags_, run_.subjects());
+  so_far_ = planner_->find_beginning();
   std::vector<KnownFile> known;
   for (const usdt::Selection* side : {&so_far_.selection, so_far_.ends ? &*so_far_.ends : nullptr})
     for (std::size_t n = 0; side != nullptr && n < side->files.size(); ++n)
@@ -51,15 +51,15 @@ usdt::Result<bool> Question::look() {
 
 /// With what it has there is something to trace; of spans, both sides.
 bool Question::is_first(const usdt::FollowEvent& event) {
-  FoundTrace more = so_far_;
-  add_file(flags_, event.file, more);
+  usdt::FoundPoints more = so_far_;
+  planner_->add_file(event.file, more);
   if (more.lacks_something()) {
     notice(flags_, half_came_text(followed(event)));
     so_far_ = std::move(more);
     following_.done(event);
     return false;
   }
-  auto planned = apart_from_output(plan_first(flags_, run_.subjects(), more));
+  auto planned = apart_from_output(planner_->plan_first(more));
   if (planned) {
     take(std::move(*planned));
     return true;
@@ -71,7 +71,7 @@ bool Question::is_first(const usdt::FollowEvent& event) {
 
 usdt::Result<void> Question::begin_following(const std::vector<KnownFile>& known) {
   auto begun = following_.begin(run_.subjects(), run_.command(), known, [&run = run_] { run.arrival().wake(); });
-  if (begun && flags_.verbose && following_.begun())
+  if (begun && flags_.output.verbose && following_.begun())
     notice(flags_, fmt::format("following by {}", following_.source()));
   return begun;
 }
@@ -136,14 +136,14 @@ void Question::let_go(const std::vector<usdt::FollowEvent>& gone) {
 }
 
 void Question::follow(const usdt::FollowEvent& event) {
-  auto more = flags_.max_overhead > 0
+  auto more = flags_.question.limits.max_overhead > 0
                   ? not_taken()
-                  : apart_from_output(plan_more(flags_, run_.subjects(), event.file, {tracer_->plan(), printed_}));
+                  : apart_from_output(planner_->plan_more(event.file, {tracer_->plan(), printed_}));
   const bool attached = more ? follow(event, std::move(*more)) : (tell(followed_in_vain(event, more.error())), false);
   attached ? following_.done(event) : following_.refused(event);
 }
 
-bool Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
+bool Question::follow(const usdt::FollowEvent& event, usdt::PlannedQuestion more) {
   const usdt::AttachPlan part = more.plan;
   more.plan.scope = plan_->scope;
   printed_.of_probe.insert(printed_.of_probe.end(), more.printed.of_probe.begin(), more.printed.of_probe.end());
@@ -158,7 +158,7 @@ bool Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
 
 /// The tracer has another plan, whatever became of what was to be added or let go.
 void Question::has_grown() {
-  for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
+  for (Sink& sink : sinks_) sink.output().trace(tracer_->plan(), tracer_->plan().probes.size());
   find_dump_on();
 }
 
@@ -197,8 +197,9 @@ void Question::tell_moved_code(const std::vector<pid_t>& pids) {
 }
 
 void Question::find_dump_on() {
-  if (!flags_.dump_on) return;
-  if (auto filter = usdt::EventFilter::make(flags_.dump_on, tracer_->plan())) dump_on_ = std::move(*filter);
+  if (!flags_.question.recording.dump_on) return;
+  if (auto filter = usdt::EventFilter::make(flags_.question.recording.dump_on, tracer_->plan()))
+    dump_on_ = std::move(*filter);
 }
 
 void Question::tell(const usdt::Followed& followed) {

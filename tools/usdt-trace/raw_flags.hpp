@@ -34,7 +34,7 @@ struct RawFlags {
   bool wait_for_pages = false;
   bool no_wait_for_pages = false;
   usdt::tools::FunctionFlags functions;
-  RawView view;
+  usdt::ViewText view;
 };
 
 /// The words of a command line.

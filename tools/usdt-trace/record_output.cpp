@@ -2,10 +2,7 @@
 #include "record_output.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -15,58 +12,20 @@
 namespace usdt_trace {
 namespace {
 
-// Names of properties.
-constexpr std::string_view kPrint = "print.", kPrintOf = "print_of.", kWhere = "where", kKernelStack = "kstack",
-                           kUserStack = "ustack", kKernelStackInLists = "kstack_in_lists",
-                           kUserStackInLists = "ustack_in_lists", kSample = "sample", kMaxRate = "max_rate",
-                           kMaxOverhead = "max_overhead", kLast = "last", kBegan = "began";
-
-std::string text_of(const PrintList& list) {
-  std::vector<std::string_view> items;
-  for (const PrintItem& item : list) items.push_back(item.label);
-  return fmt::format("{}", fmt::join(items, ", "));
-}
-
-usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
-  usdt::RecordingInfo info{.made_by = "usdt-trace " USDT_VERSION};
-  const auto add = [&](std::string name, std::string text) {
-    info.properties.emplace_back(std::move(name), std::move(text));
-  };
-  for (std::size_t n = 0; n < printed.lists.size(); ++n) add(fmt::format("{}{}", kPrint, n), text_of(printed.lists[n]));
-  if (flags.where) add(std::string(kWhere), flags.where->text);
-  add(std::string(kBegan), fmt::format("{}", flags.began));
-  if (flags.kernel_stack_depth > 0) add(std::string(kKernelStack), fmt::format("{}", flags.kernel_stack_depth));
-  if (flags.user_stack_depth > 0) add(std::string(kUserStack), fmt::format("{}", flags.user_stack_depth));
-  if (flags.kernel_stack_in_lists) add(std::string(kKernelStackInLists), "1");
-  if (flags.user_stack_in_lists) add(std::string(kUserStackInLists), "1");
-  if (flags.sample > 1) add(std::string(kSample), fmt::format("{}", flags.sample));
-  if (flags.max_rate > 0) add(std::string(kMaxRate), fmt::format("{}", flags.max_rate));
-  if (flags.max_overhead > 0) add(std::string(kMaxOverhead), fmt::format("{}", flags.max_overhead));
-  if (flags.last) add(std::string(kLast), fmt::format("{}", flags.last->count()));
-  return info;
-}
-
 /// Says by which list the probes from `first` on are printed.
 template <class Recording>
-void tell_lists(const Printed& printed, std::size_t first, Recording& recording) {
-  for (std::size_t probe = first; probe < printed.of_probe.size(); ++probe)
-    if (const ListNumber list = printed.of_probe[probe]; list != 0)
-      static_cast<void>(recording.property(fmt::format("{}{}", kPrintOf, probe), fmt::format("{}", list)));
+void tell_lists(const usdt::Printed& printed, std::size_t first, Recording& recording) {
+  for (const auto& [name, text] : usdt::list_properties(printed, first))
+    static_cast<void>(recording.property(name, text));
 }
 
-usdt::RecordedLedger ledger_of(const Summary& summary) {
-  usdt::RecordedLedger ledger{.missed = summary.missed,
-                              .missed_hits = summary.missed_hits,
-                              .undecided = summary.undecided,
-                              .skipped = summary.skipped,
-                              .changes = summary.changed};
-  ledger.probes.assign(summary.probes.begin(), summary.probes.end());
-  return ledger;
+usdt::RecordingInfo info_of(const usdt::Printed& printed, const Flags& flags) {
+  return usdt::recording_info(flags.question, printed, "usdt-trace " USDT_VERSION);
 }
 
 class RecordOutput final : public Recorder {
  public:
-  RecordOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
+  RecordOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
                usdt::tools::Stream& out)
       : Recorder(flags, around, out), printed_(printed) {
     // The stream tells later whether what it was given is written.
@@ -77,15 +36,15 @@ class RecordOutput final : public Recorder {
     };
     auto writer = usdt::RecordingWriter::start(sink, tracer.plan(), tracer.layout(), info_of(printed, flags));
     if (writer) writer_.emplace(std::move(*writer));
-    trace(tracer.plan());
+    trace(tracer.plan(), tracer.plan().probes.size());
   }
 
-  void notice(const std::string& text) override {
-    static_cast<void>(writer_->notice({.timestamp = usdt::event_clock(), .text = text}));
+  void notice(const usdt::SessionNotice& notice) override {
+    static_cast<void>(writer_->notice({.timestamp = usdt::event_clock(), .text = notice.text}));
   }
   bool account_due() const override { return Clock::now() - accounted_ >= std::chrono::seconds(10); }
-  void account(const Summary& summary) override {
-    static_cast<void>(writer_->ledger(ledger_of(summary)));
+  void account(const usdt::SessionSummary& summary) override {
+    static_cast<void>(writer_->ledger(usdt::recorded_ledger(summary)));
     accounted_ = Clock::now();
   }
 
@@ -96,15 +55,17 @@ class RecordOutput final : public Recorder {
   }
   void write_followed(const usdt::Followed& followed) override { static_cast<void>(writer_->followed(followed)); }
   void write_event(const usdt::Event& event) override {
-    static_cast<void>(writer_->event(event, around_.wall_offset(), around_.stacks(flags_, event)));
+    static_cast<void>(writer_->event(event, around_.wall_offset(), around_.stacks(flags_.question.stacks, event)));
     count_unreadable(event);
   }
-  void write_summary(const Summary& summary) override { static_cast<void>(writer_->finish(ledger_of(summary))); }
+  void write_summary(const usdt::SessionSummary& summary) override {
+    static_cast<void>(writer_->finish(usdt::recorded_ledger(summary)));
+  }
   void print_due() override { static_cast<void>(writer_->flush_if_due()); }
 
  private:
   using Clock = std::chrono::steady_clock;
-  const Printed& printed_;
+  const usdt::Printed& printed_;
   std::size_t lists_told_ = 0;  ///< probes of which it was said by which list they are printed
   Clock::time_point accounted_ = Clock::now();
   std::optional<usdt::RecordingWriter> writer_;
@@ -113,22 +74,24 @@ class RecordOutput final : public Recorder {
 /// --last: what is kept reaches the file at the end.
 class FlightOutput final : public Recorder {
  public:
-  FlightOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
+  FlightOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
                usdt::tools::Stream& out)
       : Recorder(flags, around, out),
         recorder_(usdt::FlightRecorder::start(tracer.plan(), tracer.layout(), info_of(printed, flags),
-                                              {.time = *flags.last})),
+                                              {.time = *flags.question.recording.last})),
         printed_(printed),
-        quiet_(flags.quiet) {
-    trace(tracer.plan());
+        quiet_(flags.output.quiet) {
+    trace(tracer.plan(), tracer.plan().probes.size());
   }
 
   void event(const usdt::Event& event) override {
     ++taken_[event.site().probe.value];
-    recorder_.event(event, around_.wall_offset(), around_.stacks(flags_, event));
+    recorder_.event(event, around_.wall_offset(), around_.stacks(flags_.question.stacks, event));
     count_unreadable(event);
   }
-  void notice(const std::string& text) override { recorder_.notice({.timestamp = usdt::event_clock(), .text = text}); }
+  void notice(const usdt::SessionNotice& notice) override {
+    recorder_.notice({.timestamp = usdt::event_clock(), .text = notice.text});
+  }
 
   std::vector<std::uint64_t> forgotten() override {
     std::vector<std::uint64_t> forgotten = taken_;
@@ -137,14 +100,14 @@ class FlightOutput final : public Recorder {
     return forgotten;
   }
 
-  void dump(const Summary& summary) override {
+  void dump(const usdt::SessionSummary& summary) override {
     const usdt::FlightRecorder::Kept kept = recorder_.kept();
     static_cast<void>(recorder_.write(
         [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
           out_.bytes(block.bytes);
           return {};
         },
-        ledger_of(summary)));
+        usdt::recorded_ledger(summary)));
     written_at_ = out_.printed();
     if (quiet_) return;
     usdt::tools::print_notice(fmt::format(
@@ -167,11 +130,11 @@ class FlightOutput final : public Recorder {
   }
   void write_followed(const usdt::Followed& followed) override { recorder_.followed(followed); }
   void write_event(const usdt::Event&) override {}
-  void write_summary(const Summary&) override {}
+  void write_summary(const usdt::SessionSummary&) override {}
 
  private:
   usdt::FlightRecorder recorder_;
-  const Printed& printed_;
+  const usdt::Printed& printed_;
   bool quiet_;
   std::vector<std::uint64_t> taken_;  ///< events, by probe
   std::uint64_t written_at_ = 0;      ///< where the recording ends in the stream
@@ -189,7 +152,7 @@ bool is_unreadable(const usdt::Event& event, std::size_t n) {
 
 }  // namespace
 
-Recorder::Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out)
+Recorder::Recorder(const Flags& flags, usdt::Surroundings& around, usdt::tools::Stream& out)
     : Output(around, out), flags_(flags) {}
 
 void Recorder::count_unreadable(const usdt::Event& event) {
@@ -197,65 +160,10 @@ void Recorder::count_unreadable(const usdt::Event& event) {
     if (is_unreadable(event, n)) ++unreadable_;
 }
 
-std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags,
-                                        Surroundings& around, usdt::tools::Stream& out) {
-  if (flags.last) return std::make_unique<FlightOutput>(tracer, printed, flags, around, out);
+std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags,
+                                        usdt::Surroundings& around, usdt::tools::Stream& out) {
+  if (flags.question.recording.last) return std::make_unique<FlightOutput>(tracer, printed, flags, around, out);
   return std::make_unique<RecordOutput>(tracer, printed, flags, around, out);
-}
-
-namespace {
-
-/// The number behind `prefix`; nothing: `name` is another one.
-std::optional<std::size_t> number_behind(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? std::optional(number) : std::nullopt;
-}
-
-/// 0: there is none.
-double share_in(const usdt::Recording& recording, std::string_view name) {
-  const std::string text(recording.property(name).value_or(""));
-  double share = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
-  const bool good = error == std::errc() && share > 0 && share <= usdt::TraceOptions::kMostOverhead;
-  return good ? share : 0;
-}
-
-std::uint32_t number_in(const usdt::Recording& recording, std::string_view name) {
-  return static_cast<std::uint32_t>(number_behind(recording.property(name).value_or(""), "").value_or(0));
-}
-
-}  // namespace
-
-usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording) {
-  RecordedView view;
-  view.printed.of_probe.resize(recording.plan()->probes.size());
-  for (const auto& [name, text] : recording.info().properties) {
-    if (number_behind(name, kPrint)) {
-      auto list = text.empty() ? PrintList() : parse_print_list(text);
-      if (!list) return usdt::fail(list.error().within("the recording"));
-      view.printed.lists.push_back(std::move(*list));
-    } else if (const auto probe = number_behind(name, kPrintOf); probe && *probe < view.printed.of_probe.size()) {
-      view.printed.of_probe[*probe] = static_cast<ListNumber>(number_behind(text, "").value_or(0));
-    }
-  }
-  if (view.printed.lists.empty()) view.printed.lists.emplace_back();
-  for (ListNumber& list : view.printed.of_probe)
-    if (list >= view.printed.lists.size()) list = 0;
-  view.where = recording.property(kWhere).value_or("");
-  view.kernel_stack_depth = number_in(recording, kKernelStack);
-  view.user_stack_depth = number_in(recording, kUserStack);
-  view.kernel_stack_in_lists = number_in(recording, kKernelStackInLists) > 0;
-  view.user_stack_in_lists = number_in(recording, kUserStackInLists) > 0;
-  view.sample = std::max(number_in(recording, kSample), 1U);
-  view.max_rate = number_in(recording, kMaxRate);
-  if (const auto last = number_behind(recording.property(kLast).value_or(""), ""))
-    view.last = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min<std::size_t>(*last, INT64_MAX)));
-  view.max_overhead = share_in(recording, kMaxOverhead);
-  view.began = number_behind(recording.property(kBegan).value_or(""), "").value_or(0);
-  return view;
 }
 
 }  // namespace usdt_trace

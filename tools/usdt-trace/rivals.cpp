@@ -15,9 +15,10 @@ std::vector<usdt::TargetFile> files_of(const Flags& flags) {
   const auto add = [&](usdt::Result<std::vector<usdt::TargetFile>> files) {
     if (files) std::ranges::move(*files, std::back_inserter(all));
   };
-  for (const pid_t pid : flags.pids) add(usdt::files_of_process(pid));
-  if (flags.command.empty()) return all;
-  if (const auto program = usdt::find_program(flags.command.front())) add(usdt::files_of_program(*program));
+  for (const pid_t pid : flags.question.processes.pids) add(usdt::files_of_process(pid));
+  if (flags.question.processes.command.empty()) return all;
+  if (const auto program = usdt::find_program(flags.question.processes.command.front()))
+    add(usdt::files_of_program(*program));
   return all;
 }
 
@@ -35,7 +36,7 @@ bool is_rival(const usdt::TargetFile& file, const usdt::AttachPlan& plan, const 
   return found && !found->functions.empty();
 }
 
-bool had_no_hits(const std::string& function, const usdt::AttachPlan& plan, const Summary& summary) {
+bool had_no_hits(const std::string& function, const usdt::AttachPlan& plan, const usdt::SessionSummary& summary) {
   bool any = false;
   for (std::size_t i = 0; i < std::min(summary.probes.size(), plan.probes.size()); ++i) {
     const usdt::PlannedProbe& probe = plan.probes[usdt::Index<usdt::PlannedProbe>(i)];
@@ -48,11 +49,12 @@ bool had_no_hits(const std::string& function, const usdt::AttachPlan& plan, cons
 
 }  // namespace
 
-std::vector<std::string> hints_at_rivals(const Flags& flags, const usdt::AttachPlan& plan, const Summary& summary) {
+std::vector<std::string> hints_at_rivals(const Flags& flags, const usdt::AttachPlan& plan,
+                                         const usdt::SessionSummary& summary) {
   constexpr std::size_t most = 3;  // functions whose files are looked through
   std::vector<std::string> hints;
   std::vector<usdt::TargetFile> files;
-  for (const usdt::PointPattern& pattern : flags.patterns) {
+  for (const usdt::PointPattern& pattern : flags.question.points.patterns) {
     const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
     const bool of_library = function != nullptr && function->target.find(".so") != std::string::npos &&
                             !usdt::has_glob(function->name) && !usdt::means_everything(function->target);

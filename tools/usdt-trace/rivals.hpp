@@ -12,6 +12,6 @@ namespace usdt_trace {
 /// Says of functions of libraries that had no hits which other files of the traced processes have one of that name:
 /// calls go to the first that the dynamic linker finds, as to jemalloc's malloc() instead of libc's.
 [[nodiscard]] std::vector<std::string> hints_at_rivals(const Flags& flags, const usdt::AttachPlan& plan,
-                                                       const Summary& summary);
+                                                       const usdt::SessionSummary& summary);
 
 }  // namespace usdt_trace

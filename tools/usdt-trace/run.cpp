@@ -34,11 +34,11 @@ void Arrival::wait() {
 }
 
 usdt::Result<void> Run::hold_command() {
-  if (flags_.command.empty()) return {};
-  auto program = usdt::find_program(flags_.command[0]);
+  if (flags_.question.processes.command.empty()) return {};
+  auto program = usdt::find_program(flags_.question.processes.command[0]);
   if (!program) return usdt::fail(program.error());
   program_ = *program;
-  auto child = Child::fork(*program, flags_.command);
+  auto child = Child::fork(*program, flags_.question.processes.command);
   if (!child) return usdt::fail(child.error());
   child_.emplace(std::move(*child));
   return {};
@@ -47,9 +47,10 @@ usdt::Result<void> Run::hold_command() {
 /// A process that has ended is no reason not to trace the others.
 usdt::Result<void> Run::find_subjects() {
   subjects_ = {.pids = watch_.living(), .program = program_};
-  if (subjects_.pids.empty() && !flags_.pids.empty())
-    return usdt::fail(usdt::ErrorKind::not_found, fmt::format("no process {}", fmt::join(flags_.pids, ", ")));
-  for (const pid_t pid : flags_.pids) {
+  if (subjects_.pids.empty() && !flags_.question.processes.pids.empty())
+    return usdt::fail(usdt::ErrorKind::not_found,
+                      fmt::format("no process {}", fmt::join(flags_.question.processes.pids, ", ")));
+  for (const pid_t pid : flags_.question.processes.pids) {
     if (std::ranges::find(subjects_.pids, pid) == subjects_.pids.end())
       usdt::tools::print_notice("usdt-trace", fmt::format("no process {}: only the others are traced", pid));
   }
@@ -66,7 +67,8 @@ usdt::Result<void> Run::find_cgroups() {
         subjects_.cgroups.push_back(std::move(*found));
         return {};
       }
-      if (!flags_.wait || found.error().kind != usdt::ErrorKind::not_found) return usdt::fail(found.error());
+      if (!flags_.question.following.wait || found.error().kind != usdt::ErrorKind::not_found)
+        return usdt::fail(found.error());
       if (!std::exchange(told, true)) {
         notice(flags_, fmt::format("waiting: {}", found.error().message));
         catch_signals();
@@ -76,9 +78,9 @@ usdt::Result<void> Run::find_cgroups() {
       arrival_.wait();
     }
   };
-  for (const std::string& name : flags_.cgroups)
+  for (const std::string& name : flags_.question.processes.cgroups)
     if (auto found = find(name, usdt::find_cgroup); !found) return found;
-  for (const std::string& id : flags_.containers)
+  for (const std::string& id : flags_.question.processes.containers)
     if (auto found = find(id, usdt::find_container); !found) return found;
   return {};
 }
@@ -86,12 +88,12 @@ usdt::Result<void> Run::find_cgroups() {
 usdt::Result<void> Run::release_command() {
   if (!child_ || std::exchange(released_, true)) return {};
   auto released = child_->release();
-  return released ? released : usdt::fail(released.error().within(flags_.command[0]));
+  return released ? released : usdt::fail(released.error().within(flags_.question.processes.command[0]));
 }
 
 void Run::begin_time() {
-  if (!flags_.duration_seconds) return;
-  const auto given = std::chrono::duration<double>(*flags_.duration_seconds);
+  if (!flags_.question.limits.seconds) return;
+  const auto given = std::chrono::duration<double>(*flags_.question.limits.seconds);
   end_ = (Clock::now() + std::chrono::duration_cast<Clock::duration>(given)).time_since_epoch().count();
 }
 

@@ -14,7 +14,6 @@
 
 #include "child.hpp"
 #include "flags.hpp"
-#include "planning.hpp"
 #include "process_watch.hpp"
 #include "usdt/usdt.hpp"
 
@@ -46,7 +45,7 @@ class Arrival {
 class Run {
  public:
   /// `flags`: those of any question; what this is about they have in common.
-  explicit Run(const Flags& flags) : flags_(flags), watch_(flags.pids) {}
+  explicit Run(const Flags& flags) : flags_(flags), watch_(flags.question.processes.pids) {}
 
   /// Starts the command, held before it execs.
   usdt::Result<void> hold_command();
@@ -85,7 +84,7 @@ class Run {
   void stop_command() {
     if (child_) child_->stop(std::chrono::seconds(2));
   }
-  [[nodiscard]] const Subjects& subjects() const noexcept { return subjects_; }
+  [[nodiscard]] const usdt::Subjects& subjects() const noexcept { return subjects_; }
   [[nodiscard]] Arrival& arrival() noexcept { return arrival_; }
 
  private:
@@ -96,7 +95,7 @@ class Run {
   /// From before anything else is known of them: whatever the processes do from then on is seen.
   ProcessWatch watch_;
   std::optional<std::filesystem::path> program_ = {};
-  Subjects subjects_ = {};
+  usdt::Subjects subjects_ = {};
   std::optional<Child> child_ = {};
   bool released_ = false;  ///< the command
   Arrival arrival_ = {};

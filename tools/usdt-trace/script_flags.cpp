@@ -110,7 +110,7 @@ usdt::Result<Flags> question_flags(const Script& script, const ScriptQuestion& q
   complete_stacks(words);
   Flags flags;
   RawFlags raw;
-  flags.command = line.command;
+  flags.question.processes.command = line.command;
   CLI::App app("", "usdt-trace");
   declare(app, flags, raw);
   std::string why;
@@ -122,8 +122,8 @@ usdt::Result<Flags> question_flags(const Script& script, const ScriptQuestion& q
   }
   const ScriptPlace place = place_of(why, question, script);
   if (!why.empty()) return usdt::fail(script.wrong(place, fmt::format("{}: {}", question.name, why)));
-  flags.question = question.name;
-  flags.question_place =
+  flags.question.name = question.name;
+  flags.script.place =
       fmt::format("{}:{}:{}: {}", script.file, question.place.line, question.place.column, question.name);
   return flags;
 }
@@ -138,7 +138,7 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
                         fmt::format("{} does not go with --script, whose questions have theirs",
                                     name == "probe" ? "a probe" : "--" + name));
   }
-  auto script = read_script(flags.script);
+  auto script = read_script(flags.script.file);
   if (!script) return usdt::fail(script.error());
   for (const ScriptOption& option : script->shared)
     if (auto sense = check_option(app, *script, option, Table::top); !sense) return usdt::fail(sense.error());
@@ -152,17 +152,21 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   for (const ScriptQuestion& question : script->questions) {
     auto made = question_flags(*script, question, app, line);
     if (!made) return usdt::fail(made.error());
-    made->first_question = std::ranges::all_of(questions, [](const Flags& each) { return !each.each_event(); });
+    made->script.first_question =
+        std::ranges::all_of(questions, [](const Flags& each) { return !each.question.view.each_event(); });
     width = std::max(width, usdt::tools::shown_width(question.name));
     questions.push_back(std::move(*made));
   }
   for (std::size_t n = 0; n < questions.size(); ++n) {
     Flags& each = questions[n];
-    each.label_width = width;
+    each.script.label_width = width;
     const auto others = std::span(questions).first(n);
-    if (!each.record.empty() && std::ranges::find(others, each.record, &Flags::record) != others.end())
-      return usdt::fail(script->wrong(script->questions[n].place, fmt::format("{}: another question records to {}, too",
-                                                                              each.question, each.record)));
+    if (!each.question.recording.file.empty() &&
+        std::ranges::find(others, each.question.recording.file,
+                          [](const Flags& other) { return other.question.recording.file; }) != others.end())
+      return usdt::fail(script->wrong(
+          script->questions[n].place,
+          fmt::format("{}: another question records to {}, too", each.question.name, each.question.recording.file)));
   }
   return questions;
 }

@@ -107,7 +107,7 @@ class Session {
       question->tell_attached();
     }
     // From here on only who waits for servers of debug files has to be told when it is over.
-    if (std::ranges::none_of(questions_, [](const auto& each) { return each->flags().debuginfod; }))
+    if (std::ranges::none_of(questions_, [](const auto& each) { return each->flags().question.points.debuginfod; }))
       run_.stop_telling();
     return {};
   }
@@ -129,7 +129,7 @@ class Session {
   /// A script says which of its questions it is.
   static tl::unexpected<usdt::Error> about(const Question& question, const usdt::Error& error) {
     const Flags& flags = question.flags();
-    return usdt::fail(flags.question.empty() ? error : error.within(flags.question_place));
+    return usdt::fail(flags.question.name.empty() ? error : error.within(flags.script.place));
   }
 
   /// The exit code of a trace that waited, and had nothing to trace.

@@ -6,6 +6,7 @@
 
 #include "frames.hpp"
 #include "view_output.hpp"
+#include "view_words.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -19,27 +20,27 @@ void number(JsonWriter& json, const std::string& digits) {
   json.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
 }
 
-std::string_view member_of(Shown shown) {
+std::string_view member_of(usdt::RowNumber shown) {
   switch (shown) {
-    case Shown::count:
+    case usdt::RowNumber::count:
       return "count";
-    case Shown::sum:
+    case usdt::RowNumber::sum:
       return "sum";
-    case Shown::average:
+    case usdt::RowNumber::average:
       return "avg";
-    case Shown::minimum:
+    case usdt::RowNumber::minimum:
       return "min";
-    case Shown::maximum:
+    case usdt::RowNumber::maximum:
       return "max";
-    case Shown::distinct:
+    case usdt::RowNumber::distinct:
       return "distinct";
-    case Shown::p50:
+    case usdt::RowNumber::p50:
       return "p50";
-    case Shown::p90:
+    case usdt::RowNumber::p90:
       return "p90";
-    case Shown::p99:
+    case usdt::RowNumber::p99:
       return "p99";
-    case Shown::p999:
+    case usdt::RowNumber::p999:
       return "p99.9";
   }
   return {};
@@ -89,20 +90,20 @@ void truncated(JsonWriter& json, const std::vector<usdt::TableKey>& keys) {
   if (any) json.EndArray();
 }
 
-void bounds(JsonWriter& json, const Range& range) {
+void bounds(JsonWriter& json, const usdt::BucketRange& range) {
   if (const auto* reals = std::get_if<usdt::RealBucket>(&range)) {
     json_key(json, "low"), json_real(json, reals->first);
     json_key(json, "high"), json_real(json, reals->end);
     return;
   }
   const auto& bucket = std::get<usdt::Bucket>(range);
-  json_key(json, "first"), number(json, decimal(bucket.first));
-  json_key(json, "last"), number(json, decimal(bucket.last));
+  json_key(json, "first"), number(json, usdt::decimal_text(bucket.first));
+  json_key(json, "last"), number(json, usdt::decimal_text(bucket.last));
 }
 
-void bars(JsonWriter& json, const ShownRow& row) {
+void bars(JsonWriter& json, const usdt::ArrangedRow& row) {
   json_key(json, "buckets"), json.StartArray();
-  for (const ShownRow::Bar& bar : row.bars) {
+  for (const usdt::ArrangedRow::Bar& bar : row.bars) {
     json.StartObject();
     bounds(json, bar.range);
     json_key(json, "count"), json.Uint64(bar.count);
@@ -113,10 +114,10 @@ void bars(JsonWriter& json, const ShownRow& row) {
 
 }  // namespace
 
-void write_slice(JsonWriter& json, const View& view, const HeatSlice& slice) {
-  ShownRow row;
+void write_slice(JsonWriter& json, const usdt::View& view, const usdt::HeatSlice& slice) {
+  usdt::ArrangedRow row;
   for (const auto& [key, count] : slice.counts) {
-    row.bars.push_back({key, range_of(view, slice.reals, key, key), count});
+    row.bars.push_back({key, usdt::range_of(view, slice.reals, key, key), count});
     row.count += count;
   }
   json_key(json, "count"), json.Uint64(row.count);
@@ -124,30 +125,30 @@ void write_slice(JsonWriter& json, const View& view, const HeatSlice& slice) {
 }
 
 void write_table(JsonWriter& json, const ShownTable& what) {
-  const View& view = what.view;
+  const usdt::View& view = what.view;
   const std::vector<usdt::TableColumn>& columns = what.table.keys;
   const std::size_t keys = view.shown_keys(what.table);
   json_key(json, "by"), json.StartArray();
   for (std::size_t i = 0; i < keys; ++i) json_text(json, columns[i].label);
   json.EndArray();
   if (!view.value.empty()) json_key(json, "value"), json_text(json, view.value);
-  const std::vector<ShownRow> shown = arrange(view, what.table, what.rows, what.rates);
+  const std::vector<usdt::ArrangedRow>& shown = what.rows;
   json_key(json, "rows"), json.StartArray();
   for (std::size_t n = 0; n < std::min(shown.size(), view.top); ++n) {
-    const ShownRow& row = shown[n];
+    const usdt::ArrangedRow& row = shown[n];
     json.StartObject();
     json_key(json, "key"), json.StartArray();
     for (std::size_t i = 0; i < keys; ++i) key(json, what.plan, columns[i], row.keys[i]);
     json.EndArray();
     truncated(json, row.keys);
     stack_end(json, row.keys);
-    for (const Shown each : view.shown) {
-      json_key(json, view.latency && each == Shown::sum ? "total" : member_of(each));
+    for (const usdt::RowNumber each : view.shown) {
+      json_key(json, view.latency && each == usdt::RowNumber::sum ? "total" : member_of(each));
       const auto real = row.real(each);
-      real ? json_real(json, *real) : number(json, number_of(each, row));
+      real ? json_real(json, *real) : number(json, usdt::decimal_text(row, each));
     }
     if (row.per_second) json_key(json, "per_second"), json_real(json, *row.per_second);
-    if (row.distinct_at_least && view.shown.back() == Shown::distinct)
+    if (row.distinct_at_least && view.shown.back() == usdt::RowNumber::distinct)
       json_key(json, "distinct_at_least"), json.Bool(true);
     if (view.has_buckets()) bars(json, row);
     json.EndObject();

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "common/json.hpp"
-#include "heat_map.hpp"
-#include "rates.hpp"
-#include "view.hpp"
+#include "usdt/usdt.hpp"
 
 namespace usdt_trace {
 
@@ -23,11 +21,10 @@ namespace usdt_trace {
 
 /// Rows, and what they are.
 struct ShownTable {
-  const View& view;
+  const usdt::View& view;
   const usdt::AttachPlan& plan;
   const usdt::PlannedTable& table;
-  const std::vector<usdt::TableRow>& rows;
-  const Rates* rates = nullptr;  ///< null: they are not known
+  const std::vector<usdt::ArrangedRow>& rows;
 };
 
 /// What tables are shown on.
@@ -44,6 +41,6 @@ struct Page {
 /// Its members of a JSON object: "by", "rows" (docs/json.md).
 void write_table(usdt::tools::JsonWriter& json, const ShownTable& shown);
 /// The same of a stretch of time: "count", "buckets".
-void write_slice(usdt::tools::JsonWriter& json, const View& view, const HeatSlice& slice);
+void write_slice(usdt::tools::JsonWriter& json, const usdt::View& view, const usdt::HeatSlice& slice);
 
 }  // namespace usdt_trace

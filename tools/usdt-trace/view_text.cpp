@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "common/escape.hpp"
@@ -12,6 +13,7 @@
 #include "common/width.hpp"
 #include "frames.hpp"
 #include "view_output.hpp"
+#include "view_words.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -111,22 +113,23 @@ bool is_number(const usdt::TableKey& key, std::string_view text) {
   return text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
 }
 
-std::vector<Column> number_columns(const View& view, const std::vector<ShownRow>& rows) {
+std::vector<Column> number_columns(const usdt::View& view, std::span<const usdt::ArrangedRow> rows) {
   std::vector<Column> columns;
-  for (const Shown shown : view.shown) {
+  for (const usdt::RowNumber shown : view.shown) {
     Column& column = columns.emplace_back(Column{.right = true});
     column.add_words(header_of(shown, view));
-    for (const ShownRow& row : rows) column.add_number(shown_number(shown, view, row));
+    for (const usdt::ArrangedRow& row : rows) column.add_number(shown_number(shown, view, row));
   }
-  const bool any_rate = std::ranges::any_of(rows, [](const ShownRow& row) { return row.per_second.has_value(); });
+  const bool any_rate =
+      std::ranges::any_of(rows, [](const usdt::ArrangedRow& row) { return row.per_second.has_value(); });
   if (!any_rate) return columns;
   Column& column = *columns.insert(view.by_rate ? columns.begin() : columns.end(), Column{.right = true});
   column.add_words("PER SECOND");
-  for (const ShownRow& row : rows) column.add_number(rate_text(row.per_second.value_or(0)));
+  for (const usdt::ArrangedRow& row : rows) column.add_number(rate_text(row.per_second.value_or(0)));
   return columns;
 }
 
-std::vector<Column> key_columns(const ShownTable& what, const std::vector<ShownRow>& rows) {
+std::vector<Column> key_columns(const ShownTable& what, std::span<const usdt::ArrangedRow> rows) {
   const std::vector<usdt::TableColumn>& keys = what.table.keys;
   const std::size_t shown = what.view.shown_keys(what.table);
   std::vector<Column> columns;
@@ -134,7 +137,7 @@ std::vector<Column> key_columns(const ShownTable& what, const std::vector<ShownR
     if (keys[i].type == usdt::ExpressionType::stack) continue;  // below the row
     Column& column = columns.emplace_back();
     column.add_words(keys[i].label);
-    for (const ShownRow& row : rows) {
+    for (const usdt::ArrangedRow& row : rows) {
       std::string text = key_text(what.plan, keys[i], row.keys[i]);
       if (is_number(row.keys[i], text))
         column.add_number(std::move(text));
@@ -146,7 +149,7 @@ std::vector<Column> key_columns(const ShownTable& what, const std::vector<ShownR
 }
 
 /// Below a row, the kernel's first, as they were within each other.
-void add_stacks(Lines& lines, const ShownRow& row, const Page& page) {
+void add_stacks(Lines& lines, const usdt::ArrangedRow& row, const Page& page) {
   const auto add = [&](const std::string& frame) {
     std::string line = "    " + usdt::tools::printable(frame);
     lines.push_back(page.redrawn ? usdt::tools::shortened(line, page.room) : std::move(line));
@@ -162,7 +165,7 @@ void add_stacks(Lines& lines, const ShownRow& row, const Page& page) {
   }
 }
 
-void add_rows(Lines& lines, const ShownTable& what, const std::vector<ShownRow>& rows, const Page& page) {
+void add_rows(Lines& lines, const ShownTable& what, std::span<const usdt::ArrangedRow> rows, const Page& page) {
   auto columns = number_columns(what.view, rows);
   std::ranges::move(key_columns(what, rows), std::back_inserter(columns));
   const Grid grid(std::move(columns), page.room);
@@ -173,7 +176,7 @@ void add_rows(Lines& lines, const ShownTable& what, const std::vector<ShownRow>&
 }
 
 /// "pid 17, comm bash: size", before a histogram of its own.
-void add_title(Lines& lines, const ShownTable& what, const ShownRow& row, std::size_t room) {
+void add_title(Lines& lines, const ShownTable& what, const usdt::ArrangedRow& row, std::size_t room) {
   std::vector<Column> parts;
   for (std::size_t i = 0; i + 1 < what.table.keys.size(); ++i) {
     const usdt::TableColumn& key = what.table.keys[i];
@@ -190,11 +193,11 @@ void add_title(Lines& lines, const ShownTable& what, const ShownRow& row, std::s
 }
 
 /// Ranges, counts, and bars with the room that those leave. Where ranges are missing between two, "..." is.
-std::vector<Column> histogram_columns(const View& view, const ShownRow& row, const Page& page) {
+std::vector<Column> histogram_columns(const usdt::View& view, const usdt::ArrangedRow& row, const Page& page) {
   Column ranges;
   Column counts{.right = true};
   std::uint64_t most = 1;
-  for (const ShownRow::Bar& bar : row.bars) {
+  for (const usdt::ArrangedRow::Bar& bar : row.bars) {
     ranges.add_number(range_text(view, bar.range));
     counts.add_number(fmt::format("{}", bar.count));
     most = std::max(most, bar.count);
@@ -204,27 +207,28 @@ std::vector<Column> histogram_columns(const View& view, const ShownRow& row, con
   const std::size_t least = page.room == std::string_view::npos ? kShortest : 0;
   const std::size_t room = std::max(page.columns - std::min(taken, page.columns), least);
   Column bars;
-  for (const ShownRow::Bar& bar : row.bars) {
+  for (const usdt::ArrangedRow::Bar& bar : row.bars) {
     const auto length = static_cast<std::size_t>(static_cast<usdt::Int128>(bar.count) * static_cast<int>(room) / most);
     bars.add(std::string(length, '@'), false);
   }
   return {std::move(ranges), std::move(counts), std::move(bars)};
 }
 
-void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, const Page& page) {
+void add_histogram(Lines& lines, const ShownTable& what, const usdt::ArrangedRow& row, const Page& page) {
   add_title(lines, what, row, page.room);
   add_stacks(lines, row, page);
   std::vector<Column> columns = histogram_columns(what.view, row, page);
   const std::size_t label = columns.front().width;
   const Grid grid(std::move(columns), page.room);
   for (std::size_t n = 0; n < row.bars.size(); ++n) {
-    if (n > 0 && !are_neighbours(row.bars[n - 1], row.bars[n])) lines.push_back(fmt::format("{:>{}}", "...", label));
+    if (n > 0 && !usdt::are_neighbours(row.bars[n - 1], row.bars[n]))
+      lines.push_back(fmt::format("{:>{}}", "...", label));
     grid.add_row(lines, n);
   }
 }
 
 /// A key as one frame, or a stack as its own.
-std::string folded_key(const ShownTable& what, std::size_t i, const ShownRow& row) {
+std::string folded_key(const ShownTable& what, std::size_t i, const usdt::ArrangedRow& row) {
   const auto* stack = std::get_if<usdt::TableStack>(&row.keys[i]);
   if (stack == nullptr) {
     std::string text = key_text(what.plan, what.table.keys[i], row.keys[i]);
@@ -238,17 +242,18 @@ std::string folded_key(const ShownTable& what, std::size_t i, const ShownRow& ro
 Lines folded_lines(const ShownTable& what) {
   std::map<std::string, usdt::TableRow> folded;
   const bool sums = what.table.real_sums;
-  for (const ShownRow& row : arrange(what.view, what.table, what.rows)) {
+  for (const usdt::ArrangedRow& row : what.rows) {
     std::string text;
     for (std::size_t i = 0; i < row.keys.size(); ++i)
       text.append(i > 0 ? ";" : "").append(usdt::tools::printable(folded_key(what, i, row)));
     usdt::TableRow& same = folded[text];
     same.real_sum.add(row.real_sum);
-    if (!sums) same.sum += weight_of(what.view, row);
+    if (!sums) same.sum += usdt::weight_of(what.view, row);
   }
   Lines lines;
   for (const auto& [text, row] : folded)
-    lines.push_back(fmt::format("{} {}", text, sums ? fmt::format("{}", row.real_sum.value()) : decimal(row.sum)));
+    lines.push_back(
+        fmt::format("{} {}", text, sums ? fmt::format("{}", row.real_sum.value()) : usdt::decimal_text(row.sum)));
   return lines;
 }
 
@@ -289,16 +294,16 @@ std::string estimated_text(std::uint64_t hits, const usdt::Overhead& overhead) {
 std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated from one in {} hits", sample); }
 
 std::vector<std::string> table_lines(const ShownTable& what, const Page& page) {
-  const View& view = what.view;
+  const usdt::View& view = what.view;
   if (view.folded) return folded_lines(what);
-  std::vector<ShownRow> shown = arrange(view, what.table, what.rows, what.rates);
-  const std::size_t left_out = shown.size() - std::min(shown.size(), view.top);
-  shown.resize(shown.size() - left_out);
+  const std::size_t most = std::min(what.rows.size(), view.top);
+  const std::span<const usdt::ArrangedRow> shown = std::span(what.rows).first(most);
+  const std::size_t left_out = what.rows.size() - most;
   Lines lines;
-  if (view.histogram == Histogram::none) {
+  if (view.histogram == usdt::Histogram::none) {
     add_rows(lines, what, shown, page);
   } else {
-    for (const ShownRow& row : shown) {
+    for (const usdt::ArrangedRow& row : shown) {
       if (!lines.empty()) lines.emplace_back();
       add_histogram(lines, what, row, page);
     }

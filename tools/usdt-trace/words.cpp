@@ -27,24 +27,7 @@ std::string one_line(const usdt::Stack& stack) {
 
 }  // namespace
 
-std::optional<HitField> word_of(const usdt::ValuePath& path) {
-  const auto* name = std::get_if<std::string>(&path.root);
-  if (name == nullptr || !path.steps.empty()) return std::nullopt;
-  for (auto n = static_cast<std::uint8_t>(HitField::pid); n <= static_cast<std::uint8_t>(HitField::kstack); ++n)
-    if (const auto word = static_cast<HitField>(n); *name == to_string(word)) return word;
-  return std::nullopt;
-}
-
-bool is_text(HitField word) noexcept {
-  return word == HitField::comm || word == HitField::provider || word == HitField::name || word == HitField::probe ||
-         word == HitField::ustack || word == HitField::kstack;
-}
-
-bool is_of_owner(HitField word) noexcept {
-  return word == HitField::uid || word == HitField::gid || word == HitField::cgroup;
-}
-
-usdt::Result<const usdt::Stack*> stack_value(HitField word, const usdt::Event& event, Surroundings& around) {
+usdt::Result<const usdt::Stack*> stack_value(HitField word, const usdt::Event& event, usdt::Surroundings& around) {
   const bool of_kernel = word == HitField::kstack;
   if (of_kernel && event.probe().file)
     return usdt::fail(usdt::ErrorKind::not_found, "a process that is not in the kernel has no stack there");

@@ -8,23 +8,15 @@
 #include <string_view>
 #include <variant>
 
-#include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
 
-/// The word that a path is; nothing: it names a value.
-[[nodiscard]] std::optional<usdt::HitField> word_of(const usdt::ValuePath& path);
-/// Whether it is a text, or shown as one.
-[[nodiscard]] bool is_text(usdt::HitField word) noexcept;
-/// "uid", "gid", "cgroup".
-[[nodiscard]] bool is_of_owner(usdt::HitField word) noexcept;
-
 /// What is known of one event beside what it has.
 struct WordSource {
-  std::uint64_t began;     ///< Flags::began
-  std::string_view probe;  ///< the name of its probe
-  Surroundings& around;    ///< which are about it
+  std::uint64_t began;         ///< Flags::began
+  std::string_view probe;      ///< the name of its probe
+  usdt::Surroundings& around;  ///< which are about it
 };
 /// Why an event does not have it.
 struct NoWord {
@@ -37,7 +29,7 @@ using WordValue = std::variant<std::uint64_t, std::string, NoWord>;
 [[nodiscard]] WordValue word_value(usdt::HitField word, const usdt::Event& event, const WordSource& source);
 /// HitField::ustack or kstack, or why there is none.
 [[nodiscard]] usdt::Result<const usdt::Stack*> stack_value(usdt::HitField word, const usdt::Event& event,
-                                                           Surroundings& around);
+                                                           usdt::Surroundings& around);
 /// A number as lines show it: times with a unit, addresses in hexadecimal.
 [[nodiscard]] std::string word_text(usdt::HitField word, std::uint64_t number);
 

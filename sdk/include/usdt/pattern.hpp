@@ -120,6 +120,8 @@ struct KernelPattern {
 
 /// Names attach points of any kind.
 using PointPattern = std::variant<ProbePattern, FunctionPattern, KernelPattern>;
+/// The target of a pattern, which says in which files to look; null: its points are of the kernel.
+[[nodiscard]] const std::string* target_of(const PointPattern& pattern) noexcept;
 
 /// Reads a name: "mysql:query__start", "uprobe:libc.so.6:malloc", "fentry:vfs_read". The prefix tells its kind
 /// (bpftrace's other prefixes count: "k", "kr", "ur", "rawtracepoint", "rt"); without one it is a USDT probe. A part in

@@ -12,7 +12,11 @@
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   the slowest         slowest.hpp (of calls and spans)
+//   what people ask     question.hpp (a value), question_plan.hpp (its plan)
+//   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
+//   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp (of all hits)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
+//                       replay.hpp (a question about one), recorded_question.hpp
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
 //   ending early        stop.hpp
@@ -23,7 +27,9 @@
 // threads.
 #pragma once
 
+#include "usdt/account.hpp"
 #include "usdt/address.hpp"
+#include "usdt/answers.hpp"
 #include "usdt/arg.hpp"
 #include "usdt/bits.hpp"
 #include "usdt/bpf_object.hpp"
@@ -42,6 +48,7 @@
 #include "usdt/features.hpp"
 #include "usdt/file_change.hpp"
 #include "usdt/follow.hpp"
+#include "usdt/format_string.hpp"
 #include "usdt/fwd.hpp"
 #include "usdt/int128.hpp"
 #include "usdt/kernel.hpp"
@@ -51,21 +58,29 @@
 #include "usdt/moved_code.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/plan.hpp"
+#include "usdt/print_list.hpp"
 #include "usdt/privilege.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/probe_file.hpp"
+#include "usdt/question.hpp"
+#include "usdt/question_plan.hpp"
+#include "usdt/recorded_question.hpp"
 #include "usdt/recording.hpp"
 #include "usdt/red_zone.hpp"
+#include "usdt/replay.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
 #include "usdt/shortened.hpp"
+#include "usdt/signature.hpp"
 #include "usdt/site_variables.hpp"
 #include "usdt/slowest.hpp"
 #include "usdt/stack.hpp"
 #include "usdt/stop.hpp"
+#include "usdt/surroundings.hpp"
 #include "usdt/symbolizer.hpp"
 #include "usdt/table.hpp"
 #include "usdt/tracer.hpp"
 #include "usdt/type_graph.hpp"
 #include "usdt/utf8.hpp"
 #include "usdt/value_path.hpp"
+#include "usdt/view.hpp"

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/no_memory.hpp"
 #include "dwarf/budget.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -40,6 +41,9 @@ constexpr std::uint64_t code_at_first = 1U << 24;
 /// Bytes of code that functions may make read for their results, besides those of the file. Each does so once, and
 /// functions of compilers do not overlap: the bytes of the file are enough for them.
 constexpr std::uint64_t results_at_first = 1U << 22;
+
+/// What libdw allocates for a file before it reads any of it, and then some.
+constexpr std::size_t work_of_libdw = 1U << 16;
 
 bool has_dwarf(const elf::Image& image) {
   return image.find(".debug_info") != nullptr || image.find(".zdebug_info") != nullptr;
@@ -102,6 +106,7 @@ Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, con
     if (auto prepared = prepare(*opened); !prepared) return fail(std::move(prepared.error()));
   opened->dwarf.reset(dwarf_begin_elf(opened->elf.get(), DWARF_C_READ, nullptr));
   if (!opened->dwarf) {
+    if (!has_memory_for(work_of_libdw)) return fail(no_memory());
     const char* why = dwarf_errmsg(-1);
     return fail(ErrorKind::malformed,
                 fmt::format("{}: debug information cannot be read: {}", path.string(), why ? why : "no reason given"));

@@ -8,6 +8,8 @@
 #include <new>
 #include <string_view>
 
+#include "base/no_memory.hpp"
+
 namespace usdt::dwarf {
 namespace {
 
@@ -15,6 +17,8 @@ namespace {
 constexpr std::uint32_t by_zstd = 2;
 /// Zeros behind a section's bytes, as FileBytes has them behind a file's.
 constexpr std::size_t zeros_behind_section = 4096;
+/// More than zlib allocates to inflate: its window of 32 KB and its tables.
+constexpr std::size_t work_of_zlib = 1U << 16;
 
 class Unpacker {
  public:
@@ -28,7 +32,11 @@ class Unpacker {
       GElf_Shdr header;
       GElf_Chdr packed;
       if (gelf_getshdr(section, &header) == nullptr || (header.sh_flags & SHF_COMPRESSED) == 0) continue;
-      if (gelf_getchdr(section, &packed) == nullptr || packed.ch_type != by_zstd) continue;
+      if (gelf_getchdr(section, &packed) == nullptr) continue;
+      if (packed.ch_type != by_zstd) {
+        if (!has_room_for(section, packed)) return fail(no_memory());
+        continue;
+      }
       const char* name = elf_strptr(elf, names, header.sh_name);
       if (auto unpacked = unpack(section, header, packed, name == nullptr ? "" : name); !unpacked) return unpacked;
     }
@@ -36,6 +44,12 @@ class Unpacker {
   }
 
  private:
+  /// Lets libelf unpack `section`, as libdw would, which takes one that cannot be unpacked for one that is not there.
+  /// That is right of damaged ones; those that there is no memory for would be missing from what is said.
+  [[nodiscard]] static bool has_room_for(Elf_Scn* section, const GElf_Chdr& packed) {
+    return elf_compress(section, 0, 0) >= 0 || has_memory_for(packed.ch_size + work_of_zlib);
+  }
+
   [[nodiscard]] Result<void> unpack(Elf_Scn* section, GElf_Shdr header, const GElf_Chdr& packed,
                                     std::string_view name) {
     const Elf_Data* raw = elf_rawdata(section, nullptr);
@@ -46,8 +60,7 @@ class Unpacker {
     try {
       made.resize(packed.ch_size + zeros_behind_section);
     } catch (const std::bad_alloc&) {
-      return fail(ErrorKind::limit,
-                  fmt::format("{}: no memory for {} bytes of {}", file_.path.string(), packed.ch_size, name));
+      return fail(no_memory());
     }
     const std::size_t size = ZSTD_decompress(made.data(), packed.ch_size, bytes, raw->d_size - head);
     if (ZSTD_isError(size) != 0) return refuse(name, ZSTD_getErrorName(size));

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <iterator>
 #include <span>
@@ -115,7 +116,7 @@ Result<void> FunctionFinder::open_debug_information() {
   auto debug = dwarf::DebugInfo::open(*file_.elf, stop_);
   if (debug)
     debug_.emplace(std::move(*debug));
-  else if (debug.error().kind == ErrorKind::stopped)
+  else if (debug.error().kind == ErrorKind::stopped || debug.error().os_error == ENOMEM)
     return fail(std::move(debug.error()));
   else
     file_.no_types = debug.error().message;

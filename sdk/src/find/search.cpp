@@ -18,13 +18,6 @@ namespace {
 
 using Patterns = std::vector<PointPattern>;
 
-/// The files that a pattern of files names; null: it is of the kernel.
-const std::string* target_of(const PointPattern& pattern) {
-  if (const auto* probe = std::get_if<ProbePattern>(&pattern)) return &probe->target;
-  const auto* function = std::get_if<FunctionPattern>(&pattern);
-  return function ? &function->target : nullptr;
-}
-
 /// `mapped`: what the processes or the program map.
 std::string scope_name(const SearchScope& scope, const std::vector<TargetFile>& mapped) {
   if (!scope.pids.empty())

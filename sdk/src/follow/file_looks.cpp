@@ -7,16 +7,6 @@
 #include "usdt/discover.hpp"
 
 namespace usdt::follow {
-namespace {
-
-/// The files a pattern names; null: it is of the kernel.
-const std::string* target_of(const PointPattern& pattern) {
-  if (const auto* probe = std::get_if<ProbePattern>(&pattern)) return &probe->target;
-  const auto* function = std::get_if<FunctionPattern>(&pattern);
-  return function ? &function->target : nullptr;
-}
-
-}  // namespace
 
 std::int64_t change_time(const struct stat& st) noexcept {
   return std::int64_t{st.st_ctim.tv_sec} * 1'000'000'000 + st.st_ctim.tv_nsec;

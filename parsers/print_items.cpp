@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "parsers/print_items.hpp"
+
+#include <boost/fusion/include/std_pair.hpp>
+#include <boost/spirit/home/x3.hpp>
+#include <utility>
+
+namespace usdt::parsers {
+namespace {
+
+namespace x3 = boost::spirit::x3;
+/// The rules have short names.
+namespace print_grammar {
+
+/// A piece of the list.
+struct Part {
+  std::string_view text;
+};
+using Values = std::vector<Part>;
+using Item = std::pair<PrintForm, Values>;
+
+constexpr auto as_view = [](auto& ctx) {
+  const auto& range = x3::_attr(ctx);
+  x3::_val(ctx).text = {&*range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
+};
+
+const auto letter = x3::ascii::alnum | x3::char_('_');
+x3::rule<struct NestedRule> const nested("a value");
+const auto nested_def = '(' >> *(~x3::char_("()") | nested) >> ')';
+BOOST_SPIRIT_DEFINE(nested)
+const auto value = x3::rule<struct ValueRule, Part>("a value") =
+    x3::raw[x3::lexeme[+(~x3::char_("(),") | nested)]][as_view];
+const auto one = x3::rule<struct OneRule, Values>("a value") = x3::repeat(1)[value];
+// A text, and its length.
+const auto one_or_two = x3::rule<struct OneOrTwoRule, Values>("values") = value >> -(',' >> value);
+const auto text = x3::rule<struct TextRule, Item>("str(argN)") = x3::lexeme["str" >> !letter] >> '(' >>
+                                                                 x3::attr(PrintForm::text) >> one_or_two >> ')';
+const auto hex = x3::rule<struct HexRule, Item>("hex(argN)") = x3::lexeme["hex" >> !letter] >> '(' >>
+                                                               x3::attr(PrintForm::hex) >> one >> ')';
+const auto address = x3::rule<struct AddressRule, Item>("ntop(argN)") = x3::lexeme["ntop" >> !letter] >> '(' >>
+                                                                        x3::attr(PrintForm::address) >> one_or_two >>
+                                                                        ')';
+const auto buffer = x3::rule<struct BufferRule, Item>("buf(argN, N)") = x3::lexeme["buf" >> !letter] >> '(' >>
+                                                                        x3::attr(PrintForm::bytes) >> one_or_two >> ')';
+const auto plain = x3::rule<struct PlainRule, Item>("argN") = x3::attr(PrintForm::value) >> one;
+const auto item = text | hex | address | buffer | plain;
+
+}  // namespace print_grammar
+}  // namespace
+
+tl::expected<std::vector<PrintItemText>, std::size_t> split_print_list(std::string_view list) {
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  std::vector<print_grammar::Item> parsed;
+  const bool matched = x3::phrase_parse(at, end, print_grammar::item % ',', x3::space, parsed);
+  if (!matched || at != end) return tl::unexpected(static_cast<std::size_t>(at - list.data()));
+  std::vector<PrintItemText> items;
+  for (const auto& [form, values] : parsed) {
+    PrintItemText& item = items.emplace_back(PrintItemText{.form = form});
+    for (const print_grammar::Part& value : values) item.values.push_back(value.text);
+  }
+  return items;
+}
+
+}  // namespace usdt::parsers

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What became of the hits of a trace: an Account for each probe, and all of a trace as a SessionSummary.
+// Each number of an account is a row of one table, counts(): its name, where it is, and what it means for the sums. Who
+// adds accounts, or writes them down, goes over that table. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/file_change.hpp"
+#include "usdt/link.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/tracer.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+/// What became of the hits of one probe: hits == delivered + not_sampled + rejected + undecided + held_back + faster +
+/// lost().
+struct Account : ProbeCounts {
+  std::uint64_t not_written = 0;  ///< lost: the event did not get to where it was to be written; not among `delivered`
+
+  /// Hits without an event, nor asked to have none.
+  [[nodiscard]] std::uint64_t lost() const noexcept;
+  /// Hits that were looked at, or spans: not calls of which the end is not known.
+  [[nodiscard]] std::uint64_t sampled(bool spans = false) const noexcept {
+    return spans ? paired : hits - not_sampled - calls_full - unfinished - abandoned;
+  }
+  /// Calls without an end, as far as there was room for them: the rest of those that were abandoned was left by its
+  /// thread.
+  [[nodiscard]] std::uint64_t without_end() const noexcept { return unfinished + abandoned - given_up; }
+  /// Spans that began, whatever became of them.
+  [[nodiscard]] std::uint64_t begun() const noexcept { return paired + unfinished + abandoned + calls_full; }
+  /// Hits or spans for which the question holds.
+  [[nodiscard]] std::uint64_t matched(bool spans = false) const noexcept {
+    return sampled(spans) - rejected - undecided;
+  }
+  /// Adds the numbers of another one.
+  void add(const Account& other) noexcept;
+  /// Adds what a recording counted when it was made to what its events come to: the hits are those of then, and events
+  /// that were not recorded have the reason they had.
+  void add_recorded(const ProbeCounts& then) noexcept;
+};
+
+/// What a number of an account means for the sums.
+enum class CountRole : std::uint8_t {
+  all,       ///< the hits
+  events,    ///< hits that became what was asked for
+  lost,      ///< hits that should have become that
+  left_out,  ///< hits that should not
+  part,      ///< of another number
+  pairing,   ///< of spans: how ends and beginnings came together
+  estimate,  ///< in no other number
+};
+/// A number of an account.
+struct CountInfo {
+  std::string_view name;           ///< "ring_full", as JSON and records call it
+  std::uint64_t Account::*member;  ///< where it is
+  CountRole role;
+  std::string_view words;  ///< for people: "the reader was too slow for the ring"
+};
+/// Returns all numbers of accounts, each once.
+[[nodiscard]] std::span<const CountInfo> counts() noexcept;
+
+/// The final account of a trace.
+struct SessionSummary {
+  std::vector<Account> probes = {};          ///< in the order of AttachPlan::probes
+  std::vector<SkippedSite> skipped = {};     ///< by the planner and by the kernel
+  std::optional<std::uint64_t> missed = {};  ///< Tracer::missed()
+  std::vector<FileChange> changed = {};      ///< Link::changes()
+  std::vector<MissedHits> missed_hits = {};  ///< Tracer::missed_hits()
+  std::uint64_t undecided = 0;               ///< Tracer::undecided()
+  std::uint64_t shielded = 0;                ///< Tracer::shielded()
+  std::optional<Overhead> overhead = {};     ///< Tracer::overhead()
+  std::string cut =
+      {};  ///< how a recording ends before its end, whose hits and losses are not known then; empty: it is whole
+
+  /// The sums over all probes.
+  [[nodiscard]] Account total() const;
+};
+
+/// Returns the probe in whose account an event of `probe` is: of a span that of the probe that ends it.
+[[nodiscard]] std::uint32_t account_of(const AttachPlan& plan, std::uint32_t probe);
+/// Returns numbers of events, which are by probe, in the accounts where they are.
+[[nodiscard]] std::vector<std::uint64_t> by_account(const AttachPlan& plan, const std::vector<std::uint64_t>& events);
+
+}  // namespace v1
+}  // namespace usdt

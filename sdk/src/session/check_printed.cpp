@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/check_printed.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "session/option_names.hpp"
+#include "usdt/question_plan.hpp"
+#include "usdt/signature.hpp"
+
+namespace usdt {
+namespace session {
+namespace {
+
+/// "(i32, u64)", of kernel functions with names: "(struct file *file, size_t count), retval ssize_t".
+std::string signature_of(const std::vector<Arg>& args) {
+  std::vector<std::string> shown;
+  std::string result;
+  for (const Arg& arg : args) {
+    if (arg.derived) continue;
+    if (arg.result)
+      result = fmt::format(", {} {}", kReturnValue, c_type_text(arg));
+    else
+      shown.push_back(declaration_text(arg));
+  }
+  return fmt::format("({}){}", fmt::join(shown, ", "), result);
+}
+
+/// What sees both ends of the calls of whose returns `prefix` tells; empty: that is not of returns alone.
+std::string_view call_of_return(std::string_view prefix) {
+  if (prefix == "uretprobe") return "ucall";
+  if (prefix == "kretprobe") return "kcall";
+  return {};
+}
+
+/// What is known of every event, and has no place in a site's list.
+Result<void> check_word(const Question& question, const AttachPlan& plan, const PrintItem& item,
+                        std::string_view option) {
+  const auto refused = [&](const std::string& why) {
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("{}: {}; an argument of that name is args.{}", option, why, item.value.text));
+  };
+  if (is_of_owner(*item.word) && !plan.owners)
+    return refused(fmt::format("it was not recorded: a trace with {0}record and {0}print {1} has it",
+                               question.option_prefix, item.value.text));
+  if (*item.word == HitField::ustack && question.stacks.user_depth == 0)
+    return refused(name_options("no stacks of processes were recorded: a trace with --record and --ustack has them",
+                                question.option_prefix));
+  if (*item.word == HitField::kstack && question.stacks.kernel_depth == 0)
+    return refused(name_options("no stacks of the kernel were recorded: a trace with --record and --kstack has them",
+                                question.option_prefix));
+  if (*item.word == HitField::duration && !traces_calls(plan) && !plan.spans)
+    return refused("only calls (ucall, kcall, ksession, fsession) and spans have one");
+  if (*item.word == HitField::elapsed && question.began == 0) return refused("the recording does not say since when");
+  return {};
+}
+
+}  // namespace
+
+bool is_used(const Printed& printed, ListNumber number) {
+  return std::ranges::find(printed.of_probe, number) != printed.of_probe.end();
+}
+
+std::string what_there_is(const AttachPlan& plan, const Printed& printed, ListNumber number) {
+  constexpr std::size_t most = 3;
+  std::set<std::uint32_t> seen;
+  std::vector<std::string> shown;
+  bool numbers = false;
+  std::string_view whole_call;
+  for (const PlannedSite& site : plan.sites) {
+    if (plan.spans && !site.span) continue;
+    if (printed.of_probe[site.probe.value] != number || !seen.insert(site.args.value).second || shown.size() == most)
+      continue;
+    const PlannedProbe& probe = plan.probes[site.probe];
+    const bool is_function = probe.function || !probe.file;  // a provider may be called as their prefixes are
+    const std::string_view call = is_function ? call_of_return(probe.provider) : std::string_view();
+    if (!call.empty()) whole_call = call;
+    numbers |= probe.file.has_value() && call.empty();
+    shown.push_back(fmt::format("{}:{}{}", probe.provider, probe.name, signature_of(plan.args[site.args])));
+  }
+  return fmt::format("{}{}{}{}", fmt::join(shown, "; "), seen.size() > most ? "; ..." : "",
+                     numbers ? "; arguments count from arg0" : "",
+                     whole_call.empty() ? "" : fmt::format("; with {}: a return has its arguments, too", whole_call));
+}
+
+/// An argument no site has is a mistake, one that some sites lack is not.
+Result<void> check_list(const Question& question, const AttachPlan& plan, const Printed& printed, ListNumber number) {
+  const bool in_format = !question.values.format.list.empty() && number == 0;
+  for (const PrintItem& item : printed.lists[number]) {
+    const bool exists = std::ranges::any_of(plan.sites, [&](const PlannedSite& site) {
+      const auto& args = plan.args[site.args];
+      return (!plan.spans || site.span) && printed.of_probe[site.probe.value] == number && position_of(item, args) &&
+             (!item.length || find_arg(args, *item.length));
+    });
+    const std::string option = in_format ? fmt::format("{}format-string %{{{}}}", question.option_prefix, item.label)
+                                         : fmt::format("{}print {}", question.option_prefix, item.label);
+    if (!exists && item.word) {
+      if (auto sense = check_word(question, plan, item, option); !sense) return sense;
+    } else if (!exists) {
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{}: no such argument{}: {}", option,
+                              in_format ? fmt::format(", nor one of {}", format_field_names()) : "",
+                              what_there_is(plan, printed, number)));
+    }
+  }
+  return {};
+}
+
+}  // namespace session
+
+inline namespace v1 {
+namespace {
+
+/// "python:gc__start, python:gc__done, ...": what is traced.
+std::string names_of_probes(const AttachPlan& plan) {
+  constexpr std::size_t most = 5;
+  std::vector<std::string> shown;
+  for (const PlannedProbe& probe : plan.probes) {
+    std::string name = fmt::format("{}:{}", probe.provider, probe.name);
+    if (std::ranges::find(shown, name) != shown.end()) continue;
+    shown.push_back(std::move(name));
+    if (shown.size() > most) break;
+  }
+  if (shown.size() > most) shown.back() = "...";
+  return fmt::format("{}", fmt::join(shown, ", "));
+}
+
+}  // namespace
+
+bool traces_calls(const AttachPlan& plan) {
+  return std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.moment == Moment::both; });
+}
+
+/// Each list has a probe, but for that of the rest.
+Result<void> check_printed(const Question& question, const AttachPlan& plan, const Printed& printed, bool may_come,
+                           std::vector<SessionNotice>& notices) {
+  using session::check_list;
+  for (ListNumber number = 0; number < printed.lists.size(); ++number) {
+    if (session::is_used(printed, number)) {
+      if (auto sense = check_list(question, plan, printed, number); !sense) return sense;
+      continue;
+    }
+    if (number == 0) continue;
+    const ProbePrint& print = question.values.print.for_probes[number - 1];
+    const std::string list = fmt::format("{}print '{}=...'", question.option_prefix, print.probe);
+    const bool of_kernel = std::holds_alternative<KernelPattern>(print.pattern);  // all its points are there already
+    if (!may_come || of_kernel)
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{} is for no probe of this trace, or only for those of a {}print before it: {}", list,
+                              question.option_prefix, names_of_probes(plan)));
+    notices.push_back({SessionNotice::Kind::unused_print, print.probe,
+                       fmt::format("{} is for no probe of this trace yet: {}", list, names_of_probes(plan))});
+  }
+  return question.values.format.empty() ? Result<void>()
+                                        : check_format(question.values.format, plan, printed, question.option_prefix);
+}
+
+Result<void> check_durations(const Question& question, const AttachPlan& plan, const std::vector<bool>& probes) {
+  if (question.view.slowest == 0 || plan.spans) return {};
+  for (const AttachGroup& group : plan.groups) {
+    if (group.moment == Moment::both) continue;
+    for (const Index<PlannedSite> site : group.sites) {
+      const Index<PlannedProbe> probe = plan.sites[site].probe;
+      if (!probes.empty() && !probes[probe.value]) continue;
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{}: {} is one moment; spans ('A ~~ B') and calls (ucall, kcall) take some time",
+                              session::name_options(question.view.in_flight ? "--in-flight" : "--slowest",
+                                                    question.option_prefix),
+                              full_name(plan, plan.probes[probe])));
+    }
+  }
+  return {};
+}
+
+}  // namespace v1
+}  // namespace usdt

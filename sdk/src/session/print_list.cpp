@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/print_list.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "parsers/print_items.hpp"
+#include "session/option_names.hpp"
+#include "session/without_blanks.hpp"
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+using Form = PrintItem::Form;
+
+/// "args.pid" is the argument of that name, as in questions.
+bool take_argument(ValuePath& path) {
+  const auto* name = std::get_if<std::string>(&path.root);
+  if (name == nullptr || *name != "args" || path.steps.empty() || path.steps.front().kind != PathStep::Kind::member)
+    return false;
+  path.root = path.steps.front().name;
+  path.steps.erase(path.steps.begin());
+  path.text.erase(0, path.text.find('.') + 1);
+  return true;
+}
+
+/// "16", "0x10"; nothing: it is no number.
+std::optional<std::uint64_t> number_in(std::string_view digits) {
+  const bool hexadecimal = digits.starts_with("0x");
+  if (hexadecimal) digits.remove_prefix(2);
+  std::uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, hexadecimal ? 16 : 10);
+  return error == std::errc() && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
+}
+
+/// What bytes are called in a site's list: those of a span's end as all else is that the end has, "end.buf(p, n)".
+std::string name_of_bytes(std::string label) {
+  constexpr std::string_view kEnd = "end.";
+  const std::size_t first = label.find('(') + 1;
+  if (label.compare(first, kEnd.size(), kEnd) != 0) return label;
+  const std::size_t comma = label.rfind(", ");
+  if (comma != label.npos && label.compare(comma + 2, kEnd.size(), kEnd) == 0) label.erase(comma + 2, kEnd.size());
+  label.erase(first, kEnd.size());
+  return std::string(kEnd) + label;
+}
+
+/// The name that a form has in lists; empty: it has none.
+std::string_view name_of(Form form) {
+  switch (form) {
+    case Form::text:
+      return "str";
+    case Form::hex:
+      return "hex";
+    case Form::address:
+      return "ntop";
+    case Form::bytes:
+      return "buf";
+    case Form::value:
+      break;
+  }
+  return {};
+}
+
+Form form_of(parsers::PrintForm form) {
+  switch (form) {
+    case parsers::PrintForm::text:
+      return Form::text;
+    case parsers::PrintForm::hex:
+      return Form::hex;
+    case parsers::PrintForm::address:
+      return Form::address;
+    case parsers::PrintForm::bytes:
+      return Form::bytes;
+    case parsers::PrintForm::value:
+      break;
+  }
+  return Form::value;
+}
+
+/// Makes one list of one text.
+class PrintListParser {
+ public:
+  PrintListParser(std::string_view source, std::string_view prefix)
+      : source_(source), option_(session::name_options("--print", prefix)) {}
+
+  [[nodiscard]] Result<PrintList> parse() const {
+    const auto items = parsers::split_print_list(source_);
+    if (!items) return fail(expected(items.error()));
+    PrintList list;
+    for (const parsers::PrintItemText& each : *items) {
+      auto made = item(each);
+      if (!made) return fail(made.error());
+      list.push_back(std::move(*made));
+    }
+    return list;
+  }
+
+ private:
+  [[nodiscard]] Error expected(std::size_t column) const {
+    const std::string_view part = source_.substr(std::min(column, source_.size()));
+    return {ErrorKind::syntax,
+            fmt::format(
+                "{}: expected argN, a name, retval, a member, str(...), hex(...), ntop(...) or buf(...) at column {} "
+                "of '{}'; arguments count from arg0{}",
+                option_, column + 1, source_,
+                part.substr(0, part.find(',')).ends_with('-')
+                    ? "; 'p->member' has to be in quotes, or the shell takes what is behind > for a file to write to"
+                    : ""),
+            0, static_cast<std::uint32_t>(column)};
+  }
+
+  /// Column of a part of the list, and of something within it.
+  [[nodiscard]] std::size_t column_of(std::string_view part, std::uint32_t within) const {
+    const std::size_t blanks = std::min(part.find_first_not_of(' '), part.size());
+    return static_cast<std::size_t>(part.data() - source_.data()) + blanks + within;
+  }
+
+  [[nodiscard]] Result<ValuePath> path_in(std::string_view part) const {
+    auto path = parse_value_path(part);
+    if (!path) return fail(expected(column_of(part, path.error().column.value_or(0))));
+    return path;
+  }
+
+  /// The word that an item is, in the forms that can show it.
+  [[nodiscard]] Result<std::optional<HitField>> word_in(const PrintItem& shown, std::optional<HitField> word) const {
+    if (!word || shown.form == Form::value || (shown.form == Form::hex && !is_text(*word))) return word;
+    if (*word == HitField::elapsed || *word == HitField::ip || *word == HitField::provider || *word == HitField::name)
+      return std::nullopt;
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("{0} {1}: {2} is what is known of every hit; an argument of that name is args.{2}", option_,
+                            shown.label, to_string(*word)));
+  }
+
+  /// Adds how many bytes there are: a number, or of bytes that are no address the value that says it.
+  Result<void> add_size(PrintItem& out, std::string_view part) const {
+    PathStep& last = out.value.steps.back();
+    const auto number = number_in(session::without_blanks(part));
+    const bool fits = number && (out.form == Form::bytes ? *number > 0 : *number == 4 || *number == 16);
+    if (!fits && (number || out.form == Form::address))
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{}: {} at column {} of '{}'", option_,
+                              out.form == Form::bytes ? "no bytes" : "an address has 4 or 16 bytes",
+                              column_of(part, 0) + 1, source_));
+    if (number) {
+      last.kind = PathStep::Kind::bytes;
+      last.index = *number;
+      return {};
+    }
+    auto path = path_in(part);
+    if (!path) return fail(path.error());
+    last.name = path->text;
+    out.size = std::move(*path);
+    return {};
+  }
+
+  /// Adds the length of a text.
+  Result<void> add_length(PrintItem& out, std::string_view part) const {
+    auto path = path_in(part);
+    if (!path) return fail(path.error());
+    if (!path->steps.empty()) return fail(expected(column_of(part, path->steps.front().column)));
+    out.length = path->root;
+    return {};
+  }
+
+  [[nodiscard]] Result<PrintItem> item(const parsers::PrintItemText& parsed) const {
+    using Kind = PathStep::Kind;
+    PrintItem out;
+    out.form = form_of(parsed.form);
+    auto path = path_in(parsed.values.front());
+    if (!path) return fail(path.error());
+    out.label = path->text;
+    const bool argument = take_argument(*path);
+    const auto word = argument ? std::nullopt : hit_field_of(*path);
+    out.value = std::move(*path);
+    const bool of_bytes = out.form == Form::bytes || out.form == Form::address;
+    if (of_bytes) out.value.steps.push_back({.kind = out.form == Form::bytes ? Kind::bytes : Kind::address});
+    if (parsed.values.size() > 1) {
+      const std::string_view length = parsed.values.back();
+      auto added = of_bytes ? add_size(out, length) : add_length(out, length);
+      if (!added) return fail(added.error());
+      out.label += fmt::format(", {}", session::without_blanks(length));
+    }
+    if (out.form != Form::value) out.label = fmt::format("{}({})", name_of(out.form), out.label);
+    if (of_bytes) out.value.text = name_of_bytes(out.label);
+    auto meant = word_in(out, word);
+    if (!meant) return fail(meant.error());
+    out.word = *meant;
+    return out;
+  }
+
+  std::string_view source_;
+  std::string option_;  ///< as messages name it
+};
+
+}  // namespace
+
+std::optional<HitField> hit_field_of(const ValuePath& path) {
+  const auto* name = std::get_if<std::string>(&path.root);
+  if (name == nullptr || !path.steps.empty()) return std::nullopt;
+  for (auto n = static_cast<std::uint8_t>(HitField::pid); n <= static_cast<std::uint8_t>(HitField::kstack); ++n)
+    if (const auto word = static_cast<HitField>(n); *name == to_string(word)) return word;
+  return std::nullopt;
+}
+
+bool is_text(HitField word) noexcept {
+  return word == HitField::comm || word == HitField::provider || word == HitField::name || word == HitField::probe ||
+         word == HitField::ustack || word == HitField::kstack;
+}
+
+bool is_of_owner(HitField word) noexcept {
+  return word == HitField::uid || word == HitField::gid || word == HitField::cgroup;
+}
+
+ArgName arg_name_of(const ValuePath& path) { return path.steps.empty() ? path.root : ArgName(path.text); }
+
+bool has_word(const PrintList& list, HitField word) noexcept {
+  return std::ranges::any_of(list, [word](const PrintItem& each) { return each.word == word; });
+}
+
+Result<PrintList> parse_print_list(std::string_view text, std::string_view prefix) {
+  return PrintListParser(text, prefix).parse();
+}
+
+std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vector<Arg>& args) {
+  if (!wanted.gives_way()) return std::nullopt;
+  const auto found = find_arg(args, arg_name_of(wanted.value));
+  const auto& steps = wanted.value.steps;
+  if (found || steps.empty() || steps.back().kind != PathStep::Kind::address || !steps.back().name.empty() ||
+      steps.back().index != 0)
+    return found;
+  // Of recordings that were made before there were others than of IPv4: the number itself.
+  if (steps.size() == 1) return find_arg(args, wanted.value.root);
+  const bool of_end = steps.size() == 2 && wanted.value.root == ArgName("end");
+  return of_end ? find_arg(args, ArgName("end." + steps.front().name)) : std::nullopt;
+}
+
+}  // namespace v1
+}  // namespace usdt

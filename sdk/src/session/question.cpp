@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/question.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+void name_once(std::vector<pid_t>& pids) {
+  std::vector<pid_t> once;
+  for (const pid_t pid : pids)
+    if (std::ranges::find(once, pid) == once.end()) once.push_back(pid);
+  pids = std::move(once);
+}
+
+/// Bytes that a value needs which is asked for by its size; 0: it is not.
+std::uint64_t size_of(const PrintItem& item) {
+  if (item.value.steps.empty()) return 0;
+  constexpr std::uint64_t longest_address = 16;
+  const PathStep& last = item.value.steps.back();
+  if (last.kind == PathStep::Kind::bytes) return last.index;
+  return last.kind == PathStep::Kind::address ? longest_address : 0;
+}
+
+/// Gives room to what is asked for by its size, however short texts may be.
+void make_room(AskedValues& values) {
+  const auto make_room_for = [&](const PrintList& list) {
+    constexpr std::uint64_t most = 65536;
+    for (const PrintItem& item : list)
+      values.string_size = std::max(values.string_size, static_cast<std::uint32_t>(std::min(size_of(item), most)));
+  };
+  make_room_for(values.print.rest);
+  for (const ProbePrint& print : values.print.for_probes) make_room_for(print.list);
+}
+
+/// Takes stacks that lists name, for these alone where nobody asks for them otherwise.
+void take_listed_stacks(const Prints& print, AskedStacks& stacks) {
+  stacks.kernel_in_lists = stacks.kernel_depth == 0 && print.has_word(HitField::kstack);
+  stacks.user_in_lists = stacks.user_depth == 0 && print.has_word(HitField::ustack);
+  if (stacks.kernel_in_lists) stacks.kernel_depth = AskedStacks::kUsualKernelDepth;
+  if (stacks.user_in_lists) stacks.user_depth = AskedStacks::kUsualUserDepth;
+}
+
+/// The expression with another beginning.
+std::shared_ptr<const Expression> begun_at(const std::shared_ptr<const Expression>& expression,
+                                           std::uint64_t nanoseconds) {
+  if (!expression) return nullptr;
+  auto begun = std::make_shared<Expression>(*expression);
+  begun->began = nanoseconds;
+  return begun;
+}
+
+}  // namespace
+
+std::vector<PointPattern> all_patterns(const Question& question) {
+  auto patterns = question.points.patterns;
+  patterns.insert(patterns.end(), question.points.ends.begin(), question.points.ends.end());
+  return patterns;
+}
+
+bool all_in_kernel(const Question& question) {
+  const auto& patterns = question.points.patterns;
+  return !patterns.empty() && std::ranges::all_of(patterns, [](const PointPattern& pattern) {
+    return std::holds_alternative<KernelPattern>(pattern);
+  });
+}
+
+void begin_question(Question& question, std::uint64_t nanoseconds) {
+  question.began = nanoseconds;
+  question.where = begun_at(question.where, nanoseconds);
+  question.recording.dump_on = begun_at(question.recording.dump_on, nanoseconds);
+  if (!question.view.question) return;
+  auto table = std::make_shared<TableQuestion>(*question.view.question);
+  for (Expression& key : table->keys) key.began = nanoseconds;
+  if (table->value) table->value->began = nanoseconds;
+  question.view.question = std::move(table);
+}
+
+void complete_question(Question& question) {
+  name_once(question.processes.pids);
+  make_room(question.values);
+  if (question.recording.replay.empty()) take_listed_stacks(question.values.print, question.stacks);
+}
+
+}  // namespace v1
+}  // namespace usdt

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "session/check_printed.hpp"
+#include "session/find_points.hpp"
+#include "session/option_names.hpp"
+#include "session/wanted_values.hpp"
+#include "usdt/privilege.hpp"
+#include "usdt/question_plan.hpp"
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+bool asks_for(const ExpressionNode& node, HitField word) {
+  if (node.op == Operator::field && node.bits == static_cast<std::uint64_t>(word)) return true;
+  return std::ranges::any_of(node.of, [word](const auto& each) { return asks_for(each, word); });
+}
+
+/// Whether anything that is shown or asked of events is about whose their processes are.
+bool wants_owners(const Question& question) {
+  return std::ranges::any_of(std::array{HitField::uid, HitField::gid, HitField::cgroup}, [&](HitField word) {
+    return question.values.print.has_word(word) ||
+           (question.recording.dump_on && asks_for(question.recording.dump_on->root, word));
+  });
+}
+
+Result<PlanOptions> plan_options(const Question& question, const Subjects& subjects) {
+  PlanOptions options;
+  if (!subjects.pids.empty() && !question.processes.children) {
+    auto processes = Processes::of(subjects.pids);
+    if (!processes) return fail(processes.error());
+    options.scope = std::move(*processes);
+  }
+  options.allow_unsafe_nop5 = question.attaching.allow_unsafe_nop5;
+  options.kernel_backend = question.attaching.kernel_backend;
+  options.owners = wants_owners(question);
+  options.where = question.where;
+  options.table = question.view.question;
+  return options;
+}
+
+/// What --where or a table could not be asked of is shown beside the reason.
+template <class Plan>
+Error explained(Error error, const Plan& plan, PlanOptions options, std::string_view prefix) {
+  if (error.kind != ErrorKind::invalid_argument || (!options.where && !options.table)) return error;
+  const std::string about = options.table ? "" : session::name_options("--where ", prefix);
+  options.where = nullptr;
+  options.table = nullptr;
+  const auto without = plan(options);
+  if (!without) return error;  // it is not about that
+  const Printed all{.lists = {}, .of_probe = std::vector<ListNumber>(without->probes.size())};
+  error.message = fmt::format("{}{}: {}", about, error.message, session::what_there_is(*without, all, 0));
+  return error;
+}
+
+/// Says whether lists that nothing was printed by before name what is there.
+Result<void> check_new_lists(const Question& question, const PlannedQuestion& planned, const Printed& before) {
+  for (ListNumber number = 1; number < planned.printed.lists.size(); ++number) {
+    if (!session::is_used(planned.printed, number) || session::is_used(before, number)) continue;
+    if (auto sense = session::check_list(question, planned.plan, planned.printed, number); !sense) return sense;
+  }
+  return {};
+}
+
+/// Whether probes may come that print lists are for: a file that is named has its probes, or is waited for.
+bool may_come(const Question& question) {
+  return question.following.follow &&
+         (question.following.wait || std::ranges::any_of(question.points.patterns, looks_everywhere));
+}
+
+}  // namespace
+
+QuestionPlanner::QuestionPlanner(Question question, Subjects subjects, Purpose purpose)
+    : question_(std::move(question)), subjects_(std::move(subjects)), purpose_(purpose) {}
+
+std::vector<SessionNotice> QuestionPlanner::take_notices() { return std::exchange(notices_, {}); }
+
+KernelFacts QuestionPlanner::kernel() const {
+  KernelFacts kernel = kernel_facts(all_patterns(question_), question_.attaching.kernel_backend);
+  const bool another = question_.attaching.backend != Backend::automatic;
+  // Sessions are everybody's, or one process's: a command's and its children's calls have two programs.
+  const bool family =
+      question_.processes.children || (!question_.processes.command.empty() && question_.following.follow);
+  if (another || family) kernel.abilities.uprobe_session = false;
+  return kernel;
+}
+
+Result<Selection> QuestionPlanner::select(const std::vector<PointPattern>& patterns, const SearchScope& scope) {
+  auto selection = usdt::select(patterns, scope);
+  if (!selection) return fail(session::with_hint_at_started(std::move(selection.error()), question_, patterns));
+  session::report_selection(question_, patterns, *selection, notices_);
+  return selection;
+}
+
+Result<FoundPoints> QuestionPlanner::find() {
+  FoundPoints found{.scope = session::search_scope(question_, subjects_)};
+  if (auto some = session::check_cgroups(question_, subjects_, found.scope); !some) return fail(some.error());
+  auto selection = select(question_.points.patterns, found.scope);
+  if (!selection) return fail(selection.error());
+  found.selection = std::move(*selection);
+  if (question_.points.ends.empty()) return found;
+  auto ends = select(question_.points.ends, found.scope);
+  if (!ends) return fail(ends.error());
+  found.ends = std::move(*ends);
+  return found;
+}
+
+FoundPoints QuestionPlanner::find_beginning() const {
+  FoundPoints found{.scope = session::search_scope(question_, subjects_)};
+  if (question_.points.ends.empty()) return found;
+  found.ends.emplace();
+  if (!session::check_cgroups(question_, subjects_, found.scope)) return found;
+  if (auto begins = usdt::select(question_.points.patterns, found.scope)) found.selection = std::move(*begins);
+  if (auto ends = usdt::select(question_.points.ends, found.scope)) found.ends = std::move(*ends);
+  return found;
+}
+
+void QuestionPlanner::add_file(ProbeFile file, FoundPoints& found) const {
+  const auto add = [](ProbeFile side, Selection& selection) {
+    if (!side.sites.empty() || !side.functions.empty()) selection.files.push_back(std::move(side));
+  };
+  if (!found.ends) return add(std::move(file), found.selection);
+  add(session::side_of(question_.points.patterns, file), found.selection);
+  add(session::side_of(question_.points.ends, std::move(file)), *found.ends);
+}
+
+/// `before`: what is traced already, whose table gets the rows.
+Result<PlannedQuestion> QuestionPlanner::plan_selection(const FoundPoints& found, const AttachPlan* before) const {
+  auto options = plan_options(question_, subjects_);
+  if (!options) return fail(options.error());
+  if (before != nullptr && before->table) options->rows = std::make_shared<const PlannedTable>(*before->table);
+  const PrintChoice choice(question_.values.print, found.scope);
+  const session::WantedValues wanted = session::wanted_by(choice, question_);
+  session::choose_values(wanted, choice, *options);
+  const KernelFacts facts = kernel();
+  const auto plan_with = [&](const PlanOptions& how) {
+    return found.ends ? plan_spans(found.selection, *found.ends, facts, how, question_.points.pairing)
+                      : plan_attach(found.selection, facts, how);
+  };
+  auto plan = plan_with(*options);
+  if (!plan) {
+    // What the kernel does not tell for want of privilege looks like what it cannot do.
+    if (plan.error().kind == ErrorKind::not_supported && purpose_ == Purpose::trace)
+      if (const auto may = check_privilege(); !may) return fail(may.error());
+    return fail(explained(plan.error(), plan_with, *options, question_.option_prefix));
+  }
+  if (auto sense = check_durations(question_, *plan); !sense) return fail(sense.error());
+  PlannedQuestion planned{std::move(*plan), {}};
+  for (ListNumber i = 0; i < choice.count(); ++i) planned.printed.lists.push_back(choice.list(i));
+  for (const PlannedProbe& probe : planned.plan.probes)
+    planned.printed.of_probe.push_back(choice.of(planned.plan, probe));
+  return planned;
+}
+
+Result<PlannedQuestion> QuestionPlanner::plan(const FoundPoints& found) {
+  auto planned = plan_selection(found, nullptr);
+  if (!planned) return planned;
+  const bool others_come = purpose_ == Purpose::trace && may_come(question_);
+  if (auto sense = check_printed(question_, planned->plan, planned->printed, others_come, notices_); !sense)
+    return fail(sense.error());
+  return planned;
+}
+
+Result<PlannedQuestion> QuestionPlanner::plan() {
+  auto found = find();
+  return found ? plan(*found) : fail(found.error());
+}
+
+Result<PlannedQuestion> QuestionPlanner::plan_what_came(const FoundPoints& found, const TracedSoFar* before) {
+  auto planned = plan_selection(found, before ? &before->plan : nullptr);
+  if (!planned) return planned;
+  if (auto sense = check_new_lists(question_, *planned, before ? before->printed : Printed()); !sense)
+    return fail(sense.error());
+  return planned;
+}
+
+Result<PlannedQuestion> QuestionPlanner::plan_first(const FoundPoints& found) { return plan_what_came(found, nullptr); }
+
+Result<PlannedQuestion> QuestionPlanner::plan_more(ProbeFile file, const TracedSoFar& before) {
+  FoundPoints found{.scope = session::search_scope(question_, subjects_)};
+  if (!question_.points.ends.empty()) found.ends.emplace();
+  add_file(std::move(file), found);
+  if (found.lacks_something())
+    return fail(ErrorKind::not_supported,
+                fmt::format("spans only {} in it: of what comes, they have both ends in one file",
+                            found.selection.files.empty() ? "end" : "begin"));
+  return plan_what_came(found, &before);
+}
+
+}  // namespace v1
+}  // namespace usdt

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/wanted_values.hpp"
+
+#include <variant>
+
+namespace usdt::session {
+namespace {
+
+void ask_for_text(const PrintItem& item, TextOptions& texts) {
+  if (!item.gives_way()) return;
+  if (item.form == PrintItem::Form::value) texts.described.push_back(arg_name_of(item.value));
+  if (item.form != PrintItem::Form::text) return;
+  const ArgName text = arg_name_of(item.value);
+  if (item.length) {
+    texts.bounded.push_back({text, *item.length});
+  } else if (const auto* number = std::get_if<std::uint8_t>(&text)) {
+    texts.numbers.push_back(*number);
+  } else {
+    texts.names.push_back(std::get<std::string>(text));
+  }
+}
+
+/// What a print list wants beside the arguments; where it is empty, what is in those that are structs or texts.
+ValueOptions values_of(const PrintList& list, const Question& question) {
+  ValueOptions values;
+  for (const PrintItem& item : list) {
+    if (!item.gives_way()) continue;
+    if (item.size) values.paths.push_back(*item.size);
+    values.paths.push_back(item.value);
+  }
+  values.open = list.empty() && !question.view.no_events();
+  values.depth = question.values.depth;
+  return values;
+}
+
+/// What a print list shows as text; where it is empty, what types or memory say is text.
+TextOptions texts_of(const PrintList& list, const Question& question) {
+  TextOptions texts;
+  for (const PrintItem& item : list) ask_for_text(item, texts);
+  texts.typed = list.empty() && !question.view.no_events();
+  texts.likely = texts.typed && question.values.likely_texts;
+  return texts;
+}
+
+}  // namespace
+
+WantedValues wanted_by(const PrintChoice& choice, const Question& question) {
+  WantedValues wanted;
+  for (ListNumber i = 0; i < choice.count(); ++i) {
+    wanted.texts.push_back(texts_of(choice.list(i), question));
+    wanted.values.push_back(values_of(choice.list(i), question));
+  }
+  return wanted;
+}
+
+void choose_values(const WantedValues& wanted, const PrintChoice& choice, PlanOptions& options) {
+  options.texts = wanted.texts[0];
+  options.values = wanted.values[0];
+  if (wanted.texts.size() == 1) return;
+  options.texts_of = [&](const PointName& point) { return &wanted.texts[choice.of(point)]; };
+  options.values_of = [&](const PointName& point) { return &wanted.values[choice.of(point)]; };
+}
+
+}  // namespace usdt::session

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The values and texts that the print lists of a question want of each probe.
+#pragma once
+
+#include <vector>
+
+#include "usdt/plan.hpp"
+#include "usdt/print_list.hpp"
+#include "usdt/question.hpp"
+
+namespace usdt::session {
+
+/// What the lists want of their probes, in the order of the lists.
+struct WantedValues {
+  std::vector<TextOptions> texts = {};
+  std::vector<ValueOptions> values = {};
+};
+
+[[nodiscard]] WantedValues wanted_by(const PrintChoice& choice, const Question& question);
+
+/// Makes each probe's texts and values those of its list. `options` refer to both others.
+void choose_values(const WantedValues& wanted, const PrintChoice& choice, PlanOptions& options);
+
+}  // namespace usdt::session

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/print_list.hpp"
+
+#include <gtest/gtest.h>
+
+namespace usdt {
+namespace {
+
+TEST(PrintList, takes_values_texts_and_hex_in_any_spacing) {
+  const auto list = parse_print_list(" arg0,str( arg1 ) , hex(arg12)");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 3U);
+  EXPECT_EQ((*list)[0].form, PrintItem::Form::value);
+  EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
+  EXPECT_EQ(arg_name_of((*list)[1].value), ArgName(std::uint8_t{1}));
+  EXPECT_EQ((*list)[2].form, PrintItem::Form::hex);
+  EXPECT_EQ((*list)[2].label, "hex(arg12)");
+}
+
+TEST(PrintList, takes_names_and_the_return_value) {
+  const auto list = parse_print_list("count, str( file_name2 ),hex(retval), str, arguments");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 5U);
+  EXPECT_EQ(arg_name_of((*list)[0].value), ArgName(std::string("count")));
+  EXPECT_EQ(arg_name_of((*list)[1].value), ArgName(std::string("file_name2")));
+  EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
+  EXPECT_EQ((*list)[1].label, "str(file_name2)");
+  EXPECT_EQ((*list)[2].label, "hex(retval)");
+  EXPECT_EQ(arg_name_of((*list)[3].value), ArgName(std::string("str")));
+  EXPECT_EQ(arg_name_of((*list)[4].value), ArgName(std::string("arguments")));
+}
+
+TEST(PrintList, takes_the_argument_that_is_the_length_of_a_text) {
+  const auto list = parse_print_list("str(arg1, arg2), str( buf ,count ),str(arg0)");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 3U);
+  EXPECT_EQ(arg_name_of((*list)[0].value), ArgName(std::uint8_t{1}));
+  EXPECT_EQ((*list)[0].length, ArgName(std::uint8_t{2}));
+  EXPECT_EQ((*list)[0].label, "str(arg1, arg2)");
+  EXPECT_EQ(arg_name_of((*list)[1].value), ArgName(std::string("buf")));
+  EXPECT_EQ((*list)[1].length, ArgName(std::string("count")));
+  EXPECT_EQ((*list)[1].label, "str(buf, count)");
+  EXPECT_FALSE((*list)[2].length);
+}
+
+TEST(PrintList, takes_bytes_and_addresses_with_how_many_they_are) {
+  using Kind = PathStep::Kind;
+  const auto list = parse_print_list("buf(arg1, 0x10), buf( req->data , req->size), ntop(arg0,4), ntop(addr), buf");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 5U);
+  EXPECT_EQ((*list)[0].label, "buf(arg1, 0x10)");
+  EXPECT_EQ((*list)[0].value.steps.back().kind, Kind::bytes);
+  EXPECT_EQ((*list)[0].value.steps.back().index, 16U);
+  EXPECT_EQ((*list)[1].label, "buf(req->data, req->size)");
+  EXPECT_EQ((*list)[1].value.steps.back().name, "req->size");
+  EXPECT_EQ((*list)[1].size->steps.size(), 1U);
+  EXPECT_EQ((*list)[2].form, PrintItem::Form::address);
+  EXPECT_EQ((*list)[2].value.steps.back().kind, Kind::bytes);
+  EXPECT_EQ((*list)[3].value.steps.back().kind, Kind::address);
+  EXPECT_EQ((*list)[4].form, PrintItem::Form::value) << "an argument may be called so";
+  for (const char* wrong : {"buf(arg1, 0)", "ntop(arg1, 6)", "ntop(arg1, arg2)"})
+    EXPECT_EQ(parse_print_list(wrong).error().kind, ErrorKind::invalid_argument) << wrong;
+  EXPECT_EQ(parse_print_list("buf(arg1, )").error().kind, ErrorKind::syntax);
+}
+
+TEST(PrintList, takes_what_arguments_lead_to) {
+  const auto list =
+      parse_print_list("req->peer.port , str((*p).name), hex(((struct foo *)arg1)->x), sizeof(struct foo)");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 4U);
+  EXPECT_EQ(arg_name_of((*list)[0].value), ArgName(std::string("req->peer.port")));
+  EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
+  EXPECT_EQ((*list)[1].label, "str((*p).name)");
+  EXPECT_EQ((*list)[2].label, "hex(((struct foo *)arg1)->x)");
+  EXPECT_EQ((*list)[3].value.steps.size(), 1U);
+}
+
+TEST(PrintList, a_name_means_an_argument_and_retval_the_result) {
+  std::vector<Arg> args(4);
+  args[0].declaration = std::make_shared<const Declaration>(Declaration{"fd", {}, {}});
+  args[1].declaration = std::make_shared<const Declaration>(Declaration{"count", {}, {}});
+  args[2].declaration = std::make_shared<const Declaration>(Declaration{"retval", {}, {}});
+  args[3].result = true;
+  const auto position = [&](const char* text) { return position_of(parse_print_list(text)->front(), args); };
+  EXPECT_EQ(position("count"), 1U);
+  EXPECT_EQ(position("arg2"), 2U);
+  EXPECT_EQ(position("retval"), 3U);
+  EXPECT_FALSE(position("arg3")) << "the result is no argument";
+  EXPECT_FALSE(position("size"));
+  args.pop_back();
+  EXPECT_EQ(position("retval"), 2U) << "an argument of that name";
+}
+
+struct BadList {
+  const char* text;
+  std::uint32_t column;
+};
+
+TEST(PrintList, says_where_it_does_not_understand) {
+  for (const BadList& bad : {BadList{"", 0},
+                             {"arg0,", 4},
+                             {"arg0 arg1", 5},
+                             {"str(arg0", 3},
+                             {"ustr(arg0)", 4},
+                             {"str(arg0, arg1, arg2)", 3},
+                             {"hex(arg0, arg1)", 3},
+                             {"arg0, foo(arg1)", 9},
+                             {"arg256", 0},
+                             {"arg-1", 3},
+                             {"1st", 0}}) {
+    const auto list = parse_print_list(bad.text);
+    ASSERT_FALSE(list) << bad.text;
+    EXPECT_EQ(list.error().kind, ErrorKind::syntax);
+    EXPECT_EQ(list.error().column, bad.column) << bad.text << ": " << list.error().message;
+  }
+}
+
+TEST(Prints, are_for_the_first_name_that_means_a_probe_and_else_for_all) {
+  const auto prints =
+      parse_prints({"arg0", "app:re*=str(arg1)", "kfunc:vfs_*=count", "app:request=arg2,arg3", "kfunc:nf:*=arg0"});
+  ASSERT_TRUE(prints) << prints.error().message;
+  const PrintChoice choice(*prints, {});
+  const TargetFile file{"/x", "/x", false};
+  const auto of_file = [&](std::string_view name) {
+    return choice.of({.provider = "app", .name = name, .module = {}, .file = &file});
+  };
+  const auto of_function = [&](std::string_view prefix, std::string_view module, std::string_view name) {
+    return choice.of({.provider = prefix, .name = name, .module = module});
+  };
+  EXPECT_EQ(choice.count(), 5U);
+  EXPECT_EQ(of_file("done"), 0U);
+  EXPECT_EQ(of_file("request"), 1U);
+  EXPECT_EQ(of_function("kfunc", "", "vfs_read"), 2U);
+  EXPECT_EQ(of_function("kfunc", "nf", "hook"), 4U);
+  EXPECT_EQ(of_function("kfunc", "", "hook"), 0U);
+  EXPECT_EQ(of_function("kretfunc", "", "vfs_read"), 0U);
+  EXPECT_EQ(choice.list(0).front().label, "arg0");
+  EXPECT_EQ(choice.list(1).front().label, "str(arg1)");
+}
+
+TEST(Prints, of_a_name_with_a_target_are_for_its_file_alone) {
+  const auto prints = parse_prints({"/bin/sh:app:*=arg1"});
+  ASSERT_TRUE(prints) << prints.error().message;
+  const PrintChoice choice(*prints, {});
+  const TargetFile shell{"/bin/sh", "/proc/self/root/bin/sh", false}, other{"/bin/cat", "/bin/cat", false};
+  EXPECT_EQ(choice.of({.provider = "app", .name = "x", .module = {}, .file = &shell}), 1U) << "one inode, two names";
+  EXPECT_EQ(choice.of({.provider = "app", .name = "x", .module = {}, .file = &other}), 0U);
+}
+
+TEST(Prints, name_options_as_their_user_writes_them) {
+  EXPECT_EQ(parse_prints({"arg0", "arg1"}, "--").error().message,
+            "--print 'arg1': a second list for all probes; --print 'PROBE=LIST' is for some");
+  EXPECT_EQ(parse_prints({"arg0", "arg1"}).error().message,
+            "print 'arg1': a second list for all probes; print 'PROBE=LIST' is for some");
+}
+
+TEST(Prints, refuse_two_lists_for_all_and_what_is_no_name) {
+  EXPECT_EQ(parse_prints({"arg0", "arg1"}).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(parse_prints({"app=arg0"}).error().kind, ErrorKind::syntax);
+  EXPECT_EQ(parse_prints({"a:b="}).error().kind, ErrorKind::syntax);
+  EXPECT_TRUE(parse_prints({})->empty());
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/view.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace usdt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+
+/// A table whose keys are integers.
+PlannedTable table_of(std::size_t keys) {
+  PlannedTable table;
+  table.keys.resize(keys);
+  return table;
+}
+
+TableRow row_of(std::vector<TableKey> keys, std::uint64_t count, std::int64_t sum = 0) {
+  return {.keys = std::move(keys), .count = count, .sum = sum, .maximum = sum};
+}
+
+TEST(View, is_of_events_where_nothing_else_is_asked_for) {
+  const auto view = parse_view({});
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->question, nullptr);
+  EXPECT_TRUE(view->shown.empty());
+}
+
+TEST(View, has_the_columns_that_are_asked_for) {
+  const auto view = parse_view({.by = "comm, arg0", .sum = "arg1", .maximum = "arg1"});
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->question->keys.size(), 2U);
+  EXPECT_THAT(view->shown, ElementsAre(RowNumber::count, RowNumber::sum, RowNumber::maximum));
+  EXPECT_TRUE(view->question->extremes);
+  EXPECT_FALSE(view->folds_last_key());
+}
+
+TEST(View, refuses_what_does_not_go_together_in_the_words_of_who_asks) {
+  EXPECT_THAT(parse_view({.sum = "arg0", .average = "arg1"}, "--").error().message,
+              StartsWith("--avg arg1: one trace"));
+  EXPECT_THAT(parse_view({.sum = "arg0", .average = "arg1"}).error().message, StartsWith("avg arg1: one trace"));
+  EXPECT_EQ(parse_view({.top = 3}).error().message, "top is about a table: see by, sum and hist");
+  EXPECT_EQ(parse_view({.by = "comm", .slowest = 3}).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(parse_view({.by = "comm +"}).error().kind, ErrorKind::syntax);
+  EXPECT_THAT(parse_view({.linear = "size:0:4096"}, "--").error().message, StartsWith("--lhist: it takes"));
+}
+
+TEST(ArrangeRows, puts_those_with_the_largest_number_first) {
+  const auto view = parse_view({.by = "arg0", .sum = "arg1"});
+  const std::vector<TableRow> rows{row_of({std::int64_t{1}}, 9, 5), row_of({std::int64_t{2}}, 1, 50)};
+  const auto arranged = arrange_rows(*view, table_of(1), rows);
+  ASSERT_EQ(arranged.size(), 2U);
+  EXPECT_EQ(std::get<std::int64_t>(arranged[0].keys[0]), 2);
+  EXPECT_EQ(decimal_text(arranged[1], RowNumber::count), "9");
+}
+
+TEST(ArrangeRows, counts_the_values_of_the_key_that_it_folds) {
+  const auto view = parse_view({.by = "arg0", .distinct = "arg1"});
+  ASSERT_TRUE(view) << view.error().message;
+  const std::vector<TableRow> rows{row_of({std::int64_t{1}, TableText{"a"}}, 2),
+                                   row_of({std::int64_t{1}, TableText{"b"}}, 3)};
+  const auto arranged = arrange_rows(*view, table_of(2), rows);
+  ASSERT_EQ(arranged.size(), 1U);
+  EXPECT_EQ(arranged[0].count, 5U);
+  EXPECT_EQ(arranged[0].distinct, 2U);
+}
+
+TEST(ArrangeRows, has_percentiles_of_durations_at_most_a_sixteenth_too_large) {
+  const auto view = parse_view({.latency = true});
+  ASSERT_TRUE(view) << view.error().message;
+  std::vector<TableRow> rows;
+  for (std::int64_t key = 0; key < 16; ++key) rows.push_back(row_of({key}, 1, key));  // each number its own bucket
+  const auto arranged = arrange_rows(*view, table_of(1), rows);
+  ASSERT_EQ(arranged.size(), 1U);
+  EXPECT_EQ(arranged[0].bars.size(), 16U);
+  EXPECT_EQ(arranged[0].percentile(500), 7);
+  EXPECT_EQ(arranged[0].integer(RowNumber::p999), 15);
+}
+
+TEST(ArrangeRows, has_bars_of_numbers_with_a_sign_and_without) {
+  const auto view = parse_view({.linear = "arg0:0:1000:100"});
+  ASSERT_TRUE(view) << view.error().message;
+  const Bucket second = Bucket::linear(2, 0, 1000, 100);
+  for (const TableKey& key : {TableKey(std::int64_t{2}), TableKey(std::uint64_t{2})}) {
+    const auto arranged = arrange_rows(*view, table_of(1), {row_of({key}, 3)});
+    ASSERT_EQ(arranged.size(), 1U);
+    ASSERT_EQ(arranged[0].bars.size(), 1U);
+    EXPECT_EQ(arranged[0].bars[0].count, 3U);
+    EXPECT_EQ(std::get<Bucket>(arranged[0].bars[0].range).first, second.first);
+  }
+}
+
+TEST(DecimalText, has_one_decimal_of_averages_that_are_not_whole) {
+  ArrangedRow row;
+  row.count = 3;
+  row.sum = -10;
+  EXPECT_EQ(decimal_text(row, RowNumber::average), "-3.3");
+  row.sum = 9;
+  EXPECT_EQ(decimal_text(row, RowNumber::average), "3");
+}
+
+TEST(HeatSlicer, cuts_what_came_since_the_cut_before) {
+  HeatSlicer slicer(100);
+  const PlannedTable table = table_of(1);
+  static_cast<void>(slicer.cut(table, {row_of({std::int64_t{4}}, 2)}, 200));
+  const HeatSlice slice = slicer.cut(table, {row_of({std::int64_t{4}}, 5), row_of({std::int64_t{6}}, 1)}, 300);
+  EXPECT_EQ(slice.from, 200);
+  EXPECT_THAT(slice.counts, ElementsAre(std::pair(4, 3U), std::pair(6, 1U)));
+}
+
+TEST(HeatMap, joins_neighbours_where_there_are_too_many) {
+  HeatMap map;
+  for (std::int64_t n = 0; n < 5000; ++n) map.add({.from = n, .to = n + 1, .counts = {{0, 1}}});
+  EXPECT_LT(map.slices().size(), 4097U);
+  std::uint64_t hits = 0;
+  for (const HeatSlice& slice : map.slices()) hits += slice.counts.at(0);
+  EXPECT_EQ(hits, 5000U);
+}
+
+TEST(HitRates, are_of_the_time_between_two_looks) {
+  const auto view = parse_view({.by = "arg0", .interval = 1});
+  HitRates rates;
+  const HitRates::Clock::time_point began;
+  rates.begin(began);
+  rates.look(*view, {row_of({std::int64_t{1}}, 10)}, began + std::chrono::seconds(1), false);
+  rates.look(*view, {row_of({std::int64_t{1}}, 30)}, began + std::chrono::seconds(3), false);
+  EXPECT_DOUBLE_EQ(rates.of({std::int64_t{1}}), 10);
+  rates.look(*view, {row_of({std::int64_t{1}}, 30)}, began + std::chrono::seconds(3), true);
+  EXPECT_DOUBLE_EQ(rates.of({std::int64_t{1}}), 10);
+}
+
+}  // namespace
+}  // namespace usdt
