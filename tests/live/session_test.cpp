@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "own_typed.hpp"
-#include "usdt/features.hpp"
 
 namespace usdt {
 namespace {
@@ -27,6 +26,10 @@ using test::or_throw;
 using test::pass_typed;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+
+void or_throw(const Result<void>& result) {
+  if (!result) throw std::runtime_error(result.error().message);
+}
 
 /// Keeps what it is given.
 class Kept : public AnswerConsumer {
@@ -228,6 +231,62 @@ TEST_F(LiveSession, passes_on_what_a_consumer_throws_and_can_be_finished) {
   EXPECT_EQ(throws.numbers.size(), 10U);
   EXPECT_EQ(throws.total.hits, 10U);
   EXPECT_EQ(throws.total.discarded, 1U) << "the event that was thrown for";
+}
+
+/// Throws at one of its calls, counted from 0.
+class ThrowsAt final : public AnswerConsumer {
+ public:
+  explicit ThrowsAt(int call) : left_(call) {}
+  Result<void> check(const AttachPlan& /*plan*/) override { return count(), Result<void>(); }
+  void begin(const AnswerStart& /*start*/) override { count(); }
+  void event(const Event& /*event*/) override { count(); }
+  void notice(const SessionNotice& /*notice*/) override { count(); }
+  bool flush() override { return count(), true; }
+  bool wants_account() const override { return true; }
+  void account(const SessionSummary& /*summary*/) override { count(); }
+  void ending(const SessionSummary& /*summary*/) override { count(); }
+  void flush_rest() override { count(); }
+  void summary(const SessionSummary& /*summary*/) override { count(); }
+  void end(const AnswerEnd& /*end*/) override { count(), ended_ = true; }
+
+  [[nodiscard]] bool ended() const noexcept { return ended_; }
+
+ private:
+  void count() {
+    if (left_-- == 0) throw std::runtime_error("now");
+  }
+  int left_;
+  bool ended_ = false;
+};
+
+TEST_F(LiveSession, survives_a_consumer_that_throws_at_any_of_its_calls) {
+  int threw = 0;
+  bool ended = false;
+  for (int call = 0; call < 100 && !ended; ++call) {
+    ThrowsAt consumer(call);
+    {
+      Session session;
+      session.add(complete(own_question()), {&consumer});
+      try {
+        or_throw(session.begin());
+        pass_typed(2);
+        for (int n = 0; n < 3; ++n) or_throw(session.step(1ms));
+        or_throw(session.finish());
+      } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "now");
+        ++threw;
+      }
+    }
+    ended = consumer.ended() && threw == call;
+  }
+  EXPECT_TRUE(ended) << "one that throws later than the last call is not thrown out";
+  EXPECT_GT(threw, 10);
+  Kept kept;  // nothing of theirs is left in the way
+  Session session;
+  session.add(complete(own_question()), {&kept});
+  or_throw(session.begin());
+  pass_typed(3);
+  EXPECT_TRUE(step_until(session, [&] { return kept.numbers.size() == 3; }));
 }
 
 TEST_F(LiveSession, needs_the_process_of_a_command) {

@@ -118,7 +118,8 @@ class AnswerConsumer {
 /// Gives what it takes to each of several consumers, in their order. They live as long as the group.
 class ConsumerGroup final : public AnswerConsumer {
  public:
-  explicit ConsumerGroup(std::vector<AnswerConsumer*> consumers) noexcept : all_(std::move(consumers)) {}
+  explicit ConsumerGroup(std::vector<AnswerConsumer*> consumers) noexcept;
+  ~ConsumerGroup() override;
 
   [[nodiscard]] Result<void> check(const AttachPlan& plan) override;
   void begin(const AnswerStart& start) override { each(&AnswerConsumer::begin, start); }

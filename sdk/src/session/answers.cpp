@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace usdt {
 inline namespace v1 {
@@ -15,6 +16,9 @@ void raise_to(std::vector<std::uint64_t>& numbers, const std::vector<std::uint64
 }
 
 }  // namespace
+
+ConsumerGroup::ConsumerGroup(std::vector<AnswerConsumer*> consumers) noexcept : all_(std::move(consumers)) {}
+ConsumerGroup::~ConsumerGroup() = default;
 
 Result<void> ConsumerGroup::check(const AttachPlan& plan) {
   for (AnswerConsumer* consumer : all_)

@@ -47,9 +47,9 @@ void Arrival::clear() const {
 }
 
 StopToken EndTeller::start(const std::function<bool()>& over) {
-  constexpr std::chrono::milliseconds moment{20};  // the end of a trace may wait for it so long
   if (thread_.joinable()) return told_.get_token();
   auto thread = sys::start_thread("that waits for the end", [this, over] {
+    constexpr std::chrono::milliseconds moment{20};  // the end of a trace may wait for it so long
     while (!over() && !done_) std::this_thread::sleep_for(moment);
     if (over()) told_.request_stop();
   });

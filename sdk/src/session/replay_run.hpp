@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "usdt/answers.hpp"
@@ -18,7 +19,7 @@ class ReplayRun {
  public:
   /// `question` lives as long.
   void add(const Question& question, std::vector<AnswerConsumer*> consumers, std::string place) {
-    parts_.push_back({question, ConsumerGroup(std::move(consumers)), std::move(place)});
+    parts_.emplace_back(question, std::move(consumers), std::move(place));
   }
 
   /// Goes on with the question at hand. False: there are no more answers. Errors: those of QuestionReplay; the question
@@ -29,6 +30,9 @@ class ReplayRun {
 
  private:
   struct Part {
+    Part(const Question& asked, std::vector<AnswerConsumer*> consumers, std::string where)
+        : question(asked), consumer(std::move(consumers)), place(std::move(where)) {}
+
     const Question& question;
     ConsumerGroup consumer;
     std::string place;
