@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -120,6 +121,50 @@ TEST_F(Threads, may_ask_for_changed_files_while_one_is_let_go) {
   link.detach();
   writer.join();
   std::filesystem::remove(copy);
+}
+
+/// A question about the hits of this process.
+Question own_question() {
+  Question question;
+  question.points = or_throw(parse_points({"usdt:/proc/self/exe:own:typed"}));
+  question.processes.pids = {::getpid()};
+  complete_question(question);
+  return question;
+}
+
+TEST_F(Threads, may_destroy_a_session_at_each_of_its_stages) {
+  for (int stage = 0; stage < 5; ++stage) {
+    AnswerConsumer nobody;
+    Session session;
+    if (stage > 0) session.add(own_question(), {&nobody});
+    if (stage > 1) {
+      ASSERT_TRUE(session.begin());
+    }
+    pass_typed(10);
+    if (stage > 2) {
+      EXPECT_TRUE(or_throw(session.step(10ms)));
+    }
+    if (stage > 3) {
+      EXPECT_TRUE(session.finish());
+    }
+    const std::jthread other([mine = std::make_optional(std::move(session))]() mutable { mine.reset(); });
+  }
+}
+
+TEST_F(Threads, may_ask_a_session_to_stop_while_one_steps) {
+  AnswerConsumer nobody;
+  Session session;
+  session.add(own_question(), {&nobody});
+  ASSERT_TRUE(session.begin());
+  const std::jthread passer([] { pass_typed(100); });
+  const std::jthread stopper([&] {
+    std::this_thread::sleep_for(100ms);
+    EXPECT_FALSE(session.over());
+    session.request_stop();
+  });
+  while (or_throw(session.step(10ms))) continue;
+  EXPECT_TRUE(session.over());
+  EXPECT_TRUE(session.finish());
 }
 
 }  // namespace

@@ -21,21 +21,6 @@ void say(const std::string& text) { usdt::tools::print_notice(text); }
 
 }  // namespace
 
-std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change, bool followed) {
-  std::string path = plan.files[change.file].target.path.string();
-  switch (change.kind) {
-    case usdt::FileChangeKind::written:
-      return fmt::format("{} was written to: its {} let go, since programs that start now would die of them", path,
-                         counted(change.let_go, "site") + (change.let_go == 1 ? " is" : " are"));
-    case usdt::FileChangeKind::replaced:
-      return fmt::format("{} names another file now: processes that have the old one mapped are traced on{}", path,
-                         followed ? "" : ", those that start from now on are not");
-    case usdt::FileChangeKind::removed:
-      return fmt::format("{} was removed: processes that have it mapped are traced on", path);
-  }
-  return path;
-}
-
 bool Ledger::has_losses() const {
   const usdt::Account total = facts_.summary.total();
   const bool let_go =

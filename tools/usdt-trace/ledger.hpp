@@ -13,9 +13,6 @@
 
 namespace usdt_trace {
 
-/// "/usr/lib/libx.so was written to: ...". `followed`: what takes its place is traced, too.
-[[nodiscard]] std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change, bool followed);
-
 /// The account of a trace that has ended.
 class Ledger {
  public:

@@ -3,7 +3,6 @@
 #include "common/stream.hpp"
 #include "explain.hpp"
 #include "flags.hpp"
-#include "replay.hpp"
 #include "session.hpp"
 #include "signals.hpp"
 
@@ -16,8 +15,7 @@ int run_tool(int argc, char** argv) {
   const auto questions = usdt_trace::parse_flags(argc, argv, exit_code);
   if (!questions) return exit_code;
   if (questions->front().explain) return usdt_trace::explain(*questions);
-  return questions->front().question.recording.replay.empty() ? usdt_trace::run(*questions)
-                                                              : usdt_trace::replay(*questions);
+  return usdt_trace::run(*questions);
 }
 
 }  // namespace

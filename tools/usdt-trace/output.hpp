@@ -10,7 +10,6 @@
 
 #include "common/stream.hpp"
 #include "flags.hpp"
-#include "following.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {

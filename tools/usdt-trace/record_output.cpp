@@ -12,6 +12,29 @@
 namespace usdt_trace {
 namespace {
 
+/// Whether value `n`, of those that are shown, could not be read. What is no number is read by its parts.
+bool is_unreadable(const usdt::Event& event, std::size_t n) {
+  const usdt::Arg& arg = event.arg_info(n);
+  if (arg.hidden || !is_there(event, n)) return false;
+  if (arg.is_list()) return !length_of(event, n);
+  for (std::size_t part = n + 1; has_members(arg) && part < event.arg_count(); ++part)
+    if (event.arg_info(part).part_of == n) return false;
+  return std::holds_alternative<usdt::ArgError>(event.value(n));
+}
+
+/// What both ways to record have in common.
+class Recorder : public Output {
+ protected:
+  Recorder(const Flags& flags, usdt::Surroundings& around, usdt::tools::Stream& out)
+      : Output(around, out), flags_(flags) {}
+  void count_unreadable(const usdt::Event& event) {
+    for (std::size_t n = 0; flags_.strict && n < event.arg_count(); ++n)
+      if (is_unreadable(event, n)) ++unreadable_;
+  }
+
+  const Flags& flags_;
+};
+
 /// Says by which list the probes from `first` on are printed.
 template <class Recording>
 void tell_lists(const usdt::Printed& printed, std::size_t first, Recording& recording) {
@@ -25,24 +48,24 @@ usdt::RecordingInfo info_of(const usdt::Printed& printed, const Flags& flags) {
 
 class RecordOutput final : public Recorder {
  public:
-  RecordOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
-               usdt::tools::Stream& out)
-      : Recorder(flags, around, out), printed_(printed) {
+  RecordOutput(const usdt::AnswerStart& start, const Flags& flags, usdt::tools::Stream& out)
+      : Recorder(flags, start.around, out), printed_(start.printed) {
     // The stream tells later whether what it was given is written.
     const auto sink = [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
       out_.bytes(block.bytes);
       Output::printed(block.events);
       return {};
     };
-    auto writer = usdt::RecordingWriter::start(sink, tracer.plan(), tracer.layout(), info_of(printed, flags));
+    auto writer = usdt::RecordingWriter::start(sink, start.plan, *start.layout, info_of(start.printed, flags));
     if (writer) writer_.emplace(std::move(*writer));
-    trace(tracer.plan(), tracer.plan().probes.size());
+    trace(start.plan, start.plan.probes.size());
   }
 
   void notice(const usdt::SessionNotice& notice) override {
+    if (!notice.is_of_trace()) return;
     static_cast<void>(writer_->notice({.timestamp = usdt::event_clock(), .text = notice.text}));
   }
-  bool account_due() const override { return Clock::now() - accounted_ >= std::chrono::seconds(10); }
+  bool wants_account() const override { return Clock::now() - accounted_ >= std::chrono::seconds(10); }
   void account(const usdt::SessionSummary& summary) override {
     static_cast<void>(writer_->ledger(usdt::recorded_ledger(summary)));
     accounted_ = Clock::now();
@@ -74,14 +97,13 @@ class RecordOutput final : public Recorder {
 /// --last: what is kept reaches the file at the end.
 class FlightOutput final : public Recorder {
  public:
-  FlightOutput(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags, usdt::Surroundings& around,
-               usdt::tools::Stream& out)
-      : Recorder(flags, around, out),
-        recorder_(usdt::FlightRecorder::start(tracer.plan(), tracer.layout(), info_of(printed, flags),
+  FlightOutput(const usdt::AnswerStart& start, const Flags& flags, usdt::tools::Stream& out)
+      : Recorder(flags, start.around, out),
+        recorder_(usdt::FlightRecorder::start(start.plan, *start.layout, info_of(start.printed, flags),
                                               {.time = *flags.question.recording.last})),
-        printed_(printed),
+        printed_(start.printed),
         quiet_(flags.output.quiet) {
-    trace(tracer.plan(), tracer.plan().probes.size());
+    trace(start.plan, start.plan.probes.size());
   }
 
   void event(const usdt::Event& event) override {
@@ -90,6 +112,7 @@ class FlightOutput final : public Recorder {
     count_unreadable(event);
   }
   void notice(const usdt::SessionNotice& notice) override {
+    if (!notice.is_of_trace()) return;
     recorder_.notice({.timestamp = usdt::event_clock(), .text = notice.text});
   }
 
@@ -100,7 +123,7 @@ class FlightOutput final : public Recorder {
     return forgotten;
   }
 
-  void dump(const usdt::SessionSummary& summary) override {
+  void ending(const usdt::SessionSummary& summary) override {
     const usdt::FlightRecorder::Kept kept = recorder_.kept();
     static_cast<void>(recorder_.write(
         [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
@@ -140,30 +163,11 @@ class FlightOutput final : public Recorder {
   std::uint64_t written_at_ = 0;      ///< where the recording ends in the stream
 };
 
-/// Whether value `n`, of those that are shown, could not be read. What is no number is read by its parts.
-bool is_unreadable(const usdt::Event& event, std::size_t n) {
-  const usdt::Arg& arg = event.arg_info(n);
-  if (arg.hidden || !is_there(event, n)) return false;
-  if (arg.is_list()) return !length_of(event, n);
-  for (std::size_t part = n + 1; has_members(arg) && part < event.arg_count(); ++part)
-    if (event.arg_info(part).part_of == n) return false;
-  return std::holds_alternative<usdt::ArgError>(event.value(n));
-}
-
 }  // namespace
 
-Recorder::Recorder(const Flags& flags, usdt::Surroundings& around, usdt::tools::Stream& out)
-    : Output(around, out), flags_(flags) {}
-
-void Recorder::count_unreadable(const usdt::Event& event) {
-  for (std::size_t n = 0; flags_.strict && n < event.arg_count(); ++n)
-    if (is_unreadable(event, n)) ++unreadable_;
-}
-
-std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const usdt::Printed& printed, const Flags& flags,
-                                        usdt::Surroundings& around, usdt::tools::Stream& out) {
-  if (flags.question.recording.last) return std::make_unique<FlightOutput>(tracer, printed, flags, around, out);
-  return std::make_unique<RecordOutput>(tracer, printed, flags, around, out);
+std::unique_ptr<Output> make_recorder(const usdt::AnswerStart& start, const Flags& flags, usdt::tools::Stream& out) {
+  if (flags.question.recording.last) return std::make_unique<FlightOutput>(start, flags, out);
+  return std::make_unique<RecordOutput>(start, flags, out);
 }
 
 }  // namespace usdt_trace

@@ -2,226 +2,214 @@
 #include "session.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "child.hpp"
 #include "common/report.hpp"
 #include "ending.hpp"
-#include "notice.hpp"
-#include "question.hpp"
-#include "run.hpp"
+#include "notices.hpp"
 #include "signals.hpp"
+#include "sink.hpp"
 
 namespace usdt_trace {
 namespace {
 
-using std::chrono::milliseconds;
-constexpr milliseconds kLongestWait{50};
+using Clock = std::chrono::steady_clock;
 
-/// Questions that are asked at once, each by a tracer of its own.
-class Session {
- public:
-  explicit Session(const std::vector<Flags>& questions) : run_(questions.front()) {
-    for (const Flags& flags : questions) questions_.push_back(std::make_unique<Question>(flags, run_));
+/// One question with those who take its answers.
+struct Asked {
+  const Flags& flags;
+  std::vector<std::unique_ptr<Sink>> sinks = {};
+  std::unique_ptr<Notices> notices = {};
+
+  /// Where events are shown; null: they are only recorded.
+  [[nodiscard]] const Sink* shown() const {
+    return flags.question.recording.file.empty() || !flags.output.file.empty() ? sinks.front().get() : nullptr;
   }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  /// Followers have threads, which wake the first tracer.
-  ~Session() { run_.arrival().wakes(nullptr); }
+  [[nodiscard]] bool has_losses() const {
+    if (!flags.strict || !notices->ending()) return false;
+    return notices->ending()->losses ||
+           std::ranges::any_of(sinks, [](const auto& sink) { return sink->unreadable() > 0; });
+  }
+};
+
+/// The questions of one command line, from what they write to until it ends.
+class Run {
+ public:
+  explicit Run(const std::vector<Flags>& questions) : first_(questions.front()) {
+    for (const Flags& flags : questions) asked_.push_back({flags});
+  }
 
   usdt::Result<int> run() {
-    usdt::tools::set_patience([this](milliseconds) { return run_.patient(); });
     if (auto opened = open(); !opened) return usdt::fail(opened.error());
-    if (auto held = run_.hold_command(); !held) return usdt::fail(held.error());
-    if (auto found = run_.find_subjects(); !found) return usdt::fail(found.error());
-    if (run_.over()) {
-      finish();
-      return nothing_came();
+    if (auto held = hold_command(); !held) return usdt::fail(held.error());
+    usdt::Session session({.command = child_ ? child_->pid() : 0, .before_attaching = [this] { begin_holding(); }});
+    session_ = &session;
+    const EndsBySignal ends(session);
+    usdt::tools::set_patience(patience().at_end);
+    for (Asked& asked : asked_) {
+      std::vector<usdt::AnswerConsumer*> consumers;
+      for (const auto& sink : asked.sinks) consumers.push_back(sink.get());
+      consumers.push_back(asked.notices.get());
+      session.add(asked.flags.question, std::move(consumers),
+                  asked.flags.question.name.empty() ? std::string() : asked.flags.script.place);
     }
-    if (auto planned = plan(); !planned) return usdt::fail(planned.error());
-    if (auto attached = attach(); !attached) return usdt::fail(attached.error());
-    if (cut_short_) {
-      finish();
-      return first_tracer_ ? exit_code() : nothing_came();
-    }
-    if (auto released = run_.release_command(); !released) return usdt::fail(released.error());
-    run_.begin_time();
-    auto traced = trace();
-    finish();
-    if (!traced) return usdt::fail(traced.error());
-    return first_tracer_ ? exit_code() : nothing_came();
+    auto traced = trace(session);
+    const std::optional<int> code = command_ended();  // of one that ended by itself
+    if (child_) child_->stop(std::chrono::seconds(2));
+    session_ = nullptr;
+    if (!traced) return traced;
+    return std::max(*traced, exit_code(session, code));
   }
 
  private:
+  // --- before anything is traced ---
   usdt::Result<void> open() {
     const Sink* shown = nullptr;
-    for (const auto& question : questions_) {
-      if (auto opened = question->open(shown); !opened) return about(*question, opened.error());
-      if (auto apart = check_apart(*question); !apart) return about(*question, apart.error());
-      if (shown == nullptr) shown = question->shown();
+    for (Asked& asked : asked_) {
+      if (asked.flags.dump_on_signal) catch_dump_signal();  // it may come before anything is traced
+      if (auto opened = open_sinks(asked, shown); !opened) return about(asked, opened.error());
+      if (auto apart = check_apart(asked); !apart) return about(asked, apart.error());
+      if (shown == nullptr) shown = asked.shown();
+      asked.notices = std::make_unique<Notices>(asked.flags, [this] { return command_ended().has_value(); });
     }
+    return {};
+  }
+
+  /// What is recorded is shown only where that is asked for.
+  usdt::Result<void> open_sinks(Asked& asked, const Sink* shown) {
+    const Flags& flags = asked.flags;
+    const std::string& recording = flags.question.recording.file;
+    if (recording.empty() || !flags.output.file.empty()) {
+      auto sink = shown != nullptr ? usdt::Result<std::unique_ptr<Sink>>(shown->sibling(flags))
+                                   : Sink::open(flags.output.file, Sink::What::shown, flags, patience());
+      if (!sink) return usdt::fail(sink.error());
+      asked.sinks.push_back(std::move(*sink));
+    }
+    if (recording.empty()) return {};
+    auto sink = Sink::open(recording, Sink::What::recorded, flags, patience());
+    if (!sink) return usdt::fail(sink.error());
+    asked.sinks.push_back(std::move(*sink));
     return {};
   }
 
   /// Two would write over each other, whatever names they have for the file.
-  usdt::Result<void> check_apart(const Question& question) {
-    for (const Sink& sink : question.sinks()) {
-      const auto file = sink.stream().file();
+  usdt::Result<void> check_apart(const Asked& asked) {
+    std::error_code unknown;
+    const auto refuse = [](std::string text) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(text)); };
+    if (!asked.flags.output.file.empty() &&
+        std::filesystem::equivalent(asked.flags.output.file, asked.flags.question.recording.replay, unknown))
+      return refuse(fmt::format("--output {} is the recording itself", asked.flags.output.file));
+    for (const auto& sink : asked.sinks) {
+      const auto file = sink->stream().file();
       if (!file) continue;
-      const auto [known, is_new] = written_files_.try_emplace(*file, &sink);
-      if (!is_new && &known->second->stream() != &sink.stream())
-        return usdt::fail(usdt::ErrorKind::invalid_argument,
-                          fmt::format("{} and {} are one file: output and recording need one each",
-                                      known->second->name(), sink.name()));
+      const auto [known, is_new] = written_files_.try_emplace(*file, sink.get());
+      if (!is_new && &known->second->stream() != &sink->stream())
+        return refuse(fmt::format("{} and {} are one file: output and recording need one each", known->second->name(),
+                                  sink->name()));
     }
     return {};
   }
 
-  /// Those that there is something for begin, others wait.
-  usdt::Result<void> plan() {
-    for (const auto& question : questions_) {
-      auto planned = question->plan();
-      if (!planned) return about(*question, planned.error());
-      if (*planned) ready_.push_back(question.get());
-    }
+  usdt::Result<void> hold_command() {
+    const std::vector<std::string>& command = first_.question.processes.command;
+    if (command.empty()) return {};
+    auto program = usdt::find_program(command[0]);
+    if (!program) return usdt::fail(program.error());
+    auto child = Child::fork(*program, command);
+    if (!child) return usdt::fail(child.error());
+    child_.emplace(std::move(*child));
     return {};
   }
 
-  usdt::Result<void> attach() {
-    for (Question* question : std::exchange(ready_, {})) {
-      const auto attached = question->attach();
-      if (!attached && attached.error().kind == usdt::ErrorKind::stopped) {
-        cut_short_ = true;
-        return {};
+  /// From here on there is something to undo at the end.
+  void begin_holding() const {
+    catch_signals();
+    for (const Asked& asked : asked_)
+      if (asked.flags.question.following.hold_exec) ignore_stop_signals();
+  }
+
+  // --- the trace ---
+  /// Returns the exit code of what failed without ending it.
+  usdt::Result<int> trace(usdt::Session& session) {
+    int worst = success;
+    if (auto begun = session.begin(); !begun) return usdt::fail(begun.error());
+    if (child_ && !session.over())
+      if (auto released = child_->release(); !released)
+        return usdt::fail(released.error().within(first_.question.processes.command[0]));
+    while (!command_ended()) {
+      constexpr std::chrono::milliseconds longest{50};
+      const auto more = session.step(longest);
+      if (more && !*more) break;
+      if (more) continue;
+      if (first_.question.recording.replay.empty()) {
+        if (auto finished = session.finish(); !finished) usdt::tools::print_error("usdt-trace", finished.error());
+        return usdt::fail(more.error());
       }
-      if (!attached) return about(*question, attached.error());
-      if (!*attached) continue;
-      if (!std::exchange(first_tracer_, true)) run_.arrival().wakes(&question->tracer());
-      if (auto begun = question->begin_following(); !begun) return about(*question, begun.error());
-      question->tell_attached();
+      worst = std::max(worst, complain(more.error(), first_));  // others read the recording anew
     }
-    // From here on only who waits for servers of debug files has to be told when it is over.
-    if (std::ranges::none_of(questions_, [](const auto& each) { return each->flags().question.points.debuginfod; }))
-      run_.stop_telling();
-    return {};
+    if (auto finished = session.finish(); !finished) usdt::tools::print_error("usdt-trace", finished.error());
+    return worst;
   }
 
-  /// Time runs from when something is traced.
-  usdt::Result<void> attach_what_came() {
-    for (const auto& question : questions_) {
-      if (!question->waits()) continue;
-      auto came = question->look();
-      if (!came) return about(*question, came.error());
-      if (*came) ready_.push_back(question.get());
-    }
-    const bool first = !first_tracer_ && !ready_.empty();
-    if (auto attached = attach(); !attached) return attached;
-    if (first) run_.begin_time();
-    return {};
+  [[nodiscard]] std::optional<int> command_ended() { return child_ ? child_->ended() : std::nullopt; }
+
+  /// While the trace shall go on a reader is waited for, of course; then a second, in which one who is only slow takes
+  /// what there is.
+  [[nodiscard]] Patience patience() {
+    return {.while_tracing = [this](std::chrono::milliseconds) { return !over(); },
+            .at_end =
+                [this](std::chrono::milliseconds) {
+                  constexpr std::chrono::seconds grace{1};
+                  if (!over()) return true;
+                  if (!last_patience_) last_patience_ = Clock::now() + grace;
+                  return Clock::now() < *last_patience_;
+                }};
+  }
+  [[nodiscard]] bool over() const { return session_ != nullptr ? session_->over() : end_asked_for(); }
+
+  // --- how it ended ---
+  [[nodiscard]] int exit_code(const usdt::Session& session, std::optional<int> code_of_command) const {
+    // Questions of a script show what they find in one place, which fails for all of them.
+    const bool failed = std::ranges::any_of(asked_, [](const Asked& asked) {
+      return std::ranges::any_of(asked.sinks, [](const auto& sink) { return sink->failed(); });
+    });
+    if (failed) return run_time_failure;
+    if (std::ranges::any_of(asked_, &Asked::has_losses)) return strict_failure;
+    const bool cut = std::ranges::any_of(
+        asked_, [](const Asked& asked) { return asked.notices->ending() && asked.notices->ending()->cut; });
+    if (cut || (session.has_nothing_left() && !child_)) return run_time_failure;
+    return end_asked_for() ? success : code_of_command.value_or(success);
   }
 
   /// A script says which of its questions it is.
-  static tl::unexpected<usdt::Error> about(const Question& question, const usdt::Error& error) {
-    const Flags& flags = question.flags();
-    return usdt::fail(flags.question.name.empty() ? error : error.within(flags.script.place));
+  static tl::unexpected<usdt::Error> about(const Asked& asked, const usdt::Error& error) {
+    return usdt::fail(asked.flags.question.name.empty() ? error : error.within(asked.flags.script.place));
   }
 
-  /// The exit code of a trace that waited, and had nothing to trace.
-  usdt::Result<int> nothing_came() { return end_asked_for() ? success : run_.command_ended().value_or(success); }
-
-  /// A command goes on to its end, whether there is anything to see or not.
-  [[nodiscard]] bool goes_on() const {
-    return std::ranges::any_of(questions_, [](const auto& question) { return !question->has_enough(); }) &&
-           (run_.command() ||
-            std::ranges::any_of(questions_, [](const auto& question) { return !question->nothing_left(); }));
-  }
-
-  usdt::Result<void> trace() {
-    while (!run_.over() && goes_on() && !run_.target_ended()) {
-      if (auto attached = attach_what_came(); !attached) return attached;
-      if (!first_tracer_) {
-        run_.arrival().wait();
-        continue;
-      }
-      const auto left = std::chrono::ceil<milliseconds>(run_.end_of_time() - Clock::now());
-      const milliseconds wait = std::clamp(left, milliseconds(0), kLongestWait);
-      const bool alone = questions_.size() == 1;
-      std::size_t events = 0;
-      for (const auto& question : questions_) {
-        if (question->finished() || question->waits()) continue;
-        auto taken = question->step(alone ? wait : milliseconds(0));
-        if (!taken) return about(*question, taken.error());
-        events += *taken;
-        if (!alone && question->has_enough()) question->finish();
-      }
-      if (!alone && events == 0) wait_for_any(wait);
-    }
-    return {};
-  }
-
-  /// Until one of the tracers has something to take. Where a descriptor cannot be had, it is looked for soon.
-  void wait_for_any(milliseconds wait) {
-    std::vector<pollfd> all;
-    for (const auto& question : questions_) {
-      if (question->finished() || question->waits()) continue;
-      const auto fd = question->tracer().fd();
-      if (fd)
-        all.push_back({.fd = *fd, .events = POLLIN, .revents = 0});
-      else
-        wait = std::min(wait, milliseconds(1));
-    }
-    ::poll(all.data(), all.size(), static_cast<int>(wait.count()));
-  }
-
-  void finish() {
-    for (const auto& question : questions_) {
-      if (question->waits())
-        question->finish_without_trace(cut_short_ ? "ended before everything was attached: nothing was traced"
-                                                  : "nothing came that matches");
-      else if (!question->finished())
-        question->finish();
-    }
-    own_code_ = run_.command_ended();
-    run_.stop_command();
-  }
-
-  [[nodiscard]] int exit_code() {
-    bool failed = false;
-    bool nothing_left = true;
-    bool losses = false;
-    for (const auto& question : questions_) {
-      // Those of a script show what they find in one place, which fails for all of them.
-      failed = failed || question->failed();
-      losses |= question->flags().strict && !question->waits() && question->has_losses();
-      nothing_left &= question->nothing_left();
-    }
-    if (failed) return run_time_failure;
-    if (losses) return strict_failure;
-    if (nothing_left && !run_.command()) return run_time_failure;
-    return end_asked_for() ? success : own_code_.value_or(success);
-  }
-
-  Run run_;
-  std::vector<std::unique_ptr<Question>> questions_;
+  const Flags& first_;
+  std::vector<Asked> asked_;
   std::map<std::pair<dev_t, ino_t>, const Sink*> written_files_;  ///< by any question
-  std::vector<Question*> ready_;                                  ///< to be attached
-  bool first_tracer_ = false;                                     ///< some question is traced
-  bool cut_short_ = false;                                        ///< it was to end while something was being attached
-  std::optional<int> own_code_;                                   ///< of the command, where it ended by itself
+  std::optional<Child> child_;
+  const usdt::Session* session_ = nullptr;
+  std::optional<Clock::time_point> last_patience_;
 };
 
 }  // namespace
 
 int run(const std::vector<Flags>& questions) {
   ignore_write_signals();
-  Session session(questions);
-  auto code = session.run();
+  Run run(questions);
+  auto code = run.run();
   return code ? *code : complain(code.error(), questions.front());
 }
 

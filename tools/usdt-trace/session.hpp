@@ -7,7 +7,7 @@
 
 namespace usdt_trace {
 
-/// One run of the tool from parsed flags, of each question, to its exit code: select, plan, attach, follow, account.
+/// One run of the tool from parsed flags to its exit code: a session of all questions, live or of a recording.
 [[nodiscard]] int run(const std::vector<Flags>& questions);
 
 }  // namespace usdt_trace

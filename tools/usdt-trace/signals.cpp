@@ -14,6 +14,7 @@ namespace {
 using Nanoseconds = std::int64_t;
 
 std::atomic<Nanoseconds> first_signal{0};  ///< when it came; 0: none did
+std::atomic<usdt::Session*> session_to_end{nullptr};
 
 Nanoseconds monotonic_now() {
   timespec now{};
@@ -25,17 +26,25 @@ Nanoseconds monotonic_now() {
 /// behind SIGTERM. Nobody presses Ctrl-C twice so fast.
 constexpr Nanoseconds kOneRequest = 100'000'000;
 
+/// True: it is the first that asks, at `now`; else `first` is when that came.
+bool ask_for_end(Nanoseconds now, Nanoseconds& first) {
+  first = 0;
+  const bool asks = first_signal.compare_exchange_strong(first, now);
+  if (usdt::Session* session = session_to_end.load(); session != nullptr) session->request_stop();
+  return asks;
+}
+
 void on_signal(int number) {
   const Nanoseconds now = monotonic_now();
   Nanoseconds first = 0;
-  if (first_signal.compare_exchange_strong(first, now) || now - first < kOneRequest) return;
+  if (ask_for_end(now, first) || now - first < kOneRequest) return;
   ::signal(number, SIG_DFL);
   ::raise(number);
 }
 
 void on_dump(int) {
-  Nanoseconds none = 0;
-  first_signal.compare_exchange_strong(none, monotonic_now());
+  Nanoseconds first = 0;
+  ask_for_end(monotonic_now(), first);
 }
 
 /// From when on a signal means something else to the tool than to the command it starts.
@@ -92,6 +101,14 @@ void take_inherited_signals() {
 void ignore_write_signals() { change(From::written); }
 
 void catch_signals() { change(From::attached); }
+
+/// A signal may have come before.
+EndsBySignal::EndsBySignal(usdt::Session& session) {
+  session_to_end = &session;
+  if (end_asked_for()) session.request_stop();
+}
+
+EndsBySignal::~EndsBySignal() { session_to_end = nullptr; }
 
 void catch_dump_signal() {
   change(From::dumped);

@@ -2,6 +2,8 @@
 // What signals mean to a trace: the first one that asks for an end ends it in order.
 #pragma once
 
+#include "usdt/session.hpp"
+
 namespace usdt_trace {
 
 /// Undoes what whoever started the tool has set for all its children, and would stand in the way: SIGCHLD that is
@@ -15,6 +17,14 @@ void ignore_write_signals();
 /// files are read and planned for, the first one ends the program, however long somebody else's file makes that; a
 /// command held back until then ends with us.
 void catch_signals();
+/// Signals that ask for an end ask that session, too, as long as this lives: one at a time.
+class EndsBySignal {
+ public:
+  explicit EndsBySignal(usdt::Session& session);
+  ~EndsBySignal();
+  EndsBySignal(const EndsBySignal&) = delete;
+  EndsBySignal& operator=(const EndsBySignal&) = delete;
+};
 /// From here on SIGUSR1 asks for an end, however often it comes.
 void catch_dump_signal();
 /// From here on no terminal stops the tool (Ctrl-Z): it holds programs, which nobody else lets go on.

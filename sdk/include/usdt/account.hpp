@@ -83,6 +83,9 @@ struct SessionSummary {
   [[nodiscard]] Account total() const;
 };
 
+/// Returns the sentence "/usr/lib/libx.so was written to: ...". `followed`: what takes its place is traced, too.
+[[nodiscard]] std::string change_text(const AttachPlan& plan, const FileChange& change, bool followed);
+
 /// Returns the probe in whose account an event of `probe` is: of a span that of the probe that ends it.
 [[nodiscard]] std::uint32_t account_of(const AttachPlan& plan, std::uint32_t probe);
 /// Returns numbers of events, which are by probe, in the accounts where they are.

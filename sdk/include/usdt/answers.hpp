@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Who takes the answers to a question: an AnswerConsumer, which a live trace and the replay of a recording feed alike.
-// It is told first what events are of (trace()), then takes events, or looks at tables, heat maps and the slowest, and
-// at the end the account of all hits (summary()). All calls come from one thread, and what they refer to lives until
-// they return.
+// It learns first what the answers are about (begin(), trace()), then takes events, or tables, heat maps and the
+// slowest, and at the end the account of all hits (summary()). A ConsumerGroup makes one of several. All calls come
+// from one thread at a time, and what they refer to lives until they return, unless it says otherwise.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "usdt/account.hpp"
 #include "usdt/event.hpp"
 #include "usdt/follow.hpp"
 #include "usdt/plan.hpp"
+#include "usdt/print_list.hpp"
+#include "usdt/question.hpp"
 #include "usdt/question_plan.hpp"
+#include "usdt/result.hpp"
 #include "usdt/slowest.hpp"
+#include "usdt/surroundings.hpp"
 #include "usdt/tracer.hpp"
 #include "usdt/view.hpp"
 
@@ -30,6 +35,25 @@ struct ArrangedTable {
   bool last = true;                         ///< there will be no further look
 };
 
+/// What answers are about. All of it lives until the consumer has had AnswerConsumer::end().
+struct AnswerStart {
+  const Question& question;
+  const AttachPlan& plan;     ///< what is traced so far; AnswerConsumer::trace() tells when it grows
+  const EventLayout* layout;  ///< how events of `plan` are laid out; null: they come out of a recording
+  const Printed& printed;     ///< by which list each probe is shown; it grows with the plan
+  Surroundings& around;       ///< what is known about the event at hand
+};
+
+/// How a trace, or the replay of one, ended.
+struct AnswerEnd {
+  const AttachPlan& plan;
+  const SessionSummary& summary;
+  std::uint64_t given = 0;    ///< events that consumers were given
+  std::uint64_t beyond = 0;   ///< events of a recording behind AskedLimits::max_events
+  bool follows = false;       ///< what takes the place of files was traced, too
+  bool nothing_left = false;  ///< every site was detached, since its file changed or went
+};
+
 /// Takes answers. Calls that a consumer has no use for do nothing.
 class AnswerConsumer {
  public:
@@ -38,13 +62,18 @@ class AnswerConsumer {
   AnswerConsumer& operator=(const AnswerConsumer&) = delete;
   virtual ~AnswerConsumer() = default;
 
-  /// Events are of `plan` from now on, which outlives the consumer: the first one, or what it has grown to. The plan of
-  /// a recording is whole from the beginning; its first `probes` are traced by now.
-  virtual void trace(const AttachPlan& plan, std::size_t probes) = 0;
+  /// Says whether answers about `plan` can be taken, before anything of it is attached. What it fails with ends the
+  /// session, or keeps a file that came from being traced.
+  [[nodiscard]] virtual Result<void> check(const AttachPlan& /*plan*/) { return {}; }
+  /// Answers begin.
+  virtual void begin(const AnswerStart& /*start*/) {}
+  /// Events are of `plan` from now on, what it has grown to. The plan of a recording is whole from the beginning; its
+  /// first `probes` are traced by now.
+  virtual void trace(const AttachPlan& /*plan*/, std::size_t /*probes*/) {}
   /// So many of a recording's probes are traced by now.
   virtual void know(std::size_t /*probes*/) {}
   /// An event.
-  virtual void event(const Event& event) = 0;
+  virtual void event(const Event& /*event*/) {}
   /// A file that came while the trace runs, and what became of it.
   virtual void followed(const Followed& /*followed*/) {}
   /// The rows of View::question so far, or in the end.
@@ -53,10 +82,30 @@ class AnswerConsumer {
   virtual void heat(const HeatSlice& /*slice*/, bool /*last*/) {}
   /// With View::slowest, in place of events: those that took longest so far, or in the end (`last`).
   virtual void slowest(const SlowestEvents& /*events*/, bool /*last*/) {}
-  /// Something that people are told.
+  /// Something that people should know. The first may come before begin(), the last after end().
   virtual void notice(const SessionNotice& /*notice*/) {}
-  /// The account of all hits, at the end.
+
+  /// Hands on what is buffered; called after each step, and may wait as long as the trace shall go on. False: nothing
+  /// more can be handed on, and the question has its answers.
+  [[nodiscard]] virtual bool flush() { return true; }
+  /// Whether an account() is due.
+  [[nodiscard]] virtual bool wants_account() const { return false; }
+  /// The account of all hits so far, for who wants one.
+  virtual void account(const SessionSummary& /*summary*/) {}
+  /// Whether nobody looks at answers as they come, so that larger portions may come more seldom.
+  [[nodiscard]] virtual bool in_no_hurry() const { return false; }
+
+  /// All events were given. `summary` is the account of them before any was found not to be written.
+  virtual void ending(const SessionSummary& /*summary*/) {}
+  /// Hands on all that is buffered, or gives it up. It may wait as long as the trace shall go on, and a moment after
+  /// that.
+  virtual void flush_rest() {}
+  /// The account of all hits, behind the last flush_rest(); another one follows.
   virtual void summary(const SessionSummary& /*summary*/) {}
+  /// The end, once all consumers have had the account.
+  virtual void end(const AnswerEnd& /*end*/) {}
+  /// In place of begin() and of all that follows it: the session ended before there was anything to trace.
+  virtual void end_untraced() {}
 
   /// Events that did not get to where they were to be written, by probe of the plan: they count as lost. Empty: none.
   [[nodiscard]] virtual std::vector<std::uint64_t> not_written() const { return {}; }
@@ -64,6 +113,48 @@ class AnswerConsumer {
   [[nodiscard]] virtual std::vector<std::uint64_t> forgotten() { return {}; }
   /// Values that were asked for and could not be read so far.
   [[nodiscard]] virtual std::uint64_t unreadable() const { return 0; }
+};
+
+/// Gives what it takes to each of several consumers, in their order. They live as long as the group.
+class ConsumerGroup final : public AnswerConsumer {
+ public:
+  explicit ConsumerGroup(std::vector<AnswerConsumer*> consumers) noexcept;
+  ~ConsumerGroup() override;
+
+  [[nodiscard]] Result<void> check(const AttachPlan& plan) override;
+  void begin(const AnswerStart& start) override { each(&AnswerConsumer::begin, start); }
+  void trace(const AttachPlan& plan, std::size_t probes) override { each(&AnswerConsumer::trace, plan, probes); }
+  void know(std::size_t probes) override { each(&AnswerConsumer::know, probes); }
+  void event(const Event& event) override { each(&AnswerConsumer::event, event); }
+  void followed(const Followed& followed) override { each(&AnswerConsumer::followed, followed); }
+  void table(const ArrangedTable& table) override { each(&AnswerConsumer::table, table); }
+  void heat(const HeatSlice& slice, bool last) override { each(&AnswerConsumer::heat, slice, last); }
+  void slowest(const SlowestEvents& events, bool last) override { each(&AnswerConsumer::slowest, events, last); }
+  void notice(const SessionNotice& notice) override { each(&AnswerConsumer::notice, notice); }
+  /// False if one of them says so; each is asked.
+  [[nodiscard]] bool flush() override;
+  [[nodiscard]] bool wants_account() const override;
+  void account(const SessionSummary& summary) override;
+  /// True if all of them say so.
+  [[nodiscard]] bool in_no_hurry() const override;
+  void ending(const SessionSummary& summary) override { each(&AnswerConsumer::ending, summary); }
+  void flush_rest() override { each(&AnswerConsumer::flush_rest); }
+  void summary(const SessionSummary& summary) override { each(&AnswerConsumer::summary, summary); }
+  void end(const AnswerEnd& end) override { each(&AnswerConsumer::end, end); }
+  void end_untraced() override { each(&AnswerConsumer::end_untraced); }
+  /// Of each probe the most that one of them says.
+  [[nodiscard]] std::vector<std::uint64_t> not_written() const override;
+  [[nodiscard]] std::vector<std::uint64_t> forgotten() override;
+  /// The sum of what they say.
+  [[nodiscard]] std::uint64_t unreadable() const override;
+
+ private:
+  template <class... Declared, class... Given>
+  void each(void (AnswerConsumer::*take)(Declared...), const Given&... given) {
+    for (AnswerConsumer* consumer : all_) (consumer->*take)(given...);
+  }
+
+  std::vector<AnswerConsumer*> all_;
 };
 
 }  // namespace v1

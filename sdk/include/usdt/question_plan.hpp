@@ -33,17 +33,39 @@ inline namespace v1 {
 struct SessionNotice {
   /// The subject of a notice.
   enum class Kind : std::uint8_t {
-    unmatched,     ///< a pattern means nothing, beside others that do
-    copies,        ///< functions have copies in others
-    file,          ///< something in a file could not be read
-    missing,       ///< points may be missing
-    left_out,      ///< points are left out
-    unused_print,  ///< a print list is for no probe yet
-    recording,     ///< how a recording was made, and what was said then
+    // What is found and planned:
+    unmatched,        ///< a pattern means nothing, beside others that do
+    copies,           ///< functions have copies in others
+    file,             ///< something in a file could not be read
+    missing,          ///< points may be missing
+    missing_process,  ///< a process that is named has ended, beside others that live
+    left_out,         ///< points are left out, and why
+    incomplete,       ///< the same in one line, where an answer is about all points together
+    shortened,        ///< not all values of a site are read
+    unused_print,     ///< a print list is for no probe yet
+    recording,        ///< how a recording was made, and what was said then
+    // What happens in a trace:
+    waiting,     ///< what is waited for
+    following,   ///< by what means it is learned what comes
+    scope,       ///< fewer processes are traced than were named
+    attached,    ///< how much is traced
+    others_pay,  ///< processes that are not traced have the breakpoints
+    followed,    ///< something came, and is traced or not
+    released,    ///< files that are gone were detached
+    changed,     ///< a file that is traced changed
+    moved_code,  ///< a process runs other memory in the place of a file
+    given_up,    ///< more calls are open than there is room for
+    cgroup,      ///< a cgroup went, or came again
+    detaching,   ///< the end takes a while
+    ended,       ///< what is to say at the end
   };
   Kind kind = Kind::missing;
   std::string subject = {};  ///< the pattern, file or point that it is about; empty: several
   std::string text = {};     ///< a line for people
+  std::string detail = {};   ///< the line for people who want to know how, too; empty: it is the same line
+
+  /// Whether it says what became of a trace while it ran: recordings keep such notices.
+  [[nodiscard]] bool is_of_trace() const noexcept;
 };
 
 /// The processes that a question is about, as they were found. Nothing of these: everybody.
@@ -52,6 +74,10 @@ struct Subjects {
   std::optional<std::filesystem::path> program = {};  ///< the command's
   std::vector<std::filesystem::path> cgroups = {};    ///< directories
 };
+
+/// Finds the processes that a question is about, where nothing is waited for. Errors: not_found (none of the processes
+/// lives; no such command, cgroup or container), invalid_argument (find_container()).
+[[nodiscard]] Result<Subjects> find_subjects(const AskedProcesses& processes);
 
 /// The points that a question names, as they were found.
 struct FoundPoints {

@@ -14,6 +14,7 @@
 //   the slowest         slowest.hpp (of calls and spans)
 //   what people ask     question.hpp (a value), question_plan.hpp (its plan)
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
+//   a whole trace       session.hpp (questions answered, live or out of a recording)
 //   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp (of all hits)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //                       replay.hpp (a question about one), recorded_question.hpp
@@ -70,6 +71,7 @@
 #include "usdt/replay.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
+#include "usdt/session.hpp"
 #include "usdt/shortened.hpp"
 #include "usdt/signature.hpp"
 #include "usdt/site_variables.hpp"

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/account.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <filesystem>
+
+#include "base/counted.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -73,6 +78,21 @@ std::vector<std::uint64_t> by_account(const AttachPlan& plan, const std::vector<
   std::vector<std::uint64_t> all(events.size());
   for (std::uint32_t probe = 0; probe < events.size(); ++probe) all[account_of(plan, probe)] += events[probe];
   return all;
+}
+
+std::string change_text(const AttachPlan& plan, const FileChange& change, bool followed) {
+  std::string path = plan.files[change.file].target.path.string();
+  switch (change.kind) {
+    case FileChangeKind::written:
+      return fmt::format("{} was written to: its {} let go, since programs that start now would die of them", path,
+                         counted(change.let_go, "site") + (change.let_go == 1 ? " is" : " are"));
+    case FileChangeKind::replaced:
+      return fmt::format("{} names another file now: processes that have the old one mapped are traced on{}", path,
+                         followed ? "" : ", those that start from now on are not");
+    case FileChangeKind::removed:
+      return fmt::format("{} was removed: processes that have it mapped are traced on", path);
+  }
+  return path;
 }
 
 }  // namespace v1

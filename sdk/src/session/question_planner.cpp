@@ -193,5 +193,36 @@ Result<PlannedQuestion> QuestionPlanner::plan_more(ProbeFile file, const TracedS
   return plan_what_came(found, &before);
 }
 
+bool SessionNotice::is_of_trace() const noexcept {
+  switch (kind) {
+    case Kind::attached:
+    case Kind::others_pay:
+    case Kind::followed:
+    case Kind::released:
+    case Kind::changed:
+    case Kind::moved_code:
+    case Kind::given_up:
+    case Kind::cgroup:
+      return true;
+    case Kind::unmatched:
+    case Kind::copies:
+    case Kind::file:
+    case Kind::missing:
+    case Kind::missing_process:
+    case Kind::left_out:
+    case Kind::incomplete:
+    case Kind::shortened:
+    case Kind::unused_print:
+    case Kind::recording:
+    case Kind::waiting:
+    case Kind::following:
+    case Kind::scope:
+    case Kind::detaching:
+    case Kind::ended:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace v1
 }  // namespace usdt

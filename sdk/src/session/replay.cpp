@@ -352,6 +352,11 @@ std::vector<SessionNotice> QuestionReplay::take_notices() { return std::exchange
 
 void QuestionReplay::begin(AnswerConsumer& consumer) {
   impl_->consumer_ = &consumer;
+  consumer.begin({.question = impl_->question_,
+                  .plan = impl_->plan_,
+                  .layout = nullptr,
+                  .printed = impl_->printed_,
+                  .around = impl_->around_});
   consumer.trace(impl_->plan_, impl_->first_probes());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "process_watch.hpp"
+#include "session/process_watch.hpp"
 
 #include <poll.h>
 #include <sys/syscall.h>
@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-namespace usdt_trace {
+namespace usdt::session {
 
 ProcessWatch::ProcessWatch(const std::vector<pid_t>& pids) {
   for (const pid_t pid : pids) {
@@ -30,4 +30,4 @@ std::vector<pid_t> ProcessWatch::living() const {
   return pids;
 }
 
-}  // namespace usdt_trace
+}  // namespace usdt::session

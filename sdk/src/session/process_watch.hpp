@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace usdt_trace {
+namespace usdt::session {
 
 /// Watches whether processes of others are still there.
 class ProcessWatch {
@@ -25,4 +25,4 @@ class ProcessWatch {
   std::vector<Watched> watched_;
 };
 
-}  // namespace usdt_trace
+}  // namespace usdt::session

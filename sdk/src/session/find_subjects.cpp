@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "session/process_watch.hpp"
+#include "usdt/follow.hpp"
+#include "usdt/probe_file.hpp"
+#include "usdt/question_plan.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+Result<Subjects> find_subjects(const AskedProcesses& processes) {
+  Subjects subjects{.pids = session::ProcessWatch(processes.pids).living()};
+  if (subjects.pids.empty() && !processes.pids.empty())
+    return fail(ErrorKind::not_found, fmt::format("no process {}", fmt::join(processes.pids, ", ")));
+  if (!processes.command.empty()) {
+    auto program = find_program(processes.command[0]);
+    if (!program) return fail(program.error());
+    subjects.program = *program;
+  }
+  const auto add = [&](Result<std::filesystem::path> found) -> Result<void> {
+    if (!found) return fail(found.error());
+    subjects.cgroups.push_back(std::move(*found));
+    return {};
+  };
+  for (const std::string& name : processes.cgroups)
+    if (auto added = add(find_cgroup(name)); !added) return fail(added.error());
+  for (const std::string& id : processes.containers)
+    if (auto added = add(find_container(id)); !added) return fail(added.error());
+  return subjects;
+}
+
+}  // namespace v1
+}  // namespace usdt

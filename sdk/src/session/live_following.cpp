@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What comes and goes while a question waits or traces.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "session/live_question.hpp"
+#include "session/notice_words.hpp"
+
+namespace usdt::session {
+namespace {
+
+using Kind = SessionNotice::Kind;
+
+/// What it costs is measured of one program.
+Result<PlannedQuestion> not_taken(const Question& question) {
+  return fail(ErrorKind::not_supported,
+              fmt::format("a trace with {}max-overhead has what there was when it began", question.option_prefix));
+}
+
+/// A file by what two names of it have in common.
+std::pair<dev_t, ino_t> inode_of(const ElfFile& elf) {
+  struct stat st {};
+  return ::fstat(elf.fd(), &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
+}
+
+}  // namespace
+
+void LiveQuestion::tell(const Followed& followed) {
+  tell(Kind::followed, followed_text(followed), followed.file);
+  if (tracer_) consumer_.followed(followed);
+}
+
+Result<void> LiveQuestion::begin_waiting(const Error& nothing_yet) {
+  tell(Kind::waiting, fmt::format("waiting: {}", nothing_yet.message));
+  run_.begin_holding();
+  so_far_ = planner_->find_beginning();
+  std::vector<KnownFile> known;
+  for (const Selection* side : {&so_far_.selection, so_far_.ends ? &*so_far_.ends : nullptr})
+    for (std::size_t n = 0; side != nullptr && n < side->files.size(); ++n)
+      known.emplace_back(side->files[n].target, side->files[n].elf);
+  return begin_following(known);
+}
+
+bool LiveQuestion::look() {
+  std::vector<FollowEvent> events = std::exchange(rest_, {});
+  std::ranges::move(following_.take(), std::back_inserter(events));
+  for (FollowEvent& event : events) {
+    if (first_ || event.kind == FollowKind::gone)
+      rest_.push_back(std::move(event));
+    else if (is_first(event))
+      first_ = std::move(event);
+  }
+  return first_.has_value();
+}
+
+/// With what it has there is something to trace; of spans, both sides.
+bool LiveQuestion::is_first(const FollowEvent& event) {
+  FoundPoints more = so_far_;
+  planner_->add_file(event.file, more);
+  if (more.lacks_something()) {
+    tell(Kind::waiting, half_came_text(session::followed(event)));
+    so_far_ = std::move(more);
+    following_.done(event);
+    return false;
+  }
+  auto planned = checked(planner_->plan_first(more));
+  if (planned) {
+    keep(std::move(*planned));
+    return true;
+  }
+  tell(followed_in_vain(event, planned.error()));
+  following_.refused(event);
+  return false;
+}
+
+Result<void> LiveQuestion::begin_following(const std::vector<KnownFile>& known) {
+  auto begun = following_.begin(run_.subjects(), run_.command(), known, [&run = run_] { run.arrival().wake(); });
+  if (begun && following_.begun()) tell(Kind::following, fmt::format("following by {}", following_.source()));
+  return begun;
+}
+
+Result<void> LiveQuestion::begin_following() {
+  std::vector<KnownFile> known;
+  for (const PlannedFile& file : plan_->files) known.emplace_back(file.target, file.elf);
+  return begin_following(known);
+}
+
+/// It is offered again.
+void LiveQuestion::wait_again(const Error& changed) {
+  tell(Kind::waiting, fmt::format("waiting on: {}", changed.message));
+  following_.refused(*std::exchange(first_, std::nullopt));
+}
+
+/// Traces what came.
+void LiveQuestion::take_followed() {
+  if (first_) following_.done(*std::exchange(first_, std::nullopt));
+  take_in_order(std::exchange(rest_, {}));
+  take_in_order(following_.take());
+}
+
+/// A file that went may be found again behind that.
+void LiveQuestion::take_in_order(std::vector<FollowEvent> events) {
+  std::vector<FollowEvent> gone;
+  for (FollowEvent& event : events) {
+    if (event.kind == FollowKind::gone) {
+      gone.push_back(std::move(event));
+      continue;
+    }
+    detach_gone(std::exchange(gone, {}));
+    follow(event);
+  }
+  detach_gone(gone);
+}
+
+/// One notice of all, however many they are.
+void LiveQuestion::detach_gone(const std::vector<FollowEvent>& gone) {
+  if (gone.empty()) return;
+  // The two sides of a span have opened the same file each for itself.
+  std::set<std::pair<dev_t, ino_t>> wanted;
+  for (const FollowEvent& event : gone)
+    if (event.file.elf != nullptr) wanted.insert(inode_of(*event.file.elf));
+  const AttachPlan& plan = tracer_->plan();
+  std::vector<Index<PlannedFile>> files;
+  std::vector<std::string> names;
+  for (const Index<PlannedFile> number : plan.files.indices()) {
+    if (plan.files[number].elf == nullptr || !wanted.contains(inode_of(*plan.files[number].elf))) continue;
+    files.push_back(number);
+    names.push_back(plan.files[number].target.path.native());
+  }
+  if (files.empty()) return;
+  const auto sites = tracer_->let_go(files);
+  watch_->expect_again();
+  has_grown();
+  tell(Kind::released, sites ? let_go_text(names, *sites) : sites.error().message);
+}
+
+void LiveQuestion::follow(const FollowEvent& event) {
+  auto more = question_.limits.max_overhead > 0 ? not_taken(question_)
+                                                : checked(planner_->plan_more(event.file, {tracer_->plan(), printed_}));
+  const bool attached = more ? follow(event, std::move(*more)) : (tell(followed_in_vain(event, more.error())), false);
+  attached ? following_.done(event) : following_.refused(event);
+}
+
+bool LiveQuestion::follow(const FollowEvent& event, PlannedQuestion more) {
+  more.plan.scope = plan_->scope;
+  const AttachPlan part = more.plan;
+  printed_.of_probe.insert(printed_.of_probe.end(), more.printed.of_probe.begin(), more.printed.of_probe.end());
+  auto added = tracer_->add(std::move(more.plan));
+  printed_.of_probe.resize(tracer_->plan().probes.size());
+  has_grown();
+  tell(added ? followed_and_attached(event, part, added->attached) : followed_in_vain(event, added.error()));
+  watch_->tell_shortened();
+  watch_->tell_others_pay();
+  return added.has_value();
+}
+
+/// The tracer has another plan, whatever became of what was to be added or let go.
+void LiveQuestion::has_grown() {
+  consumer_.trace(tracer_->plan(), tracer_->plan().probes.size());
+  static_cast<void>(find_dump_on(tracer_->plan()));
+}
+
+}  // namespace usdt::session

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/live_question.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "session/notice_words.hpp"
+#include "session/option_names.hpp"
+
+namespace usdt::session {
+
+using Kind = SessionNotice::Kind;
+
+Result<void> LiveQuestion::open() {
+  if (!question_.view.no_events()) ring_ = std::make_shared<EventRing>(question_.attaching.ring_megabytes << 20);
+  return following_.open();
+}
+
+void LiveQuestion::tell(Kind kind, std::string text, std::string subject) {
+  consumer_.notice({kind, std::move(subject), std::move(text)});
+}
+
+Result<PlannedQuestion> LiveQuestion::checked(Result<PlannedQuestion> planned) {
+  for (const SessionNotice& each : planner_->take_notices()) consumer_.notice(each);
+  if (!planned) return planned;
+  if (auto taken = consumer_.check(planned->plan); !taken) return fail(std::move(taken.error()));
+  return planned;
+}
+
+Result<bool> LiveQuestion::plan() {
+  if (!planner_) planner_.emplace(question_, run_.subjects());
+  auto planned = checked(planner_->plan());
+  if (planned) {
+    keep(std::move(*planned));
+    return true;
+  }
+  if (!question_.following.wait || planned.error().kind != ErrorKind::not_found) return fail(planned.error());
+  if (auto begun = begin_waiting(planned.error()); !begun) return fail(begun.error());
+  return false;
+}
+
+/// A command's own process is the only one that counts where what it starts is not followed.
+void LiveQuestion::keep(PlannedQuestion planned) {
+  if (run_.command() && !question_.following.follow) planned.plan.scope = *OneProcess::of(*run_.command());
+  plan_ = std::make_shared<const AttachPlan>(std::move(planned.plan));
+  printed_ = std::move(planned.printed);
+}
+
+TraceOptions LiveQuestion::options() const {
+  TraceOptions options;
+  options.backend = question_.attaching.backend;
+  options.carrier = question_.attaching.carrier;
+  options.max_programs = question_.attaching.max_programs;
+  options.string_size = question_.values.string_size;
+  options.ring_bytes = question_.attaching.ring_megabytes << 20;
+  options.ring = ring_;
+  options.kernel_stack_depth = question_.stacks.kernel_depth;
+  options.user_stack_depth = question_.stacks.user_depth;
+  options.user_stack_method = question_.stacks.user_method;
+  options.user_stack_bytes = question_.stacks.user_kilobytes << 10;
+  options.count_only = question_.view.count_only;
+  options.sample = question_.limits.sample;
+  options.max_rate = question_.limits.max_rate;
+  options.max_overhead = question_.limits.max_overhead;
+  options.max_additions = question_.following.max_followed;
+  options.slow_only = question_.view.slowest > 0;
+  options.wait_for_pages = question_.attaching.wait_for_pages;
+  options.descendants_only = run_.command() && question_.following.follow;
+  if (options.descendants_only) options.command = *run_.command();
+  options.command_runs = run_.released();
+  options.cgroups = run_.subjects().cgroups;
+  options.leave_out_self = true;
+  options.stop = run_.told_over();
+  return options;
+}
+
+Result<void> LiveQuestion::find_dump_on(const AttachPlan& plan) {
+  if (!question_.recording.dump_on) return {};
+  auto filter = EventFilter::make(question_.recording.dump_on, plan);
+  if (!filter) return fail(filter.error().within(name_options("--dump-on", question_.option_prefix)));
+  dump_on_ = std::move(*filter);
+  return {};
+}
+
+/// Where a kernel cannot tell whose children processes are, only the command's own process is traced.
+Result<Tracer> LiveQuestion::start(TraceOptions options) {
+  auto tracer = Tracer::start(plan_, options);
+  if (tracer || !options.descendants_only || tracer.error().kind != ErrorKind::not_supported) return tracer;
+  const std::string why = tracer.error().message;
+  options.descendants_only = false;
+  AttachPlan of_command = *plan_;
+  of_command.scope = *OneProcess::of(*run_.command());
+  plan_ = std::make_shared<const AttachPlan>(std::move(of_command));
+  tracer = Tracer::start(plan_, options);
+  if (tracer) tell(Kind::scope, fmt::format("only the command's own process is traced, not its children: {}", why));
+  return tracer;
+}
+
+/// A build may be writing the file: what is traced is what it is in the end.
+Result<bool> LiveQuestion::attach() {
+  constexpr std::chrono::seconds most{3};
+  constexpr int some = 3;  // where one takes as long, as in an emulated guest
+  const auto began = Clock::now();
+  for (int tries = 1;; ++tries) {
+    auto attached = attach_once();
+    if (attached) return true;
+    const Error& why = attached.error();
+    if (why.kind != ErrorKind::changed) return fail(why);
+    if (first_) {
+      wait_again(why);
+      return false;
+    }
+    if (run_.over() || (tries >= some && Clock::now() - began > most)) return fail(why);
+    const timespec pause{.tv_sec = 0, .tv_nsec = 100'000'000};
+    ::nanosleep(&pause, nullptr);  // a signal ends it
+    auto planned = plan();
+    if (!planned || !*planned) return planned;
+  }
+}
+
+Result<void> LiveQuestion::attach_once() {
+  TraceOptions options = this->options();
+  if (question_.processes.children) {
+    auto family = Processes::of(run_.subjects().pids);
+    if (!family) return fail(family.error());
+    options.family_of = std::move(*family);
+  }
+  if (auto found = find_dump_on(*plan_); !found) return found;
+  run_.begin_holding();
+  auto tracer = start(std::move(options));
+  if (!tracer) return fail(tracer.error());
+  tracer_.emplace(std::move(*tracer));
+  if (question_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
+  begin_answers();
+  // The plan that is loaded may have fewer values, by which the condition is asked from now on.
+  static_cast<void>(find_dump_on(tracer_->plan()));
+  return {};
+}
+
+void LiveQuestion::begin_answers() {
+  around_.emplace(question_, question_.points.debuginfod ? run_.told_over() : StopToken());
+  view_.emplace(question_, plan_->table ? &*plan_->table : nullptr, *tracer_, *around_, consumer_);
+  watch_.emplace(run_, *plan_, *tracer_, consumer_);
+  consumer_.begin({.question = question_,
+                   .plan = tracer_->plan(),
+                   .layout = &tracer_->layout(),
+                   .printed = printed_,
+                   .around = *around_});
+}
+
+/// Who waits for this may start what is to be traced: all is in place, and programs are held.
+void LiveQuestion::tell_attached() {
+  const auto took = std::chrono::duration<double, std::milli>(Clock::now() - run_.started()).count();
+  const std::vector<SkippedSite> skipped = skipped_sites(*tracer_);
+  if (!skipped.empty() && (question_.where != nullptr || question_.view.question != nullptr))
+    consumer_.notice(notice_of_all(tracer_->plan(), skipped));
+  for (const SessionNotice& each : notices_of_reasons(tracer_->plan(), skipped, Kind::left_out, "not attached"))
+    consumer_.notice(each);
+  watch_->tell_shortened();
+  const auto text = [&](bool verbose) {
+    return fmt::format("attached {}{}, after {:.1f} ms", attached_text(*tracer_, verbose),
+                       verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string(), took);
+  };
+  consumer_.notice({.kind = Kind::attached, .text = text(false), .detail = text(true)});
+  watch_->tell_others_pay();
+  consumer_.flush_rest();  // the heading, before what the command says
+  if (first_) tell(followed_and_attached(*first_, *plan_, tracer_->link().attached()));
+}
+
+Result<std::size_t> LiveQuestion::step(std::chrono::milliseconds wait) {
+  auto events = take(wait);
+  if (!events) return events;
+  pause_while_nobody_looks(*events);
+  if (auto shown = view_->show_when_due(); !shown) return fail(shown.error());
+  view_->name_new_stacks();
+  handed_on_ = consumer_.flush();
+  if (!handed_on_) return events;
+  watch_->tell_changes(following_.begun());
+  watch_->tell_given_up();
+  watch_->tell_moved_code();
+  watch_->tell_cgroups();
+  take_followed();
+  if (consumer_.wants_account()) consumer_.account(summary());
+  return events;
+}
+
+/// Larger portions are less work, most of which is to look so often. The ring has room for far more than what comes
+/// meanwhile.
+void LiveQuestion::pause_while_nobody_looks(std::size_t events) const {
+  constexpr std::size_t few = 2048, enough = 100'000;
+  const std::size_t room = (std::size_t{question_.attaching.ring_megabytes} << 20) / tracer_->layout().record_size();
+  if (events == 0 || events >= few || room < enough || !consumer_.in_no_hurry()) return;
+  const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+  ::nanosleep(&pause, nullptr);  // a signal ends it
+}
+
+/// Takes events out of the ring.
+Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
+  constexpr std::uint64_t batch = 4096;
+  const auto give = [this](const Event& event) {
+    around_->begin(event);
+    if (question_.view.slowest > 0) return view_->keep_if_slow(event);
+    if (dump_on_ && !dumped_ && (dumped_ = (*dump_on_)(event).value_or(false))) run_.end();
+    consumer_.event(event);
+  };
+  const auto most = static_cast<std::size_t>(std::min(batch, question_.limits.max_events - given_));
+  auto events = tracer_->poll(give, wait, most);
+  if (events) given_ += *events;
+  view_->name_stacks_of_slowest();
+  return events;
+}
+
+/// Each file has a link of its own, and thousands of them take the kernel seconds. That is said before: a second signal
+/// ends us then, and tasks of their own go on.
+void LiveQuestion::detach() {
+  constexpr std::size_t many = 500;
+  const std::size_t files = tracer_->plan().files.size();
+  if (files >= many) tell(Kind::detaching, fmt::format("detaching {} files, which takes the kernel a while", files));
+  tracer_->detach();
+}
+
+Result<void> LiveQuestion::finish() {
+  finished_ = true;
+  watch_->tell_changes(following_.begun());
+  watch_->tell_moved_code_of_all();
+  view_->find_in_flight();  // while it can be told who goes on
+  detach();
+  consumer_.flush_rest();
+  while (given_ < question_.limits.max_events) {
+    auto events = take(std::chrono::milliseconds(0));
+    if (!events || *events == 0) break;
+    consumer_.flush_rest();
+  }
+  tracer_->drain(nullptr);
+  const bool has_view = question_.view.question || question_.view.slowest > 0;
+  auto shown = has_view ? view_->show_last() : Result<void>();
+  consumer_.ending(summary());
+  consumer_.flush_rest();
+  const SessionSummary account = summary();
+  consumer_.summary(account);
+  consumer_.flush_rest();
+  consumer_.end({.plan = tracer_->plan(),
+                 .summary = account,
+                 .given = given_,
+                 .follows = following_.begun(),
+                 .nothing_left = nothing_left()});
+  if (const auto counts = following_.counts())
+    for (const std::string& line : lines_of(*counts)) tell(Kind::ended, line);
+  return shown;
+}
+
+void LiveQuestion::finish_without_trace(std::string_view why) {
+  finished_ = true;
+  tell(Kind::ended, std::string(why));
+  if (const auto counts = following_.counts())
+    for (const std::string& line : lines_of(*counts)) tell(Kind::ended, line);
+  consumer_.end_untraced();
+}
+
+SessionSummary LiveQuestion::summary() {
+  return {.probes = accounts(),
+          .skipped = skipped_sites(*tracer_),
+          .missed = tracer_->missed(),
+          .changed = tracer_->link().changes(),
+          .missed_hits = tracer_->missed_hits(),
+          .undecided = tracer_->undecided(),
+          .shielded = tracer_->shielded(),
+          .overhead = tracer_->overhead()};
+}
+
+/// What the tracer counted, less what was not written everywhere.
+std::vector<Account> LiveQuestion::accounts() {
+  const AttachPlan& plan = tracer_->plan();
+  const auto forgotten = by_account(plan, consumer_.forgotten());
+  const auto not_written = by_account(plan, consumer_.not_written());
+  std::vector<Account> all;
+  for (const ProbeCounts& counts : tracer_->counts()) {
+    const std::size_t n = all.size();
+    Account& account = all.emplace_back();
+    static_cast<ProbeCounts&>(account) = counts;
+    if (n < not_written.size()) account.not_written = not_written[n];
+    if (n < forgotten.size()) {
+      account.delivered -= forgotten[n];
+      account.discarded += forgotten[n];
+    }
+    account.delivered -= account.not_written;
+  }
+  return all;
+}
+
+}  // namespace usdt::session

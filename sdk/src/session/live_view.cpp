@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/live_view.hpp"
+
+#include <ctime>
+
+namespace usdt::session {
+namespace {
+
+/// What this thread has worked, as far as it did not wait.
+std::chrono::nanoseconds own_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
+LiveView::LiveView(const Question& question, const PlannedTable* table, Tracer& tracer, LiveSurroundings& around,
+                   AnswerConsumer& consumer)
+    : question_(question), table_(table), tracer_(tracer), around_(around), consumer_(consumer) {
+  rates_.begin(Clock::now());
+}
+
+/// What is kept decides what the kernel leaves out from now on: stacks, which take a while, are for later.
+void LiveView::keep_if_slow(const Event& event) {
+  if (view_.in_flight) return;
+  if (slowest_.add(event, around_.wall_offset())) tracer_.leave_out_faster(slowest_.least());
+}
+
+void LiveView::name_stacks_of_slowest() {
+  if (question_.stacks.kernel_depth + question_.stacks.user_depth == 0) return;
+  for (KeptEvent& kept : slowest_.events()) {
+    if (kept.kernel_stack || kept.user_stack) continue;
+    around_.begin(*kept.event);
+    const EventStacks stacks = around_.stacks(question_.stacks, *kept.event);
+    if (stacks.kernel) kept.kernel_stack = *stacks.kernel;
+    if (stacks.user) kept.user_stack = *stacks.user;
+  }
+}
+
+void LiveView::name_new_stacks() {
+  constexpr int pause_of_work = 4;
+  if (!view_.has_stacks() || Clock::now() < next_naming_ || !tracer_.table_grew()) return;
+  const auto began = own_time();
+  if (view_.user_stacks) keep_rows_of_ended();
+  if (auto rows = tracer_.table()) around_.name(*rows, tracer_.plan());
+  next_naming_ = Clock::now() + pause_of_work * (own_time() - began);
+}
+
+void LiveView::find_in_flight() {
+  if (!view_.in_flight) return;
+  slowest_ = SlowestEvents(view_.slowest);
+  for (const OwnedEvent& open : tracer_.in_flight()) {
+    around_.begin(*open);
+    slowest_.add(*open, around_.wall_offset());
+  }
+  name_stacks_of_slowest();
+}
+
+Result<void> LiveView::show_when_due() {
+  const auto now = Clock::now();
+  if (!view_.interval || now < next_look_) return {};
+  const auto interval = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*view_.interval));
+  const bool first = next_look_ == Clock::time_point();
+  next_look_ = first || now - next_look_ > interval ? now + interval : next_look_ + interval;
+  if (first) {
+    slicer_ = HeatSlicer(wall_time());
+    return {};
+  }
+  find_in_flight();
+  return show(false);
+}
+
+Result<void> LiveView::show(bool last) {
+  if (view_.slowest > 0) {
+    consumer_.slowest(slowest_, last);
+    return {};
+  }
+  if (table_ == nullptr) return {};
+  auto rows = this->rows();
+  if (!rows) return fail(rows.error());
+  if (view_.heat_map) {
+    consumer_.heat(slicer_.cut(*table_, *rows, wall_time()), last);
+    return {};
+  }
+  if (view_.rates) rates_.look(view_, *rows, Clock::now(), last);
+  const auto overhead = tracer_.overhead();
+  const auto arranged = arrange_rows(view_, *table_, *rows, view_.rates ? &rates_ : nullptr);
+  consumer_.table({.table = *table_, .rows = arranged, .overhead = overhead, .last = last});
+  return {};
+}
+
+Result<std::vector<TableRow>> LiveView::rows() {
+  if (view_.user_stacks) keep_rows_of_ended();
+  auto rows = tracer_.table();
+  if (!rows) return rows;
+  if (view_.has_stacks()) around_.name(*rows, tracer_.plan());
+  for (const auto& [keys, row] : ended_) rows->push_back(row);
+  return rows;
+}
+
+/// By their names they are few, however many processes there were.
+void LiveView::keep_rows_of_ended() {
+  auto rows = tracer_.take_rows_of_ended();
+  if (!rows) return;
+  around_.name(*rows, tracer_.plan());
+  for (TableRow& row : *rows) {
+    TableRow& whole = ended_[row.keys];
+    if (whole.keys.empty()) whole.keys = row.keys;
+    whole.add(row);
+  }
+}
+
+}  // namespace usdt::session

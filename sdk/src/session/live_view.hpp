@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a live trace shows in place of each event: rows of a table, slices of a heat map, the slowest.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <vector>
+
+#include "session/live_run.hpp"
+#include "usdt/answers.hpp"
+#include "usdt/slowest.hpp"
+#include "usdt/surroundings.hpp"
+#include "usdt/table.hpp"
+#include "usdt/tracer.hpp"
+#include "usdt/view.hpp"
+
+namespace usdt::session {
+
+/// Looks at a table, and keeps the slowest. All that it is made of lives longer.
+class LiveView {
+ public:
+  LiveView(const Question& question, const PlannedTable* table, Tracer& tracer, LiveSurroundings& around,
+           AnswerConsumer& consumer);
+
+  /// Keeps an event if it is among the slowest. It is the one that the surroundings were asked about last.
+  void keep_if_slow(const Event& event);
+  /// Names the stacks of what is kept, while the processes live.
+  void name_stacks_of_slowest();
+  /// Names the stacks of rows while their processes live; where there are many rows, not all the time.
+  void name_new_stacks();
+  /// Keeps the calls that are open now, in place of the slowest (View::in_flight).
+  void find_in_flight();
+  /// Shows what there is so far when it is time (View::interval). Where looks were missed, the next one is not late for
+  /// them. Errors: those of Tracer::table().
+  [[nodiscard]] Result<void> show_when_due();
+  /// Shows what there is at the end.
+  [[nodiscard]] Result<void> show_last() { return show(true); }
+
+ private:
+  [[nodiscard]] Result<void> show(bool last);
+  /// The tracer's rows, and those of processes that have ended.
+  [[nodiscard]] Result<std::vector<TableRow>> rows();
+  void keep_rows_of_ended();
+
+  const Question& question_;
+  const View& view_ = question_.view;
+  const PlannedTable* table_;
+  Tracer& tracer_;
+  LiveSurroundings& around_;
+  AnswerConsumer& consumer_;
+  Clock::time_point next_look_ = {};
+  Clock::time_point next_naming_ = {};
+  std::map<std::vector<TableKey>, TableRow> ended_ = {};  ///< rows of processes that have ended
+  HeatSlicer slicer_{0};
+  HitRates rates_ = {};
+  SlowestEvents slowest_{question_.view.slowest};
+};
+
+}  // namespace usdt::session
