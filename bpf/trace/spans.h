@@ -332,7 +332,7 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 	} else if (may_pass())
 		record_span(ctx, event, key, can, &span, stats);
 	else if (take_span(key, &span, stats))
-		count_held_back(stats);
+		count_beyond_rate(stats);
 }
 
 static __always_inline void trace_span(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,

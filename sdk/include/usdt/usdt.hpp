@@ -14,7 +14,8 @@
 //   the slowest         slowest.hpp (of calls and spans)
 //   what people ask     question.hpp (a value), question_plan.hpp (its plan)
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
-//   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp (of all hits)
+//   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp and counts.hpp (of
+//                       all hits)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //                       replay.hpp (a question about one), recorded_question.hpp
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
@@ -38,6 +39,7 @@
 #include "usdt/consumer.hpp"
 #include "usdt/cookie.hpp"
 #include "usdt/cost.hpp"
+#include "usdt/counts.hpp"
 #include "usdt/decode.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/elf_file.hpp"
