@@ -311,7 +311,7 @@ class JsonOutput final : public Output {
 
   /// One of the words of questions.
   void word(const usdt::Event& event, const usdt::PrintItem& item) {
-    if (*item.word == usdt::HitField::ustack || *item.word == usdt::HitField::kstack) return frames(event, *item.word);
+    if (usdt::info_of(*item.word).type == usdt::ExpressionType::stack) return frames(event, *item.word);
     const WordValue value = word_value(*item.word, event, {began_, names_[event.site().probe.value], around_});
     if (const auto* unread = std::get_if<NoWord>(&value)) return error(unread->reason);
     if (const auto* text = std::get_if<std::string>(&value)) return json_text(json_, *text);
