@@ -40,7 +40,7 @@ bool Ledger::has_losses() const {
   const usdt::Account total = facts_.summary.total();
   const bool let_go =
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
-  // What has not ended is none, and what was discarded is as asked for.
+  // Calls that have not ended are no loss, and events that were discarded are so as asked for.
   const std::uint64_t lost = total.lost() - total.without_end() - total.discarded;
   return let_go || lost + total.undecided > 0 || facts_.summary.shielded > 0 || any_missed(facts_.summary.missed_hits);
 }
@@ -273,7 +273,7 @@ void Ledger::print_losers() const {
 std::string Ledger::lost_text(const usdt::Account& counts) const {
   const std::uint16_t causes = usdt::count_causes(flags_.question, plan_);
   std::vector<std::string> always;
-  std::vector<std::string> seldom;  // the other way round
+  std::vector<std::string> seldom;  // behind the others, the last of the table first
   for (const usdt::CountInfo& count : usdt::counts()) {
     const auto told = usdt::tell_count(count, counts, plan_.spans.has_value());
     if (!told || told->role != usdt::CountRole::lost) continue;

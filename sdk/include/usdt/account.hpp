@@ -21,7 +21,7 @@ inline namespace v1 {
 
 struct Question;
 
-/// What became of the hits of one probe: hits == delivered + lost() + all that has the role CountRole::left_out.
+/// Counts what became of the hits of one probe: hits == delivered + lost() + all that has CountRole::left_out.
 struct Account : ProbeCounts {
   /// Hits without an event, nor asked to have none.
   [[nodiscard]] std::uint64_t lost() const noexcept;
@@ -45,13 +45,13 @@ struct Account : ProbeCounts {
   void add_recorded(const ProbeCounts& then) noexcept;
 };
 
-/// A number as it is told of a trace.
+/// A number as summaries and ledgers show it.
 struct ToldCount {
   std::string_view name;
   CountRole role;
   std::uint64_t value;
 };
-/// Returns what is told of a number. Nothing: it is a part of another one.
+/// Returns what to show of a number. Nothing: it is a part of another one.
 ///
 /// Calls that will not be seen to end are `unfinished`, since nobody can tell them from those that run on, but for
 /// those that were given up for want of room: these are `abandoned`. Spans that have not ended are no loss, but
@@ -59,7 +59,7 @@ struct ToldCount {
 [[nodiscard]] std::optional<ToldCount> tell_count(const CountInfo& count, const Account& account, bool spans);
 
 /// Returns what the numbers of a question's accounts can come of, as bits of CountCause: a number that comes of none of
-/// them is 0, and is not told.
+/// them is 0, and is not shown.
 [[nodiscard]] std::uint16_t count_causes(const Question& question, const AttachPlan& plan);
 
 /// The final account of a trace.

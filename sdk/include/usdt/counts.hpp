@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What became of the hits of a probe, as numbers: ProbeCounts has them, and counts() is the one table of what each of
+// Counts what became of the hits of a probe: ProbeCounts has the numbers, and counts() is the one table of what each of
 // them is called, where it is, and what it means for the sums. The words of ledgers, JSON, recordings, libusdt-c and
 // the languages over it are made from that table; whoever adds numbers up goes over it, and so does not miss a new one.
 // Plain values, for any thread.
@@ -57,7 +57,7 @@ struct ProbeCounts {
   std::optional<std::uint64_t> missed = 0;
 };
 
-/// What a number means for the sums.
+/// Tells what a number means for the sums.
 enum class CountRole : std::uint8_t {
   all,       ///< the hits
   events,    ///< hits that became what was asked for
@@ -78,7 +78,7 @@ enum CountCause : std::uint16_t {
   kOfTable = 32,     ///< PlanOptions::table
   kOfCalls = 64,     ///< calls, whose events are made where they end
   kOfSpans = 128,    ///< spans
-  kIfAny = 1U << 15  ///< beside the parts: it is told wherever it is not 0
+  kIfAny = 1U << 15  ///< beside the parts: it is shown wherever it is not 0
 };
 
 /// Describes a number of ProbeCounts.

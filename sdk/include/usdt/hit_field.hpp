@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is known of every hit, whatever the arguments of its site are: the words of questions, print lists and keys.
+// Fields that every hit has, whatever the arguments of its site are: the words of questions, print lists and keys.
 // kHitFields is the one table of them, which parsers, checks, programs in the kernel, tools and documents read. How a
 // program reads one is in sdk/src/expr/field_readers.hpp; how an event has it, in number_of() (event.hpp).
 // Plain values, for any thread.

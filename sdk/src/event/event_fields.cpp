@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What an event has of the fields of its hit.
+// Reads the fields of a hit that its event has.
 #include <algorithm>
 #include <array>
 

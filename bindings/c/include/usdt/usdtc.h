@@ -369,7 +369,7 @@ int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** er
  * or before. If this is not called, usdtc_tracer_free() does it, and cannot say what went wrong. */
 int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error);
 
-/* What became of hits is told by numbers, of which later versions have more: usdtc_count_describe() describes each, and
+/* Numbers say what became of hits, of which later versions have more: usdtc_count_describe() describes each, and
  * usdtc_ledger_values() has them. Once all events were taken, hits = delivered + lost + unfinished + discarded + the
  * numbers whose role is LEFT_OUT; in recordings of spans there are also those whose role is PAIRING. */
 enum usdtc_count_role {

@@ -35,8 +35,8 @@ struct usdt_row_stack {
 #define USDT_ROW_STACK_DEPTH 127
 #define USDT_MORE_STACKS (1 << 30) /* a bit of `number`: it is a number in the second map */
 
-/* What is known where a span begins, and how a program at its end reads it: of `event`, the record of the beginning,
- * and of `owner`, which is kept behind the record. A name of a thread has two words. */
+/* Lists what is known where a span begins, and how a program at its end reads it: from `event`, the record of the
+ * beginning, and from `owner`, which is kept behind the record. A name of a thread has two words. */
 #define USDT_FACTS_OF_RECORD(X)                                \
 	X(PID, event->pid)                                     \
 	X(TID, event->tid)                                     \
