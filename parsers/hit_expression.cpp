@@ -224,11 +224,11 @@ struct TextParser : x3::parser<TextParser> {
   }
 };
 
-constexpr std::array kFields{HitField::pid,      HitField::tid,    HitField::cpu,    HitField::uid,
-                             HitField::gid,      HitField::cgroup, HitField::nsecs,  HitField::comm,
-                             HitField::duration, HitField::probe,  HitField::ustack, HitField::kstack};
-/// Words that are arguments where a site has one of that name: which is known only there.
-constexpr std::array kWords{HitField::elapsed, HitField::provider, HitField::name, HitField::ip};
+/// Whether it is one of the words that are arguments where a site has one of that name: which is known only there.
+bool gives_way(std::string_view word) {
+  const HitFieldInfo* known = find_hit_field(word);
+  return known != nullptr && known->gives_way;
+}
 
 /// A path to a value, or one of the words for what is known of every hit.
 struct PathParser : x3::parser<PathParser> {
@@ -251,9 +251,9 @@ struct PathParser : x3::parser<PathParser> {
   static ExpressionNode node_of(Draft& draft, ValuePath path) {
     auto* name = std::get_if<std::string>(&path.root);
     if (name != nullptr && path.steps.empty()) {
-      for (const HitField field : kFields) {
-        if (*name == to_string(field)) return {.op = Op::field, .bits = static_cast<std::uint64_t>(field)};
-      }
+      const HitFieldInfo* known = find_hit_field(*name);
+      if (known != nullptr && !known->gives_way)
+        return {.op = Op::field, .bits = static_cast<std::uint64_t>(known->field)};
     }
     // "args.pid" is the argument of that name.
     if (name != nullptr && *name == "args" && !path.steps.empty() &&
@@ -261,8 +261,7 @@ struct PathParser : x3::parser<PathParser> {
       path.root = path.steps.front().name;
       path.steps.erase(path.steps.begin());
       std::string without = path.text.substr(path.text.find('.') + 1);
-      if (std::ranges::find(kWords, without, [](HitField field) { return to_string(field); }) == kWords.end())
-        path.text = std::move(without);
+      if (!gives_way(without)) path.text = std::move(without);
     }
     auto known = std::ranges::find(draft.values, path.text, &ValuePath::text);
     if (known == draft.values.end()) known = draft.values.insert(known, std::move(path));
@@ -403,48 +402,9 @@ Error syntax_error(std::string_view text, std::string_view expected, const char*
 
 }  // namespace
 
-std::string_view to_string(HitField field) noexcept {
-  switch (field) {
-    case HitField::pid:
-      return "pid";
-    case HitField::tid:
-      return "tid";
-    case HitField::cpu:
-      return "cpu";
-    case HitField::uid:
-      return "uid";
-    case HitField::gid:
-      return "gid";
-    case HitField::cgroup:
-      return "cgroup";
-    case HitField::nsecs:
-      return "nsecs";
-    case HitField::comm:
-      return "comm";
-    case HitField::duration:
-      return "duration";
-    case HitField::elapsed:
-      return "elapsed";
-    case HitField::provider:
-      return "provider";
-    case HitField::name:
-      return "name";
-    case HitField::ip:
-      return "ip";
-    case HitField::probe:
-      return "probe";
-    case HitField::ustack:
-      return "ustack";
-    case HitField::kstack:
-      return "kstack";
-  }
-  return {};
-}
-
 bool TypedExpression::is_word(const ValuePath& value) {
   const auto* name = std::get_if<std::string>(&value.root);
-  return name != nullptr && value.steps.empty() && value.text == *name &&
-         std::ranges::find(kWords, *name, [](HitField word) { return to_string(word); }) != kWords.end();
+  return name != nullptr && value.steps.empty() && value.text == *name && gives_way(*name);
 }
 
 namespace {

@@ -164,27 +164,33 @@ export interface Overhead {
   trouble: string | null;
 }
 
+/** The numbers of the library, by their names there: "ring_full" is `ringFull`. */
 export interface Counts {
   hits: number;
   delivered: number;
   lost: number;
-  discarded: number;
-  unfinished: number;
+  /** Null: the kernel does not count them. */
   missed: number | null;
-  rejected: number;
-  unanswered: number;
-  tableFull: number;
+  /** Of which it could not be told whose descendants made them; in no other number. */
+  undecided: number;
   notSampled: number;
+  /** With `maxOverhead` how many hits there were, as far as can be told; in no other number. */
+  estimated: number;
   heldBack: number;
   /** Of recordings of usdt-trace that have spans, or the slowest calls. */
   faster: number;
+  rejected: number;
+  unanswered: number;
+  ringFull: number;
+  discarded: number;
+  tableFull: number;
+  callsFull: number;
   paired: number;
-  unmatched: number;
-  unpaired: number;
-  /** With `maxOverhead` how many hits there were, as far as can be told; in no other number. */
-  estimated: number;
+  unfinished: number;
   /** Calls and spans that had not ended when others needed their room; among `lost`. */
   abandoned: number;
+  unmatched: number;
+  unpaired: number;
 }
 
 export class Tracer implements AsyncIterable<Event> {

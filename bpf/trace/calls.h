@@ -241,7 +241,7 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 	if (!(can & COUNTS_ONLY) && is_slow_enough(event->duration) && may_pass())
 		record_call(event, &key, stats);
 	else if (take_call(&key, stats) && !(can & COUNTS_ONLY))
-		is_slow_enough(event->duration) ? count_held_back(stats) : count_faster(stats);
+		is_slow_enough(event->duration) ? count_beyond_rate(stats) : count_faster(stats);
 }
 
 #endif /* USDT_TRACE_CALLS_H */

@@ -56,7 +56,7 @@ static __always_inline void count_unsampled(struct usdt_site_stats *stats)
 	__sync_fetch_and_add(&stats->not_sampled, 1);
 }
 
-static __always_inline void count_held_back(struct usdt_site_stats *stats)
+static __always_inline void count_beyond_rate(struct usdt_site_stats *stats)
 {
 	__sync_fetch_and_add(&stats->held_back, 1);
 }

@@ -26,7 +26,7 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, struct usdt_r
 		return;
 	}
 	if (!may_pass()) {
-		count_held_back(stats);
+		count_beyond_rate(stats);
 		return;
 	}
 	for (__u32 look = 0; look < 2; look++) {

@@ -187,29 +187,25 @@ static __always_inline __u32 pair_of(const struct ended_span *span)
 }
 
 /* What was known where a span began. */
+#define USDT_FACT_CASE(name, value) \
+	case USDT_BEGIN_##name:     \
+		return value;
 static __always_inline __u64 fact_of_beginning(const struct usdt_event *event, const __u32 fact)
 {
-	const __u64 *comm = (const void *)event->comm;
+	const struct usdt_owner *owner;
 
 	switch (fact) {
-	case USDT_BEGIN_PID:
-		return event->pid;
-	case USDT_BEGIN_TID:
-		return event->tid;
-	case USDT_BEGIN_CPU:
-		return event->cpu;
-	case USDT_BEGIN_COMM:
-		return comm[0];
-	case USDT_BEGIN_COMM_REST:
-		return comm[1];
+		USDT_FACTS_OF_RECORD(USDT_FACT_CASE)
 	}
 	if (!usdt_stock()->span_owner)
 		return 0;
-	if (fact == USDT_BEGIN_CGROUP)
-		return behind_record(event)->owner.cgroup;
-	return fact == USDT_BEGIN_UID ? (__u32)behind_record(event)->owner.uid_gid
-				      : behind_record(event)->owner.uid_gid >> 32;
+	owner = &behind_record(event)->owner;
+	switch (fact) {
+		USDT_FACTS_OF_OWNER(USDT_FACT_CASE)
+	}
+	return 0;
 }
+#undef USDT_FACT_CASE
 
 /* The question about a span: of what it needs, the beginning's is in the record. */
 static __always_inline struct usdt_question *
@@ -332,7 +328,7 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 	} else if (may_pass())
 		record_span(ctx, event, key, can, &span, stats);
 	else if (take_span(key, &span, stats))
-		count_held_back(stats);
+		count_beyond_rate(stats);
 }
 
 static __always_inline void trace_span(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import pathlib
+import pickle
 import re
 import signal
 import subprocess
@@ -216,6 +217,20 @@ class Pure(unittest.TestCase):
             said = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, cwd="/",
                                   env={"PYTHONPATH": directory, "USDT_LIBRARY": str(library)})
         self.assertRegex(said.stdout, "NoPermission .*CAP_", said.stderr)
+
+    def test_numbers_of_hits_are_those_of_the_library(self):
+        words = usdt.Counts.words()
+        self.assertLessEqual({"hits", "delivered", "lost", "ring_full", "held_back", "missed", "unanswered"}, set(words))
+        self.assertTrue(all(words.values()), words)
+        self.assertEqual(usdt.Counts().numbers(), dict.fromkeys(words, 0))
+        self.assertEqual(usdt.Counts(hits=2).hits, 2)
+        self.assertNotEqual(usdt.Counts(hits=2), usdt.Counts())
+        self.assertEqual(pickle.loads(pickle.dumps(usdt.Counts(missed=None))), usdt.Counts(missed=None))
+        with self.assertRaisesRegex(AttributeError, "no such number"):
+            usdt.Counts().hit
+        types = (ROOT / "bindings/node/index.d.ts").read_text()
+        listed = re.findall(r"^  (\w+): number", re.search(r"interface Counts {(.*?)^}", types, re.S | re.M)[1], re.M)
+        self.assertCountEqual(listed, [re.sub("_(.)", lambda letter: letter[1].upper(), name) for name in words])
 
     def test_is_installed_by_pip(self):
         pip = [PYTHON, "-m", "pip"]

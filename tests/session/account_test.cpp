@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace usdt {
 namespace {
@@ -35,6 +37,34 @@ TEST(Account, loses_hits_for_the_reasons_of_the_table) {
   const Account account = numbered();
   EXPECT_EQ(account.lost(), account.ring_full + account.calls_full + account.unfinished + account.abandoned +
                                 account.discarded + account.not_written + account.table_full);
+}
+
+TEST(Account, tells_spans_that_are_in_flight_from_calls_that_did_not_end) {
+  Account account;
+  account.unfinished = 5;
+  account.abandoned = 3;
+  account.given_up = 2;
+  const auto told = [&](std::string_view name, bool spans) -> std::optional<std::pair<CountRole, std::uint64_t>> {
+    for (const CountInfo& count : counts())
+      if (const auto each = tell_count(count, account, spans); each && each->name == name)
+        return std::pair(each->role, each->value);
+    return std::nullopt;
+  };
+  EXPECT_EQ(told("unfinished", false), std::pair(CountRole::lost, std::uint64_t{6}));
+  EXPECT_EQ(told("abandoned", false), std::pair(CountRole::lost, std::uint64_t{2}));
+  EXPECT_EQ(told("in_flight", true), std::pair(CountRole::pairing, std::uint64_t{5}));
+  EXPECT_EQ(told("abandoned", true), std::pair(CountRole::lost, std::uint64_t{3}));
+  EXPECT_EQ(told("unfinished", true), std::nullopt);
+  EXPECT_EQ(told("given_up", false), std::nullopt);
+}
+
+TEST(Counts, add_up_to_no_more_than_there_are_numbers) {
+  ProbeCounts made_up;
+  made_up.ring_full = UINT64_MAX;
+  made_up.rejected = 1;
+  EXPECT_EQ(sum_counts(made_up, {CountRole::lost}), UINT64_MAX);
+  EXPECT_EQ(sum_counts(made_up, {CountRole::left_out}), 1U);
+  EXPECT_EQ(sum_counts(made_up, {CountRole::lost, CountRole::left_out}), UINT64_MAX);
 }
 
 TEST(SessionSummary, adds_up_the_accounts_of_all_probes) {

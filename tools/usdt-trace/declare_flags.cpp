@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which options there are, in the order in which --help shows them.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +20,16 @@ using usdt::tools::one_of;
 using usdt::tools::process_id;
 using usdt::tools::seconds;
 using usdt::tools::whole_number;
+
+using Source = usdt::HitFieldSource;
+
+/// The words for what these know of every hit: "pid, tid".
+std::string words_of(std::initializer_list<Source> sources) {
+  std::vector<std::string_view> words;
+  for (const usdt::HitFieldInfo& each : usdt::kHitFields)
+    if (std::ranges::find(sources, each.source) != sources.end()) words.push_back(each.word);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
 
 constexpr const char* description =
     "Shows the values that running programs pass at their USDT probes and functions, and the kernel at its functions.\n"
@@ -65,9 +81,9 @@ void declare_question(CLI::App& app, Flags& flags, RawFlags& raw) {
          "ntop(argN, 16) or ntop(argN, 4) of one that it points to, buf(argN, 32) and buf(argN, argM) of bytes, "
          "of functions names as well "
          "(count, str(filename)), retval, and what they lead to (req->peer.port, *p, a[2], ((struct foo *)arg1)->x, "
-         "sizeof(struct foo)), pid, tid, comm, cpu, uid, gid, cgroup, nsecs, elapsed, duration, provider, name, probe, "
-         "ip, ustack, kstack (args.pid: an argument of that name); PROBE=LIST: of these probes. Default: every "
-         "argument")
+         "sizeof(struct foo)), " +
+             words_of({Source::hit, Source::owner, Source::clock, Source::site, Source::stack}) +
+             " (args.pid: an argument of that name); PROBE=LIST: of these probes. Default: every argument")
       ->allow_extra_args(false)
       ->type_name("[PROBE=]LIST");
   app.add_option(
@@ -80,10 +96,11 @@ void declare_question(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option(
          "--where", raw.where,
          "Only hits for which this holds, which the kernel finds out: C's operators over arguments and what "
-         "they lead to, pid, tid, comm, cpu, uid, gid, cgroup (of spans those of the beginning), nsecs, elapsed, "
-         "duration, "
-         "provider, name, probe, ip, "
-         "numbers (10ms, 4KiB), texts (==, !=, =~ \"SELECT*FROM*\", str(argN, argM) of the length argM), in {1, 2}")
+         "they lead to, " +
+             words_of({Source::hit, Source::owner}) + " (of spans those of the beginning), " +
+             words_of({Source::clock, Source::site}) +
+             ", "
+             "numbers (10ms, 4KiB), texts (==, !=, =~ \"SELECT*FROM*\", str(argN, argM) of the length argM), in {1, 2}")
       ->allow_extra_args(false)
       ->type_name("EXPR");
   app.add_option("--pair-by", raw.pair_by,

@@ -25,10 +25,9 @@ bool Ledger::has_losses() const {
   const usdt::Account total = facts_.summary.total();
   const bool let_go =
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
-  return let_go ||
-         total.ring_full + total.calls_full + total.given_up + total.not_written + total.undecided + total.table_full >
-             0 ||
-         facts_.summary.shielded > 0 || any_missed(facts_.summary.missed_hits);
+  // Calls that have not ended are no loss, and events that were discarded are so as asked for.
+  const std::uint64_t lost = total.lost() - total.without_end() - total.discarded;
+  return let_go || lost + total.undecided > 0 || facts_.summary.shielded > 0 || any_missed(facts_.summary.missed_hits);
 }
 
 void Ledger::print() const {
@@ -91,20 +90,32 @@ std::string Ledger::headline(const usdt::Account& total) const {
 
 /// What was left out on purpose.
 void Ledger::print_guarded(const usdt::Account& total) const {
-  if (flags_.question.limits.sample > 1)
-    say(fmt::format(
-        "  {} not sampled (--sample 1/{}){}", counted(total.not_sampled, "hit"), flags_.question.limits.sample,
-        flags_.question.view.no_events() ? ""
-                                         : fmt::format(": each event stands for {}", flags_.question.limits.sample)));
-  if (flags_.question.limits.max_rate > 0)
-    say(fmt::format("  {} held back (--max-rate {}/s)", counted(total.held_back, plan_.spans ? "span" : "hit"),
-                    flags_.question.limits.max_rate));
+  const auto& limits = flags_.question.limits;
+  if (limits.sample > 1)
+    print_left_out(
+        total, usdt::kOfSample, "hit",
+        fmt::format("(--sample 1/{}){}", limits.sample,
+                    flags_.question.view.no_events() ? "" : fmt::format(": each event stands for {}", limits.sample)));
+  if (limits.max_rate > 0)
+    print_left_out(total, usdt::kOfRate, plan_.spans ? "span" : "hit",
+                   fmt::format("(--max-rate {}/s)", limits.max_rate));
   if (total.faster > 0 && flags_.question.view.slowest == 0)  // of a program's recording
     say(fmt::format("  {} took less than the slowest that were recorded", counted(total.faster, "hit")));
   if (flags_.question.limits.max_overhead > 0 && !facts_.summary.overhead)  // of a recording
     say(fmt::format("  {} not looked at (--max-overhead {:g}); events stand for {}", counted(total.not_sampled, "hit"),
                     flags_.question.limits.max_overhead * 100, counted(total.estimated, "hit")));
   if (facts_.summary.overhead) print_overhead(*facts_.summary.overhead, total);
+}
+
+/// The numbers that come of one guard, by their names: "5 hits held back (--max-rate 10/s)".
+void Ledger::print_left_out(const usdt::Account& total, usdt::CountCause guard, std::string_view noun,
+                            std::string_view option) const {
+  for (const usdt::CountInfo& count : usdt::counts()) {
+    if (count.role != usdt::CountRole::left_out || (count.comes_of & guard) == 0) continue;
+    std::string name(count.name);
+    std::ranges::replace(name, '_', ' ');
+    say(fmt::format("  {} {} {}", counted(total.*count.member, noun), name, option));
+  }
 }
 
 void Ledger::print_overhead(const usdt::Overhead& overhead, const usdt::Account& total) const {
@@ -245,15 +256,18 @@ void Ledger::print_losers() const {
 }
 
 std::string Ledger::lost_text(const usdt::Account& counts) const {
-  std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
-  if (plan_.spans) text += fmt::format(", {} calls_full", counts.calls_full);
-  if (usdt::traces_calls(plan_))
-    text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.without_end());
-  const std::uint64_t abandoned = plan_.spans ? counts.abandoned : counts.given_up;
-  if (abandoned > 0) text += fmt::format(", {} abandoned", abandoned);
-  if (counts.table_full > 0) text += fmt::format(", {} table_full", counts.table_full);
-  if (counts.not_written > 0) text += fmt::format(", {} not_written", counts.not_written);
-  return text;
+  const std::uint16_t causes = usdt::count_causes(flags_.question, plan_);
+  std::vector<std::string> always;
+  std::vector<std::string> seldom;  // behind the others, the last of the table first
+  for (const usdt::CountInfo& count : usdt::counts()) {
+    const auto told = usdt::tell_count(count, counts, plan_.spans.has_value());
+    if (!told || told->role != usdt::CountRole::lost) continue;
+    if (count.seldom ? told->value == 0 : count.comes_of != 0 && (count.comes_of & causes) == 0) continue;
+    auto& texts = count.seldom ? seldom : always;
+    texts.insert(count.seldom ? texts.begin() : texts.end(), fmt::format("{} {}", told->value, told->name));
+  }
+  always.insert(always.end(), seldom.begin(), seldom.end());
+  return fmt::format("{}", fmt::join(always, ", "));
 }
 
 }  // namespace usdt_trace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,8 @@ class Ledger {
   void print_changes() const;
   [[nodiscard]] std::string headline(const usdt::Account& total) const;
   void print_guarded(const usdt::Account& total) const;
+  void print_left_out(const usdt::Account& total, usdt::CountCause guard, std::string_view noun,
+                      std::string_view option) const;
   void print_overhead(const usdt::Overhead& overhead, const usdt::Account& total) const;
   void print_filtered(const usdt::Account& total) const;
   void print_losers() const;

@@ -2,7 +2,9 @@
 // The JSON contract of usdt-trace, version 1: one object a line (docs/json.md).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
+#include <initializer_list>
 #include <utility>
 
 #include "common/json.hpp"
@@ -28,10 +30,8 @@ class JsonOutput final : public Output {
         printed_(printed),
         stacks_(flags.question.stacks.kernel_depth > 0 && !flags.question.stacks.kernel_in_lists),
         user_stacks_(flags.question.stacks.user_depth > 0 && !flags.question.stacks.user_in_lists),
-        count_only_(flags.question.view.count_only),
-        asks_(flags.question.where != nullptr || flags.question.view.question != nullptr),
+        asked_(flags.question),
         sample_(flags.question.limits.sample),
-        limited_(flags.question.limits.max_overhead > 0),
         max_rate_(flags.question.limits.max_rate),
         likely_texts_(flags.question.values.likely_texts),
         began_(flags.question.began),
@@ -42,7 +42,7 @@ class JsonOutput final : public Output {
   }
 
   void look_up(const usdt::AttachPlan& plan, std::size_t /*probes*/) override {
-    has_calls_ = usdt::traces_calls(plan) && (!count_only_ || asks_);
+    causes_ = usdt::count_causes(asked_, plan);
     columns_ = Columns(plan, printed_);
     names_.clear();
     pcs_.clear();
@@ -246,34 +246,22 @@ class JsonOutput final : public Output {
   void counts(const usdt::Account& counts) {
     json_key(json_, "events"), json_.Uint64(counts.delivered);
     json_key(json_, "hits"), json_.Uint64(counts.hits);
-    if (sample_ > 1 || limited_) json_key(json_, "not_sampled"), json_.Uint64(counts.not_sampled);
-    if (limited_) json_key(json_, "estimated"), json_.Uint64(counts.estimated);
-    if (max_rate_ > 0) json_key(json_, "held_back"), json_.Uint64(counts.held_back);
-    if (view_.slowest > 0 || counts.faster > 0) json_key(json_, "faster"), json_.Uint64(counts.faster);
-    if (asks_) {
-      json_key(json_, "rejected"), json_.Uint64(counts.rejected);
-      json_key(json_, "undecided"), json_.Uint64(counts.undecided);
-    }
+    reasons(counts, {usdt::CountRole::left_out, usdt::CountRole::estimate});
     json_key(json_, "lost"), json_.StartObject();
-    json_key(json_, "ring_full"), json_.Uint64(counts.ring_full);
-    json_key(json_, "discarded"), json_.Uint64(counts.discarded);
-    json_key(json_, "not_written"), json_.Uint64(counts.not_written);
-    if (view_.question) json_key(json_, "table_full"), json_.Uint64(counts.table_full);
-    if (plan().spans) {
-      json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
-      json_key(json_, "abandoned"), json_.Uint64(counts.abandoned);
-    }
-    if (has_calls_) {
-      json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
-      json_key(json_, "unfinished"), json_.Uint64(counts.without_end());
-      json_key(json_, "abandoned"), json_.Uint64(counts.given_up);
-    }
+    reasons(counts, {usdt::CountRole::lost});
     json_.EndObject();
-    if (!plan().spans) return;
-    json_key(json_, "paired"), json_.Uint64(counts.paired);
-    json_key(json_, "in_flight"), json_.Uint64(counts.unfinished);
-    json_key(json_, "unmatched"), json_.Uint64(counts.unmatched);
-    json_key(json_, "unpaired"), json_.Uint64(counts.unpaired);
+    reasons(counts, {usdt::CountRole::pairing});
+  }
+
+  /// The numbers of these roles, as far as a question of this kind has them.
+  void reasons(const usdt::Account& counts, std::initializer_list<usdt::CountRole> roles) {
+    for (const usdt::CountInfo& count : usdt::counts()) {
+      const auto told = usdt::tell_count(count, counts, plan().spans.has_value());
+      if (!told || std::ranges::find(roles, told->role) == roles.end()) continue;
+      const bool is_there = told->value > 0 && (count.comes_of & usdt::kIfAny) != 0;
+      if (!is_there && count.comes_of != 0 && (count.comes_of & causes_) == 0) continue;
+      json_key(json_, told->name), json_.Uint64(told->value);
+    }
   }
 
   /// RFC 3339, UTC.
@@ -323,7 +311,7 @@ class JsonOutput final : public Output {
 
   /// One of the words of questions.
   void word(const usdt::Event& event, const usdt::PrintItem& item) {
-    if (*item.word == usdt::HitField::ustack || *item.word == usdt::HitField::kstack) return frames(event, *item.word);
+    if (usdt::info_of(*item.word).type == usdt::ExpressionType::stack) return frames(event, *item.word);
     const WordValue value = word_value(*item.word, event, {began_, names_[event.site().probe.value], around_});
     if (const auto* unread = std::get_if<NoWord>(&value)) return error(unread->reason);
     if (const auto* text = std::get_if<std::string>(&value)) return json_text(json_, *text);
@@ -543,11 +531,9 @@ class JsonOutput final : public Output {
   const usdt::Printed& printed_;
   bool stacks_;
   bool user_stacks_;
-  bool count_only_;
-  bool has_calls_ = false;
-  bool asks_;  ///< --where, or a table
+  const usdt::Question& asked_;
+  std::uint16_t causes_ = 0;  ///< count_causes()
   std::uint32_t sample_;
-  bool limited_;
   std::uint32_t max_rate_;
   bool likely_texts_;
   std::uint64_t began_;

@@ -101,7 +101,8 @@ std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& colu
   if (const auto* real = std::get_if<usdt::TableReal>(&key)) return real_text(column.type, real->value);
   const auto* wide = std::get_if<std::uint64_t>(&key);
   if (column.form == usdt::KeyForm::ipv4) return ipv4_text(static_cast<std::uint64_t>(whole(key)));
-  if (column.form == usdt::KeyForm::hex || column.field == usdt::HitField::ip)
+  if (column.form == usdt::KeyForm::hex ||
+      (column.field && usdt::info_of(*column.field).form == usdt::HitFieldForm::address))
     return fmt::format("{:#x}", static_cast<std::uint64_t>(whole(key)));
   if (column.arg) {
     const auto bits = static_cast<std::uint64_t>(whole(key));

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string_view>
+#include <utility>
+
 #include "common/meaning.hpp"
 #include "frames.hpp"
 
@@ -11,13 +15,6 @@ namespace usdt_trace {
 using usdt::HitField;
 
 namespace {
-
-/// The numbers of HitOwner.
-WordValue of_owner(HitField word, const usdt::Event& event) {
-  const auto owner = event.owner();
-  if (!owner) return NoWord{"it was not recorded"};
-  return word == HitField::uid ? owner->uid : word == HitField::gid ? owner->gid : owner->cgroup;
-}
 
 /// Where callers are missing, it begins with the reason.
 std::string one_line(const usdt::Stack& stack) {
@@ -39,50 +36,53 @@ usdt::Result<const usdt::Stack*> stack_value(HitField word, const usdt::Event& e
   return &*stack;
 }
 
-WordValue word_value(HitField word, const usdt::Event& event, const WordSource& source) {
+namespace {
+
+std::string_view why_none(HitField word) {
+  if (word == HitField::elapsed) return "it is not known since when";
+  if (word == HitField::duration) return "only calls and spans have one";
+  return word == HitField::ip ? "a tracepoint has no address" : "it was not recorded";
+}
+
+/// Nothing: the event does not have it.
+std::optional<std::uint64_t> number_of_word(HitField word, const usdt::Event& event, const WordSource& source) {
+  if (word == HitField::duration && event.duration() == 0) return std::nullopt;
+  if (word != HitField::elapsed) return usdt::number_of(event, word);
   const std::uint64_t ended = event.timestamp() + event.duration();
-  switch (word) {
-    case HitField::pid:
-      return std::uint64_t{event.pid()};
-    case HitField::tid:
-      return std::uint64_t{event.tid()};
-    case HitField::cpu:
-      return std::uint64_t{event.cpu()};
-    case HitField::nsecs:
-      return ended;
-    case HitField::elapsed:
-      if (source.began == 0 || ended < source.began) return NoWord{"it is not known since when"};
-      return ended - source.began;
-    case HitField::duration:
-      if (event.duration() == 0) return NoWord{"only calls and spans have one"};
-      return event.duration();
-    case HitField::ip:
-      if (const auto pc = pc_of(event.plan(), event.site())) return pc->value;
-      return NoWord{"a tracepoint has no address"};
-    case HitField::comm:
-      return std::string(event.comm());
-    case HitField::provider:
-      return event.probe().provider;
-    case HitField::name:
-      return event.probe().name;
-    case HitField::probe:
-      return std::string(source.probe);
-    case HitField::uid:
-    case HitField::gid:
-    case HitField::cgroup:
-      return of_owner(word, event);
-    case HitField::ustack:
-    case HitField::kstack:
-      break;
+  return source.began != 0 && ended >= source.began ? std::optional(ended - source.began) : std::nullopt;
+}
+
+/// Nothing: it is no text.
+std::optional<std::string> text_of_word(HitField word, const usdt::Event& event, const WordSource& source) {
+  if (word == HitField::comm) return std::string(event.comm());
+  if (word == HitField::provider) return event.probe().provider;
+  if (word == HitField::name) return event.probe().name;
+  if (word == HitField::probe) return std::string(source.probe);
+  return std::nullopt;
+}
+
+}  // namespace
+
+WordValue word_value(HitField word, const usdt::Event& event, const WordSource& source) {
+  if (usdt::info_of(word).type == usdt::ExpressionType::stack) {
+    const auto stack = stack_value(word, event, source.around);
+    return stack ? WordValue(one_line(**stack)) : WordValue(NoWord{stack.error().message});
   }
-  const auto stack = stack_value(word, event, source.around);
-  return stack ? WordValue(one_line(**stack)) : WordValue(NoWord{stack.error().message});
+  if (auto text = text_of_word(word, event, source)) return std::move(*text);
+  const auto number = number_of_word(word, event, source);
+  return number ? WordValue(*number) : WordValue(NoWord{std::string(why_none(word))});
 }
 
 std::string word_text(HitField word, std::uint64_t number) {
-  if (word == HitField::duration || word == HitField::elapsed)
-    return usdt::tools::duration_text(static_cast<double>(number));
-  return word == HitField::ip ? fmt::format("{:#x}", number) : fmt::format("{}", number);
+  switch (usdt::info_of(word).form) {
+    case usdt::HitFieldForm::duration:
+      return usdt::tools::duration_text(static_cast<double>(number));
+    case usdt::HitFieldForm::address:
+      return fmt::format("{:#x}", number);
+    case usdt::HitFieldForm::plain:
+      break;
+  }
+  return fmt::format("{}", number);
 }
 
 }  // namespace usdt_trace

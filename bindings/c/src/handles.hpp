@@ -168,6 +168,7 @@ constexpr std::size_t kNotice = USDTC_UP_TO(usdtc_notice, message);
 constexpr std::size_t kPlanOptions = USDTC_UP_TO(usdtc_plan_options, stop);
 constexpr std::size_t kTraceOptions = USDTC_UP_TO(usdtc_trace_options, family_count);
 constexpr std::size_t kCounts = USDTC_UP_TO(usdtc_counts, undecided);
+constexpr std::size_t kCountInfo = USDTC_UP_TO(usdtc_count_info, reserved);
 constexpr std::size_t kEventInfo = USDTC_UP_TO(usdtc_event_info, name);
 constexpr std::size_t kValue = USDTC_UP_TO(usdtc_value, enumerator);
 constexpr std::size_t kOverhead = USDTC_UP_TO(usdtc_overhead, trouble);
@@ -198,12 +199,14 @@ struct usdtc_batch {
   std::vector<usdtc_event> events;
 };
 
+/// Numbers in the order of usdtc_count_describe().
 struct usdtc_ledger {
-  usdtc_counts total = {};
-  std::vector<usdtc_counts> probes = {};
+  std::vector<std::uint64_t> total = {};
+  std::vector<std::vector<std::uint64_t>> probes = {};
 };
 
 namespace usdtc {
+/// `missed` and `undecided` are of the whole trace.
 usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<std::uint64_t> missed,
                        std::uint64_t undecided);
 /// The rows of a table with the texts of its plan, for the caller; `table` says what their keys are.

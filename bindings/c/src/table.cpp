@@ -20,8 +20,8 @@ std::int64_t whole(const usdt::TableKey& key) {
 }
 
 bool is_stack(const usdt::Expression& key) {
-  const auto is = [&](usdt::HitField field) { return key.root.bits == static_cast<std::uint64_t>(field); };
-  return key.root.op == usdt::Operator::field && (is(usdt::HitField::ustack) || is(usdt::HitField::kstack));
+  return key.root.op == usdt::Operator::field &&
+         usdt::info_of(static_cast<usdt::HitField>(key.root.bits)).type == usdt::ExpressionType::stack;
 }
 
 usdt::Result<usdt::Expression> parsed(const char* text, std::string_view what) {

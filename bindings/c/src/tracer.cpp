@@ -88,30 +88,6 @@ std::chrono::milliseconds wait_of(int timeout_ms) {
   return timeout_ms < 0 ? std::chrono::milliseconds(std::chrono::hours(24)) : std::chrono::milliseconds(timeout_ms);
 }
 
-usdtc_counts counts_of(const usdt::ProbeCounts& counted) {
-  usdtc_counts out{};
-  out.hits = counted.hits;
-  out.delivered = counted.delivered;
-  out.lost = counted.ring_full + counted.calls_full + counted.table_full + counted.given_up;
-  out.ring_full = counted.ring_full;
-  out.calls_full = counted.calls_full;
-  out.unfinished = counted.unfinished + counted.abandoned - counted.given_up;
-  out.discarded = counted.discarded;
-  out.missed = counted.missed.value_or(UINT64_MAX);
-  out.rejected = counted.rejected;
-  out.unanswered = counted.undecided;
-  out.table_full = counted.table_full;
-  out.not_sampled = counted.not_sampled;
-  out.held_back = counted.held_back;
-  out.faster = counted.faster;
-  out.paired = counted.paired;
-  out.unmatched = counted.unmatched;
-  out.unpaired = counted.unpaired;
-  out.estimated = counted.estimated;
-  out.abandoned = counted.given_up;
-  return out;
-}
-
 usdt::RecordedLedger recorded_ledger(const usdt::Tracer& tracer) {
   usdt::RecordedLedger ledger{.probes = tracer.counts(),
                               .missed = tracer.missed(),
@@ -169,25 +145,6 @@ usdt::Result<std::unique_ptr<usdtc_tracer>> start(const usdtc_plan& plan, const 
 }  // namespace
 
 std::int64_t wall_offset_now() noexcept { return usdt::read_clocks().wall_offset; }
-
-usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<std::uint64_t> missed,
-                       std::uint64_t undecided) {
-  // All but `missed` and `undecided`, which are of the whole trace.
-  constexpr std::uint64_t usdtc_counts::*kSummed[] = {
-      &usdtc_counts::hits,       &usdtc_counts::delivered,  &usdtc_counts::lost,        &usdtc_counts::ring_full,
-      &usdtc_counts::calls_full, &usdtc_counts::unfinished, &usdtc_counts::discarded,   &usdtc_counts::rejected,
-      &usdtc_counts::unanswered, &usdtc_counts::table_full, &usdtc_counts::not_sampled, &usdtc_counts::held_back,
-      &usdtc_counts::faster,     &usdtc_counts::paired,     &usdtc_counts::unmatched,   &usdtc_counts::unpaired,
-      &usdtc_counts::estimated,  &usdtc_counts::abandoned};
-  usdtc_ledger ledger;
-  for (const usdt::ProbeCounts& counted : probes) {
-    const usdtc_counts& probe = ledger.probes.emplace_back(counts_of(counted));
-    for (const auto member : kSummed) ledger.total.*member += probe.*member;
-  }
-  ledger.total.missed = missed.value_or(UINT64_MAX);
-  ledger.total.undecided = undecided;
-  return ledger;
-}
 
 }  // namespace usdtc
 
@@ -355,21 +312,4 @@ int usdtc_tracer_overhead(const usdtc_tracer* tracer, usdtc_overhead* overhead, 
                                "usdtc_overhead");
   });
 }
-
-int usdtc_ledger_total(const usdtc_ledger* ledger, usdtc_counts* counts, usdtc_error** error) {
-  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
-    if (!ledger) return usdtc::invalid("the ledger is NULL");
-    return usdtc::write_struct(ledger->total, counts, usdtc::kCounts, "usdtc_counts");
-  });
-}
-
-int usdtc_ledger_probe(const usdtc_ledger* ledger, size_t n, usdtc_counts* counts, usdtc_error** error) {
-  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
-    if (!ledger) return usdtc::invalid("the ledger is NULL");
-    if (n >= ledger->probes.size()) return usdtc::no_more("probe", n, ledger->probes.size());
-    return usdtc::write_struct(ledger->probes[n], counts, usdtc::kCounts, "usdtc_counts");
-  });
-}
-
-void usdtc_ledger_free(usdtc_ledger* ledger) { delete ledger; }
 }

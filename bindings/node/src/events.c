@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+
 #include "tracing.h"
 
 napi_value value_value(napi_env env, const struct usdtc_value* value, bool wide, bool boolean) {
@@ -104,27 +106,29 @@ napi_value events_value(napi_env env, usdtc_batch* batch, bool (*with_names)(voi
   return events;
 }
 
-napi_value counts_value(napi_env env, const struct usdtc_counts* counts) {
-  napi_value value = NULL;
-  TRY(napi_create_object(env, &value));
-  set(env, value, "hits", number_value(env, (double)counts->hits));
-  set(env, value, "delivered", number_value(env, (double)counts->delivered));
-  set(env, value, "lost", number_value(env, (double)counts->lost));
-  set(env, value, "discarded", number_value(env, (double)counts->discarded));
-  set(env, value, "unfinished", number_value(env, (double)counts->unfinished));
-  napi_value missed = text_value(env, NULL);
-  if (counts->missed != UINT64_MAX) missed = number_value(env, (double)counts->missed);
-  set(env, value, "missed", missed);
-  set(env, value, "rejected", number_value(env, (double)counts->rejected));
-  set(env, value, "unanswered", number_value(env, (double)counts->unanswered));
-  set(env, value, "tableFull", number_value(env, (double)counts->table_full));
-  set(env, value, "notSampled", number_value(env, (double)counts->not_sampled));
-  set(env, value, "heldBack", number_value(env, (double)counts->held_back));
-  set(env, value, "faster", number_value(env, (double)counts->faster));
-  set(env, value, "paired", number_value(env, (double)counts->paired));
-  set(env, value, "unmatched", number_value(env, (double)counts->unmatched));
-  set(env, value, "unpaired", number_value(env, (double)counts->unpaired));
-  set(env, value, "estimated", number_value(env, (double)counts->estimated));
-  set(env, value, "abandoned", number_value(env, (double)counts->abandoned));
-  return value;
+/* "ring_full" as JavaScript has it: "ringFull". */
+static void camel_case(const char* name, char* out, size_t size) {
+  size_t length = 0;
+  for (; *name && length + 1 < size; ++name) {
+    const bool upper = *name == '_' && name[1];
+    if (upper) ++name;
+    out[length++] = (char)(upper ? toupper((unsigned char)*name) : *name);
+  }
+  out[length] = 0;
+}
+
+napi_value counts_value(napi_env env, usdtc_ledger* ledger) {
+  enum { MOST = 64 }; /* later versions of the library have more numbers than this one, but not so many */
+  uint64_t values[MOST] = {0};
+  napi_value counts = NULL;
+  usdtc_ledger_values(ledger, SIZE_MAX, values, MOST, NULL);
+  usdtc_ledger_free(ledger);
+  TRY(napi_create_object(env, &counts));
+  struct usdtc_count_info info = {.size = sizeof(info)};
+  for (size_t n = 0; n < MOST && usdtc_count_describe(n, &info, NULL) == 0; ++n) {
+    char name[64];
+    camel_case(info.name, name, sizeof(name));
+    set(env, counts, name, values[n] == UINT64_MAX ? text_value(env, NULL) : number_value(env, (double)values[n]));
+  }
+  return counts;
 }

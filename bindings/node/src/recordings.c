@@ -77,14 +77,10 @@ napi_value recording_counts(napi_env env, napi_callback_info info) {
   napi_value argument = NULL;
   struct recording* recording = recording_of(env, info, &argument, 1);
   if (!recording) return NULL;
-  struct usdtc_counts total = {.size = sizeof(total)};
   usdtc_ledger* ledger = NULL;
   usdtc_error* error = NULL;
   const int result = usdtc_recording_ledger(recording->recording, &ledger, &error);
-  if (result != 0) return throw_error(env, error, result);
-  usdtc_ledger_total(ledger, &total, NULL);
-  usdtc_ledger_free(ledger);
-  return counts_value(env, &total);
+  return result == 0 ? counts_value(env, ledger) : throw_error(env, error, result);
 }
 
 napi_value recording_info(napi_env env, napi_callback_info info) {

@@ -262,14 +262,10 @@ static napi_value rows(napi_env env, napi_callback_info info) {
 static napi_value counts(napi_env env, napi_callback_info info) {
   struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
-  struct usdtc_counts total = {.size = sizeof(total)};
   usdtc_ledger* ledger = NULL;
   usdtc_error* error = NULL;
   const int result = usdtc_tracer_ledger(tracer->tracer, &ledger, &error);
-  if (result != 0) return throw_error(env, error, result);
-  usdtc_ledger_total(ledger, &total, NULL);
-  usdtc_ledger_free(ledger);
-  return counts_value(env, &total);
+  return result == 0 ? counts_value(env, ledger) : throw_error(env, error, result);
 }
 
 /* overhead(tracer), of one that has a limit */

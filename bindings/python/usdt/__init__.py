@@ -19,6 +19,7 @@
     def checkout(cart): ...
 """
 
+from ._counts import Counts
 from ._errors import (Error, InvalidArgument, LimitReached, NoPermission, NotFound, NotSupported, SyntaxFault,
                       VerifierRefused)
 from ._events import EnumValue, Event, TruncatedBytes, TruncatedText, Unreadable, Value
@@ -26,7 +27,7 @@ from ._points import Arg, Notice, Point, list  # noqa: A004 - usdt.list() is wha
 from ._provider import Probe, Provider, Span
 from ._recording import Recording
 from ._tables import Range, Row, Table
-from ._tracer import Counts, Overhead, Tracer, check_privilege, version
+from ._tracer import Overhead, Tracer, check_privilege, version
 
 __all__ = ["Arg", "Counts", "EnumValue", "Error", "Event", "InvalidArgument", "LimitReached", "NoPermission", "NotFound",
            "NotSupported", "Notice", "Overhead", "Point", "Probe", "Provider", "Range", "Recording", "Row", "Span",

@@ -101,13 +101,9 @@ class TraceOptions(_Sized):
                 ("sample", c_uint32), ("max_rate", c_uint32), ("max_overhead", c_double)]
 
 
-class Counts(_Sized):
-    _fields_ = [("size", c_size_t), ("hits", c_uint64), ("delivered", c_uint64), ("lost", c_uint64),
-                ("ring_full", c_uint64), ("calls_full", c_uint64), ("unfinished", c_uint64), ("discarded", c_uint64),
-                ("missed", c_uint64), ("undecided", c_uint64), ("rejected", c_uint64), ("unanswered", c_uint64),
-                ("table_full", c_uint64), ("not_sampled", c_uint64), ("held_back", c_uint64), ("faster", c_uint64),
-                ("paired", c_uint64), ("unmatched", c_uint64), ("unpaired", c_uint64), ("estimated", c_uint64),
-                ("abandoned", c_uint64)]
+class CountInfo(_Sized):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("words", c_char_p), ("role", c_uint32),
+                ("reserved", c_uint32)]
 
 
 class Overhead(_Sized):
@@ -163,8 +159,8 @@ _FALLIBLE = {
     "usdtc_recording_take": (c_void_p, c_size_t, HANDLE_OUT),
     "usdtc_recording_rows": (c_void_p, HANDLE_OUT),
     "usdtc_recording_ledger": (c_void_p, HANDLE_OUT),
-    "usdtc_ledger_total": (c_void_p, POINTER(Counts)),
-    "usdtc_ledger_probe": (c_void_p, c_size_t, POINTER(Counts)),
+    "usdtc_count_describe": (c_size_t, POINTER(CountInfo)),
+    "usdtc_ledger_values": (c_void_p, c_size_t, POINTER(c_uint64), c_size_t),
     "usdtc_event_read": (c_void_p, POINTER(EventInfo)),
     "usdtc_event_arg": (c_void_p, c_size_t, POINTER(Arg)),
     "usdtc_event_value": (c_void_p, c_size_t, POINTER(Value)),

@@ -16,7 +16,8 @@ from ._events import Event, Reader
 from ._library import c_string, library, made, text
 from ._points import Notice, notices_of
 from ._tables import Row, Table, question_of, rows_of
-from ._tracer import Counts, Use, probes_of, read_ledger
+from ._counts import Counts, read_ledger
+from ._tracer import Use, probes_of
 
 
 class Recording:

@@ -16,6 +16,7 @@ from typing import Any, AsyncIterator, Iterable, Iterator
 
 from . import _library
 from ._events import Event, Reader
+from ._counts import Counts, read_ledger
 from ._library import c_string, call, each_of, library, made, numbers_of, text, texts_of, words_of
 from ._points import Notice, Selection, Words, notices_of
 from ._tables import Row, Table, question_of, rows_of
@@ -23,35 +24,6 @@ from ._tables import Row, Table, question_of, rows_of
 _TEXTS = {"described": 1, "typed": 2, "likely": 4}
 _OPEN, _UNSAFE_NOP5 = 1, 2
 _COUNT_ONLY, _DESCENDANTS, _WAIT_FOR_PAGES, _NEVER_WAIT = 1, 2, 4, 8
-
-
-@dataclasses.dataclass(frozen=True)
-class Counts:
-    """What became of hits, once the trace is over: hits == delivered + lost + unfinished + discarded + rejected +
-    unanswered + not_sampled + held_back. Recordings of usdt-trace have also spans: + faster + paired + unmatched +
-    unpaired."""
-
-    hits: int = 0  #: the program ran for a process that counts
-    delivered: int = 0  #: became an Event, or is in a Row
-    lost: int = 0  #: ring_full + calls_full + table_full + abandoned
-    ring_full: int = 0  #: the consumer was too slow for the ring
-    calls_full: int = 0  #: calls whose beginning could not be kept
-    unfinished: int = 0  #: calls that have not ended
-    discarded: int = 0  #: still in the ring when the tracer was closed
-    missed: int | None = 0  #: hits the kernel ran no program for, in no other number; None: it does not count them
-    undecided: int = 0  #: hits not counted because it could not be told whose descendant the process is
-    rejected: int = 0  #: `where` says no
-    unanswered: int = 0  #: neither yes nor no, or in no row: something that was asked for could not be read
-    table_full: int = 0  #: there was no row for them (Table.max_rows)
-    not_sampled: int = 0  #: left out by `sample`; with `max_overhead` while sites were attached or detached
-    held_back: int = 0  #: left out by `max_rate`
-    faster: int = 0  #: took less than the slowest that were asked for
-    paired: int = 0  #: began a span that ended
-    unmatched: int = 0  #: end of no span that had begun
-    unpaired: int = 0  #: of spans: what pairs them could not be read
-    estimated: int = 0  #: with `max_overhead` how many hits there were, as far as can be told; in no other number
-    #: calls and spans that had not ended when others needed their room (max_open_calls)
-    abandoned: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -371,8 +343,8 @@ class Tracer:
         """Events that nobody was handed yet are not delivered; in the end they are discarded."""
         total, by_probe = read_ledger(made("usdtc_tracer_ledger", handle), self._probes)
         def corrected(counts: Counts, left: int) -> Counts:
-            return dataclasses.replace(counts, delivered=counts.delivered - left,
-                                       discarded=counts.discarded + (left if discards else 0))
+            return counts.replaced(delivered=counts.delivered - left,
+                                   discarded=counts.discarded + (left if discards else 0))
         for name, left in collections.Counter(event.probe for event in self._left).items():
             by_probe[name] = corrected(by_probe[name], left)
         return corrected(total, len(self._left)), by_probe
@@ -391,26 +363,6 @@ class Use:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-
-
-def _counts_of(raw: Any) -> Counts:
-    fields = {field.name: getattr(raw, field.name) for field in dataclasses.fields(Counts)}
-    fields["missed"] = None if raw.missed == _library.NONE else raw.missed
-    return Counts(**fields)
-
-
-def read_ledger(ledger: c_void_p, probes: list[str]) -> tuple[Counts, dict[str, Counts]]:
-    """Of all probes together, and of each; frees the handle."""
-    try:
-        total, probe = _library.Counts(), _library.Counts()
-        call("usdtc_ledger_total", ledger, ctypes.byref(total))
-        by_probe = {}
-        for n, name in enumerate(probes):
-            call("usdtc_ledger_probe", ledger, n, ctypes.byref(probe))
-            by_probe[name] = _counts_of(probe)
-        return _counts_of(total), by_probe
-    finally:
-        library().usdtc_ledger_free(ledger)
 
 
 def probes_of(plan: c_void_p) -> list[str]:

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What became of the hits of a trace: an Account for each probe, and all of a trace as a SessionSummary.
-// Each number of an account is a row of one table, counts(): its name, where it is, and what it means for the sums. Who
-// adds accounts, or writes them down, goes over that table. Plain values.
+// Each number of an account is a row of one table, counts() of counts.hpp. Who adds accounts, or writes them down, goes
+// over that table. Plain values.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "usdt/counts.hpp"
 #include "usdt/file_change.hpp"
 #include "usdt/link.hpp"
 #include "usdt/plan.hpp"
@@ -19,11 +19,10 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What became of the hits of one probe: hits == delivered + not_sampled + rejected + undecided + held_back + faster +
-/// lost().
-struct Account : ProbeCounts {
-  std::uint64_t not_written = 0;  ///< lost: the event did not get to where it was to be written; not among `delivered`
+struct Question;
 
+/// Counts what became of the hits of one probe: hits == delivered + lost() + all that has CountRole::left_out.
+struct Account : ProbeCounts {
   /// Hits without an event, nor asked to have none.
   [[nodiscard]] std::uint64_t lost() const noexcept;
   /// Hits that were looked at, or spans: not calls of which the end is not known.
@@ -46,25 +45,22 @@ struct Account : ProbeCounts {
   void add_recorded(const ProbeCounts& then) noexcept;
 };
 
-/// What a number of an account means for the sums.
-enum class CountRole : std::uint8_t {
-  all,       ///< the hits
-  events,    ///< hits that became what was asked for
-  lost,      ///< hits that should have become that
-  left_out,  ///< hits that should not
-  part,      ///< of another number
-  pairing,   ///< of spans: how ends and beginnings came together
-  estimate,  ///< in no other number
-};
-/// A number of an account.
-struct CountInfo {
-  std::string_view name;           ///< "ring_full", as JSON and records call it
-  std::uint64_t Account::*member;  ///< where it is
+/// A number as summaries and ledgers show it.
+struct ToldCount {
+  std::string_view name;
   CountRole role;
-  std::string_view words;  ///< for people: "the reader was too slow for the ring"
+  std::uint64_t value;
 };
-/// Returns all numbers of accounts, each once.
-[[nodiscard]] std::span<const CountInfo> counts() noexcept;
+/// Returns what to show of a number. Nothing: it is a part of another one.
+///
+/// Calls that will not be seen to end are `unfinished`, since nobody can tell them from those that run on, but for
+/// those that were given up for want of room: these are `abandoned`. Spans that have not ended are no loss, but
+/// "in_flight".
+[[nodiscard]] std::optional<ToldCount> tell_count(const CountInfo& count, const Account& account, bool spans);
+
+/// Returns what the numbers of a question's accounts can come of, as bits of CountCause: a number that comes of none of
+/// them is 0, and is not shown.
+[[nodiscard]] std::uint16_t count_causes(const Question& question, const AttachPlan& plan);
 
 /// The final account of a trace.
 struct SessionSummary {

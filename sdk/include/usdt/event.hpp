@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "usdt/bpf/event.h"
+#include "usdt/hit_field.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 #include "usdt/stack.hpp"
@@ -257,6 +258,10 @@ class OwnedEvent {
   Event event_;
   std::shared_ptr<const void> memory_;
 };
+
+/// Returns a field of the hit that is a number, as questions have it: of calls and spans `nsecs` is of their end, all
+/// else is of their beginning; `probe` is the number of the probe in the plan. Nothing: this event does not have it.
+[[nodiscard]] std::optional<std::uint64_t> number_of(const Event& event, HitField field);
 
 }  // namespace v1
 }  // namespace usdt

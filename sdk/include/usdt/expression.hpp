@@ -16,35 +16,14 @@
 #include <vector>
 
 #include "usdt/arg.hpp"
+#include "usdt/expression_type.hpp"
+#include "usdt/hit_field.hpp"
 #include "usdt/result.hpp"
 #include "usdt/stack.hpp"
 #include "usdt/value_path.hpp"
 
 namespace usdt {
 inline namespace v1 {
-
-/// Names what an expression can ask of every hit, whatever the arguments of its site are.
-enum class HitField : std::uint8_t {
-  pid,       ///< the process, as the tracer's pid namespace numbers it
-  tid,       ///< the thread, numbered likewise
-  cpu,       ///< the number of the processor
-  uid,       ///< the user of the process, as the initial user namespace numbers it
-  gid,       ///< the group of the process, numbered likewise
-  cgroup,    ///< the cgroup of the process in the unified hierarchy (v2): the inode number of its directory
-  nsecs,     ///< the time of the hit, and of a call its end: ns of CLOCK_MONOTONIC
-  comm,      ///< the name of the thread, a text of at most 15 bytes
-  duration,  ///< how long a call or a span took, ns
-  elapsed,   ///< `nsecs` less Expression::began
-  provider,  ///< of a USDT probe its provider; of a function and of a point of the kernel the prefix of its name, as
-             ///< "ucall" or "kfunc"
-  name,      ///< the name of the probe, without its provider
-  ip,        ///< the address of the site in its file, which `usdt-list -v` shows, or of the function in the kernel
-  probe,     ///< the text "PROVIDER:NAME"; where it is a key of a table (table.hpp), the probe itself
-  ustack,    ///< the stack of the process; only as a key of a table
-  kstack,    ///< the stack of the kernel, at hits in the kernel; only as a key of a table
-};
-/// Returns the word that expressions use for the field: "pid", "comm".
-[[nodiscard]] std::string_view to_string(HitField field) noexcept;
 
 /// Tells what a node of an expression computes from its operands, the nodes in ExpressionNode::of.
 enum class Operator : std::uint8_t {
@@ -125,16 +104,6 @@ struct Expression {
 [[nodiscard]] Result<std::vector<Expression>> parse_expressions(std::string_view text);
 
 struct PlannedTable;
-
-/// Names the type of the value that an expression computes.
-enum class ExpressionType : std::uint8_t {
-  signed_integer,    ///< of 64 bits; every integer that is narrower becomes one and keeps its value
-  unsigned_integer,  ///< of 64 bits
-  real32,            ///< a float, as its bits
-  real64,            ///< a double, as its bits
-  text,              ///< a text; it can only be compared, or be a key of a table
-  stack,             ///< a stack; it can only be a key of a table
-};
 
 /// Tells how "=~" compares a text with a literal.
 enum class TextMatch : std::uint8_t {

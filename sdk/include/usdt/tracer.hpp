@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "usdt/counts.hpp"
 #include "usdt/event.hpp"
 #include "usdt/link.hpp"
 #include "usdt/plan.hpp"
@@ -159,48 +160,6 @@ struct Overhead {
   [[nodiscard]] double estimate_error() const noexcept { return kPriceError * (1 - own_share) / own_share; }
   /// The most that the price of a hit was seen to be off by, on virtual processors that others used as well.
   static constexpr double kPriceError = 1.0 / 3;
-};
-
-/// Counts what became of the hits of one probe. These sums always hold:
-/// - A trace with events: hits == delivered + not_sampled + rejected + undecided + held_back + faster + ring_full
-///   + calls_full + table_full + unfinished + abandoned + discarded.
-/// - A table: this sum; `delivered` are the hits in its rows, and `table_full` those for which there was no row.
-/// - A trace that only counts: `hits`, and of them those that were left out. Calls whose filter asks what only their
-/// end
-///   knows are `unfinished` while they have not ended.
-/// - The probe that ends spans: as above, with unmatched + unpaired besides.
-/// - The probe that begins spans: hits == paired + not_sampled + calls_full + unfinished + abandoned + unpaired.
-struct ProbeCounts {
-  std::uint64_t hits = 0;        ///< the program ran for a process that counts
-  std::uint64_t delivered = 0;   ///< a callback took the event
-  std::uint64_t ring_full = 0;   ///< lost: the consumer was too slow for the ring
-  std::uint64_t calls_full = 0;  ///< lost: calls and spans whose beginning could not be kept
-  std::uint64_t unfinished = 0;  ///< calls and spans that have not ended: by now, or when the trace did
-  /// Calls and spans that will not be seen to end: their threads have ended or have become other programs, the function
-  /// was left without a return (longjmp()), or others needed the room (TraceOptions::max_open_calls). While the trace
-  /// runs, those that are known by now.
-  std::uint64_t abandoned = 0;
-  std::uint64_t given_up = 0;  ///< of these, those that may have been given up for want of room
-  /// PlanOptions::where is not true of `rejected`; of `undecided` it is not known, since something could not be read.
-  std::uint64_t rejected = 0, undecided = 0;
-  /// Hits that found no room for another row of a table, beyond TableQuestion::max_rows.
-  std::uint64_t table_full = 0;
-  /// Recorded, but not taken: the consumer had stopped taking events (--max-events), or its callback threw.
-  std::uint64_t discarded = 0;
-  std::uint64_t paired = 0;     ///< beginnings of spans whose end came
-  std::uint64_t unmatched = 0;  ///< ends of spans that had not begun
-  std::uint64_t unpaired = 0;   ///< of spans: what pairs them could not be read
-  /// Not chosen (TraceOptions::sample), or hit while sites were attached or detached for max_overhead; of the ends of
-  /// spans, those whose beginning was not chosen.
-  std::uint64_t not_sampled = 0;
-  std::uint64_t held_back = 0;  ///< TraceOptions::max_rate
-  std::uint64_t faster = 0;     ///< TraceOptions::slow_only
-  /// Hits that the filter lets pass under TraceOptions::max_overhead, those included that came while nothing was
-  /// attached, as far as can be told. In no other number; else 0.
-  std::uint64_t estimated = 0;
-  /// Hits that the kernel ran no program for (Link::missed_hits()): in no other number. Nothing: the kernel does not
-  /// count them, or only those of several probes together.
-  std::optional<std::uint64_t> missed = 0;
 };
 
 /// Reports what Tracer::add() added: where it begins in the plan, and how much of it is attached.

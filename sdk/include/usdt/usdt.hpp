@@ -15,7 +15,8 @@
 //   what people ask     question.hpp (a value), question_plan.hpp (its plan)
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
 //   a whole trace       session.hpp (questions answered, live or out of a recording)
-//   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp (of all hits)
+//   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp and counts.hpp (of
+//                       all hits)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //                       replay.hpp (a question about one), recorded_question.hpp
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
@@ -39,6 +40,7 @@
 #include "usdt/consumer.hpp"
 #include "usdt/cookie.hpp"
 #include "usdt/cost.hpp"
+#include "usdt/counts.hpp"
 #include "usdt/decode.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/elf_file.hpp"
@@ -46,11 +48,13 @@
 #include "usdt/event.hpp"
 #include "usdt/event_filter.hpp"
 #include "usdt/expression.hpp"
+#include "usdt/expression_type.hpp"
 #include "usdt/features.hpp"
 #include "usdt/file_change.hpp"
 #include "usdt/follow.hpp"
 #include "usdt/format_string.hpp"
 #include "usdt/fwd.hpp"
+#include "usdt/hit_field.hpp"
 #include "usdt/int128.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/kernel_symbols.hpp"

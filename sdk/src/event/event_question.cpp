@@ -31,40 +31,8 @@ bool EventFacts::is_cut(std::size_t position) const {
 }
 
 std::optional<std::uint64_t> EventFacts::field(HitField field) const {
-  switch (field) {
-    case HitField::pid:
-      return event_.pid();
-    case HitField::tid:
-      return event_.tid();
-    case HitField::cpu:
-      return event_.cpu();
-    case HitField::nsecs:
-      return event_.timestamp() + event_.duration();  // of calls, which have their entry's time
-    case HitField::duration:
-      return event_.duration();
-    case HitField::ip:
-      return pc_of(event_.plan(), event_.site()).value_or(VirtAddr()).value;
-    case HitField::probe:
-      return event_.site().probe.value;
-    case HitField::uid:
-    case HitField::gid:
-    case HitField::cgroup:
-      return of_owner(field);
-    case HitField::provider:
-    case HitField::name:
-    case HitField::elapsed:
-    case HitField::comm:
-    case HitField::ustack:
-    case HitField::kstack:
-      break;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::uint64_t> EventFacts::of_owner(HitField field) const {
-  const auto owner = event_.owner();
-  if (!owner) return std::nullopt;
-  return field == HitField::uid ? owner->uid : field == HitField::gid ? owner->gid : owner->cgroup;
+  const auto number = number_of(event_, field);
+  return field == HitField::ip ? number.value_or(0) : number;  // as programs have it of a tracepoint
 }
 
 std::optional<std::string> EventFacts::site_text(HitField field) const {
@@ -110,11 +78,10 @@ Result<void> EventQuestion::check() {
     const Asked& asked = at(site);
     if (asked.typed) {
       any = true;
-      for (const HitField field : {HitField::uid, HitField::gid, HitField::cgroup})
-        if (asked.typed->asks(field) && !plan_.owners)
-          return fail(
-              ErrorKind::invalid_argument,
-              fmt::format("{0}: it was not recorded: a trace with --record and --print {0} has it", to_string(field)));
+      for (const HitFieldInfo& each : kHitFields)
+        if (each.source == HitFieldSource::owner && asked.typed->asks(each.field) && !plan_.owners)
+          return fail(ErrorKind::invalid_argument,
+                      fmt::format("{0}: it was not recorded: a trace with --record and --print {0} has it", each.word));
     } else if (first.empty()) {
       first = asked.refusal;
     }

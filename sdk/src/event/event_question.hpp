@@ -31,8 +31,6 @@ class EventFacts final : public HitFacts {
   [[nodiscard]] const Result<Stack>* stack(HitField field) const override;
 
  private:
-  [[nodiscard]] std::optional<std::uint64_t> of_owner(HitField field) const;
-
   const Event& event_;
   EventStacks stacks_;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "event/kernel_counts.hpp"
 #include "event/tracer_impl.hpp"
 
 namespace usdt {
@@ -70,16 +71,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
     for (std::uint32_t site = 0; site < part.sites; ++site) {
       const std::uint32_t number = plan.sites[Index<PlannedSite>(part.first_site + site)].probe.value;
       const usdt_site_stats counted = part.counts.of(site);
-      all[number].hits += counted.hits;
-      all[number].ring_full += counted.ring_full;
-      all[number].calls_full += counted.calls_full;
-      all[number].rejected += counted.rejected;
-      all[number].undecided += counted.undecided;
-      all[number].table_full += counted.table_full;
-      all[number].unpaired += counted.unpaired;
-      all[number].not_sampled += counted.not_sampled;
-      all[number].held_back += counted.held_back;
-      all[number].faster += counted.faster;
+      event::add_kernel_counts(all[number], counted);
       all[number].abandoned += part.unfinished.abandoned(site);
       all[number].given_up += part.unfinished.given_up(site);
       ended[number] += counted.ended;
@@ -99,9 +91,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
   }
   if (!plan.table) return all;
   for (ProbeCounts& probe : all)
-    probe.delivered = probe.hits - probe.not_sampled - probe.rejected - probe.undecided - probe.table_full -
-                      probe.calls_full - probe.unfinished - probe.abandoned - probe.paired - probe.unmatched -
-                      probe.unpaired;
+    probe.delivered = probe.hits - sum_counts(probe, {CountRole::lost, CountRole::left_out, CountRole::pairing});
   return all;
 }
 

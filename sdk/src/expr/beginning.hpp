@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "usdt/expression.hpp"
@@ -13,9 +14,8 @@ namespace usdt::expr {
 /// usdt_begin_fact (bpf/include/usdt/bpf/filter.h), each once: values of the question, behind those of
 /// TypedExpression::args(), in this order.
 [[nodiscard]] std::vector<std::uint8_t> beginning_facts(const TypedExpression& question);
-/// Returns the number of a field (enum usdt_begin_fact); for comm the first of two. 0: programs at the end know it
-/// themselves.
-[[nodiscard]] std::uint8_t beginning_fact(HitField field) noexcept;
+/// Returns which words take how many of them, for people: "pid and tid are one each, comm is two".
+[[nodiscard]] std::string words_of_beginning();
 /// Returns whether the question is about whose process it was, which no record has, and which is kept beside it.
 [[nodiscard]] bool asks_for_owner(const TypedExpression& question);
 

@@ -121,11 +121,9 @@ Result<std::uint8_t> Checker::use(std::size_t position, const std::string& name,
 }
 
 Result<Node> Checker::word(std::string_view name, const ExpressionNode& node) const {
-  for (const HitField field : {HitField::provider, HitField::name, HitField::ip}) {
-    if (name != to_string(field)) continue;
-    const Type type = field == HitField::ip ? Type::unsigned_integer : Type::text;
-    return Node{.op = Op::field, .type = type, .bits = static_cast<std::uint64_t>(field)};
-  }
+  const HitFieldInfo* known = find_hit_field(name);
+  if (known != nullptr && known->source == HitFieldSource::site)
+    return Node{.op = Op::field, .type = known->type, .bits = static_cast<std::uint64_t>(known->field)};
   if (expression_.began == 0) return wrong(node, "elapsed: it is not said since when (Expression::began)");
   Node nsecs{.op = Op::field, .type = Type::unsigned_integer, .bits = static_cast<std::uint64_t>(HitField::nsecs)};
   return pair(Op::subtract, std::move(nsecs),
@@ -137,11 +135,7 @@ Result<Node> Checker::field(const ExpressionNode& node) {
   const auto field = static_cast<HitField>(node.bits);
   if (is_only_a_key(field))
     return wrong(node, fmt::format("'{}' can be a key of a table, and nothing else", to_string(field)));
-  Node made{.op = Op::field, .bits = static_cast<std::uint64_t>(field)};
-  if (field == HitField::comm || field == HitField::probe) made.type = Type::text;
-  if (field == HitField::cgroup || field == HitField::nsecs || field == HitField::duration)
-    made.type = Type::unsigned_integer;
-  return made;
+  return Node{.op = Op::field, .type = info_of(field).type, .bits = static_cast<std::uint64_t>(field)};
 }
 
 }  // namespace usdt::expr

@@ -16,7 +16,7 @@
 
 namespace usdt::expr {
 
-inline bool is_only_a_key(HitField field) { return field == HitField::ustack || field == HitField::kstack; }
+inline bool is_only_a_key(HitField field) { return info_of(field).type == ExpressionType::stack; }
 
 inline TypedExpression::Node truth(bool value) { return {.op = Operator::integer, .bits = value ? 1U : 0U}; }
 

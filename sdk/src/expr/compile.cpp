@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "expr/compiler.hpp"
+#include "expr/field_readers.hpp"
 #include "usdt/bpf/event.h"
 
 namespace usdt::expr {
@@ -325,37 +326,26 @@ void Compiler::comm_to(int at) {
 }
 
 void Compiler::field(HitField field) {
-  if (read_of_beginning(beginning_fact(field), 0)) return;
-  switch (field) {
-    case HitField::pid:
-    case HitField::tid:
-      return task(field == HitField::pid);
-    case HitField::cpu:
-      return call(BPF_FUNC_get_smp_processor_id);
-    case HitField::uid:
-      call(BPF_FUNC_get_current_uid_gid);
-      return low_half();
-    case HitField::gid:
-      call(BPF_FUNC_get_current_uid_gid);
-      return alu_by(BPF_RSH, 0, 32);
-    case HitField::cgroup:
-      return call(BPF_FUNC_get_current_cgroup_id);
-    case HitField::nsecs:
-      return call(BPF_FUNC_ktime_get_ns);
-    case HitField::duration:
+  using From = FieldReader::From;
+  const FieldReader& reader = reader_of(field);
+  if (read_of_beginning(reader.beginning, 0)) return;
+  switch (reader.from) {
+    case From::task:
+      return task(reader.half == FieldReader::Half::high);
+    case From::helper:
+      call(reader.helper);
+      if (reader.half == FieldReader::Half::low) low_half();
+      if (reader.half == FieldReader::Half::high) alu_by(BPF_RSH, 0, 32);
+      return;
+    case From::duration:
       return load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, kDuration);
-    case HitField::comm:
-      return set(0, 0);  // compared as a text (matches())
-    case HitField::provider:
-    case HitField::name:
-    case HitField::ip:
-    case HitField::probe:
-      return load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kSite);  // as a key (TypedExpression::at_site())
-    case HitField::elapsed:
-      return set(0, 0);  // check() makes a difference of it
-    case HitField::ustack:
-    case HitField::kstack:
-      return;  // the program puts them into the row (put_stacks() of bpf/trace/stacks.h)
+    case From::site:
+      return load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kSite);
+    case From::text:
+    case From::other:
+      return set(0, 0);
+    case From::row:
+      return;
   }
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/near_text.hpp"
-#include "usdt/expression.hpp"
+#include "usdt/hit_field.hpp"
 
 namespace usdt::expr {
 namespace {
@@ -30,10 +30,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kSynonym
                                                                                    {"stack", "ustack"},
                                                                                    {"func", "name"},
                                                                                    {"function", "name"}}};
-constexpr std::array kWords{HitField::pid,      HitField::tid,      HitField::cpu,   HitField::uid,    HitField::gid,
-                            HitField::comm,     HitField::cgroup,   HitField::nsecs, HitField::probe,  HitField::name,
-                            HitField::provider, HitField::duration, HitField::ip,    HitField::elapsed};
-
 }  // namespace
 
 std::string near_names(std::string_view written, const std::vector<Arg>& args) {
@@ -42,7 +38,8 @@ std::string near_names(std::string_view written, const std::vector<Arg>& args) {
     if (written == word && (returns || meant != kReturnValue)) return fmt::format(" (did you mean {}?)", meant);
   NearTexts near(written);
   if (returns) near.offer(kReturnValue);
-  for (const HitField word : kWords) near.offer(to_string(word));
+  for (const HitFieldInfo& each : kHitFields)
+    if (each.type != ExpressionType::stack) near.offer(each.word);
   for (const Arg& arg : args)
     if (!arg.hidden && !arg.name().empty()) near.offer(arg.name());
   const auto best = std::move(near).best();

@@ -43,9 +43,7 @@ bool is_site_word(const Node& node) noexcept {
   return node.op == Op::field && is_site_word(static_cast<HitField>(node.bits));
 }
 
-bool is_site_word(HitField field) noexcept {
-  return field == HitField::provider || field == HitField::name || field == HitField::ip || field == HitField::probe;
-}
+bool is_site_word(HitField field) noexcept { return info_of(field).source == HitFieldSource::site; }
 
 std::string site_text(HitField field, const SiteWords& site) {
   if (field == HitField::provider) return std::string(site.provider);

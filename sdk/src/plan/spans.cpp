@@ -379,17 +379,17 @@ class SpanMaker {
     auto typed = plan::typed_over(question, args);
     if (typed) typed = typed->with_kept_texts(kept_texts(span.span->begin));
     if (!typed) return fail(typed.error());
-    for (const HitField field : {HitField::ustack, HitField::kstack}) {
-      if (typed->asks(field))
+    for (const HitFieldInfo& each : kHitFields) {
+      if (each.source == HitFieldSource::stack && typed->asks(each.field))
         return wrong(fmt::format("{}: it is no key of spans, which have two; their events have that of the beginning",
-                                 to_string(field)));
+                                 each.word));
     }
     if (typed->args().size() + expr::beginning_facts(*typed).size() > TypedExpression::kMostValues)
-      return wrong(fmt::format(
-          "more than {} different values of a span: pid, tid, cpu, uid, gid and cgroup are one each, comm is two",
-          TypedExpression::kMostValues));
-    if (typed->depends_on_site() || typed->asks(HitField::provider) || typed->asks(HitField::name) ||
-        typed->asks(HitField::ip))
+      return wrong(fmt::format("more than {} different values of a span: {}", TypedExpression::kMostValues,
+                               expr::words_of_beginning()));
+    if (typed->depends_on_site() || std::ranges::any_of(kHitFields, [&](const HitFieldInfo& each) {
+          return each.source == HitFieldSource::site && each.field != HitField::probe && typed->asks(each.field);
+        }))
       return wrong("provider, name, ip and probe: of a span they cannot be asked, which has two; probe can be a key");
     if (reads_text_of_beginning(*typed, typed->root()))
       return wrong("a text of a span's beginning may have changed by its end, and was not kept: write str(...)");

@@ -2,6 +2,7 @@
 // The account of a recording.
 #include <utility>
 
+#include "record/count_places.hpp"
 #include "record/definition_codes.hpp"
 #include "record/definitions.hpp"
 
@@ -11,20 +12,11 @@ bool Definitions::read_counts(ByteReader& in) {
   // In their order, so that the time this takes is bounded by what was read.
   if (in.below(plan.probes.size()) != open_ledger_->probes.size() || in.failed()) return false;
   ProbeCounts& counts = open_ledger_->probes.emplace_back();
-  for (std::uint64_t* count : {&counts.hits, &counts.delivered, &counts.ring_full, &counts.calls_full,
-                               &counts.unfinished, &counts.rejected, &counts.undecided, &counts.discarded})
-    *count = in.varint();
-  counts.missed = get(in);
-  if (in.at_end()) return true;  // of a version without spans
-  for (std::uint64_t* count : {&counts.paired, &counts.unmatched, &counts.unpaired}) *count = in.varint();
-  if (in.at_end()) return true;  // of one without guards
-  for (std::uint64_t* count : {&counts.not_sampled, &counts.held_back}) *count = in.varint();
-  if (in.at_end()) return true;  // of one without limits of what a trace costs
-  counts.estimated = in.varint();
-  if (in.at_end()) return true;  // of one that did not leave out what is not among the slowest
-  counts.faster = in.varint();
-  if (in.at_end()) return true;  // of one that took abandoned calls for unfinished ones
-  for (std::uint64_t* count : {&counts.abandoned, &counts.given_up}) *count = in.varint();
+  for (const CountInfo* count : recorded_counts()) {
+    if (may_end_before(count->recorded) && in.at_end()) break;
+    counts.*count->member = in.varint();
+    if (count->recorded == kLastBeforeMissed) counts.missed = get(in);
+  }
   return true;
 }
 

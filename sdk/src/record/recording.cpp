@@ -58,17 +58,6 @@ class BlockFile {
   std::vector<std::uint8_t> buffer_;
 };
 
-/// Of a probe's hits, those that became no event; somebody may have written what adds up to more than there are
-/// numbers.
-std::uint64_t not_events(const ProbeCounts& counts) {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t part : {counts.ring_full, counts.calls_full, counts.unfinished, counts.rejected,
-                                   counts.undecided, counts.discarded, counts.paired, counts.unmatched, counts.unpaired,
-                                   counts.not_sampled, counts.held_back, counts.faster, counts.abandoned})
-    if (__builtin_add_overflow(sum, part, &sum)) return UINT64_MAX;
-  return sum;
-}
-
 }  // namespace
 
 struct Recording::Impl {
@@ -161,7 +150,7 @@ struct Recording::Impl {
     if (!cut.empty()) return;
     for (std::uint32_t n = 0; n < accounted; ++n) {
       const ProbeCounts& counts = definitions.ledger->probes[n];
-      const std::uint64_t others = not_events(counts);
+      const std::uint64_t others = sum_counts(counts, {CountRole::lost, CountRole::left_out, CountRole::pairing});
       if (others <= counts.hits && events_of[n] <= counts.hits - others) continue;
       cut = fmt::format("its account contradicts itself: of {} it has {} hits, {} that became no event, and {} events",
                         full_name(*plan, plan->probes[Index<PlannedProbe>(n)]), counts.hits, others, events_of[n]);

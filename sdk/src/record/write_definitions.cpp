@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "record/count_places.hpp"
 #include "record/definition_codes.hpp"
 #include "record/definitions.hpp"
 #include "usdt/elf_file.hpp"
@@ -217,14 +218,10 @@ void DefinitionWriter::followed(const Followed& followed) {
 
 void DefinitionWriter::counts(std::uint32_t probe, const ProbeCounts& counts) {
   entry_.varint(probe);
-  for (const std::uint64_t count : {counts.hits, counts.delivered, counts.ring_full, counts.calls_full,
-                                    counts.unfinished, counts.rejected, counts.undecided, counts.discarded})
-    entry_.varint(count);
-  put(entry_, counts.missed);
-  for (const std::uint64_t count :
-       {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back, counts.estimated,
-        counts.faster, counts.abandoned, counts.given_up})
-    entry_.varint(count);
+  for (const CountInfo* count : recorded_counts()) {
+    entry_.varint(counts.*count->member);
+    if (count->recorded == kLastBeforeMissed) put(entry_, counts.missed);
+  }
   end(Tag::counts);
 }
 

@@ -3,64 +3,57 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
+#include <utility>
 
 #include "base/counted.hpp"
+#include "usdt/question.hpp"
+#include "usdt/question_plan.hpp"
 
 namespace usdt {
 inline namespace v1 {
-namespace {
 
-using Role = CountRole;
-
-constexpr std::array<CountInfo, 19> kCounts{{
-    {"hits", &Account::hits, Role::all, "the program ran for a process that counts"},
-    {"delivered", &Account::delivered, Role::events, "somebody took the event"},
-    {"ring_full", &Account::ring_full, Role::lost, "the reader was too slow for the ring"},
-    {"calls_full", &Account::calls_full, Role::lost, "there was no room to keep the beginning of a call or span"},
-    {"unfinished", &Account::unfinished, Role::lost, "the call or span has not ended"},
-    {"abandoned", &Account::abandoned, Role::lost, "the call or span will not be seen to end"},
-    {"given_up", &Account::given_up, Role::part, "of those that are abandoned: for want of room"},
-    {"discarded", &Account::discarded, Role::lost, "as many events as were asked for had come"},
-    {"not_written", &Account::not_written, Role::lost, "the event did not get to where it was to be written"},
-    {"table_full", &Account::table_full, Role::lost, "the table had no room for another row"},
-    {"rejected", &Account::rejected, Role::left_out, "the question does not hold"},
-    {"undecided", &Account::undecided, Role::left_out, "it is not known whether the question holds"},
-    {"not_sampled", &Account::not_sampled, Role::left_out, "the hit was not chosen"},
-    {"held_back", &Account::held_back, Role::left_out, "there were more events a second than were asked for"},
-    {"faster", &Account::faster, Role::left_out, "others took longer"},
-    {"paired", &Account::paired, Role::pairing, "the span that began here has ended"},
-    {"unmatched", &Account::unmatched, Role::pairing, "no span had begun that could end here"},
-    {"unpaired", &Account::unpaired, Role::pairing, "what pairs the ends of spans could not be read"},
-    {"estimated", &Account::estimated, Role::estimate, "hits as far as can be told, those of times without links, too"},
-}};
-
-}  // namespace
-
-std::span<const CountInfo> counts() noexcept { return kCounts; }
-
-std::uint64_t Account::lost() const noexcept {
-  std::uint64_t sum = 0;
-  for (const CountInfo& count : kCounts)
-    if (count.role == CountRole::lost) sum += this->*count.member;
-  return sum;
-}
+std::uint64_t Account::lost() const noexcept { return sum_counts(*this, {CountRole::lost}); }
 
 void Account::add(const Account& other) noexcept {
-  for (const CountInfo& count : kCounts) this->*count.member += other.*count.member;
+  for (const CountInfo& count : counts()) this->*count.member += other.*count.member;
 }
 
 void Account::add_recorded(const ProbeCounts& then) noexcept {
-  Account recorded;
-  static_cast<ProbeCounts&>(recorded) = then;
-  for (const CountInfo& count : kCounts) {
+  for (const CountInfo& count : counts()) {
     const bool is_of_now = count.role == CountRole::all || count.role == CountRole::events ||
-                           count.role == CountRole::estimate || count.member == &Account::table_full;
-    if (!is_of_now) this->*count.member += recorded.*count.member;
+                           count.role == CountRole::estimate || count.member == &ProbeCounts::table_full;
+    if (!is_of_now) this->*count.member += then.*count.member;
   }
   hits = then.hits;
   missed = then.missed;
+}
+
+std::uint16_t count_causes(const Question& question, const AttachPlan& plan) {
+  const bool calls = traces_calls(plan) && (!question.view.count_only || question.where || question.view.question);
+  std::uint16_t causes = 0;
+  for (const auto& [is_asked, cause] : {std::pair(question.limits.sample > 1, kOfSample),
+                                        {question.limits.max_overhead > 0, kOfOverhead},
+                                        {question.limits.max_rate > 0, kOfRate},
+                                        {question.view.slowest > 0, kOfSlowest},
+                                        {question.where != nullptr, kOfWhere},
+                                        {question.view.question != nullptr, kOfTable},
+                                        {calls, kOfCalls},
+                                        {plan.spans.has_value(), kOfSpans}})
+    if (is_asked) causes |= cause;
+  return causes;
+}
+
+std::optional<ToldCount> tell_count(const CountInfo& count, const Account& account, bool spans) {
+  if (count.role == CountRole::part) return std::nullopt;
+  ToldCount told{.name = count.name, .role = count.role, .value = account.*count.member};
+  if (count.member == &ProbeCounts::unfinished && spans)
+    told = {.name = "in_flight", .role = CountRole::pairing, .value = account.unfinished};
+  else if (count.member == &ProbeCounts::unfinished)
+    told.value = account.without_end();
+  else if (count.member == &ProbeCounts::abandoned && !spans)
+    told.value = account.given_up;
+  return told;
 }
 
 Account SessionSummary::total() const {

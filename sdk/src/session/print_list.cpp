@@ -129,8 +129,7 @@ class PrintListParser {
   /// The word that an item is, in the forms that can show it.
   [[nodiscard]] Result<std::optional<HitField>> word_in(const PrintItem& shown, std::optional<HitField> word) const {
     if (!word || shown.form == Form::value || (shown.form == Form::hex && !is_text(*word))) return word;
-    if (*word == HitField::elapsed || *word == HitField::ip || *word == HitField::provider || *word == HitField::name)
-      return std::nullopt;
+    if (info_of(*word).gives_way) return std::nullopt;
     return fail(ErrorKind::invalid_argument,
                 fmt::format("{0} {1}: {2} is what is known of every hit; an argument of that name is args.{2}", option_,
                             shown.label, to_string(*word)));
@@ -202,19 +201,16 @@ class PrintListParser {
 std::optional<HitField> hit_field_of(const ValuePath& path) {
   const auto* name = std::get_if<std::string>(&path.root);
   if (name == nullptr || !path.steps.empty()) return std::nullopt;
-  for (auto n = static_cast<std::uint8_t>(HitField::pid); n <= static_cast<std::uint8_t>(HitField::kstack); ++n)
-    if (const auto word = static_cast<HitField>(n); *name == to_string(word)) return word;
-  return std::nullopt;
+  const HitFieldInfo* known = find_hit_field(*name);
+  return known != nullptr ? std::optional(known->field) : std::nullopt;
 }
 
 bool is_text(HitField word) noexcept {
-  return word == HitField::comm || word == HitField::provider || word == HitField::name || word == HitField::probe ||
-         word == HitField::ustack || word == HitField::kstack;
+  const ExpressionType type = info_of(word).type;
+  return type == ExpressionType::text || type == ExpressionType::stack;
 }
 
-bool is_of_owner(HitField word) noexcept {
-  return word == HitField::uid || word == HitField::gid || word == HitField::cgroup;
-}
+bool is_of_owner(HitField word) noexcept { return info_of(word).source == HitFieldSource::owner; }
 
 ArgName arg_name_of(const ValuePath& path) { return path.steps.empty() ? path.root : ArgName(path.text); }
 

@@ -24,9 +24,10 @@ bool asks_for(const ExpressionNode& node, HitField word) {
 
 /// Whether anything that is shown or asked of events is about whose their processes are.
 bool wants_owners(const Question& question) {
-  return std::ranges::any_of(std::array{HitField::uid, HitField::gid, HitField::cgroup}, [&](HitField word) {
-    return question.values.print.has_word(word) ||
-           (question.recording.dump_on && asks_for(question.recording.dump_on->root, word));
+  return std::ranges::any_of(kHitFields, [&](const HitFieldInfo& each) {
+    return each.source == HitFieldSource::owner &&
+           (question.values.print.has_word(each.field) ||
+            (question.recording.dump_on && asks_for(question.recording.dump_on->root, each.field)));
   });
 }
 

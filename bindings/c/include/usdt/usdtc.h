@@ -369,9 +369,29 @@ int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** er
  * or before. If this is not called, usdtc_tracer_free() does it, and cannot say what went wrong. */
 int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error);
 
-/* Counts what became of hits. Once all events were taken, hits = delivered + lost + unfinished + discarded + rejected +
- * unanswered + not_sampled + held_back; in recordings of spans, and of the slowest alone, there is also + paired +
- * unmatched + unpaired + faster. */
+/* Numbers say what became of hits, of which later versions have more: usdtc_count_describe() describes each, and
+ * usdtc_ledger_values() has them. Once all events were taken, hits = delivered + lost + unfinished + discarded + the
+ * numbers whose role is LEFT_OUT; in recordings of spans there are also those whose role is PAIRING. */
+enum usdtc_count_role {
+  USDTC_COUNT_HITS = 1,
+  USDTC_COUNT_DELIVERED = 2,
+  USDTC_COUNT_LOST = 3,     /* should have been delivered: `lost`, or a part of it, or `unfinished`, or `discarded` */
+  USDTC_COUNT_LEFT_OUT = 4, /* as was asked for */
+  USDTC_COUNT_PAIRING = 5,  /* of spans: how their ends came together */
+  USDTC_COUNT_APART = 6     /* in no other number */
+};
+/* Describes a number. */
+struct usdtc_count_info {
+  size_t size;
+  const char* name;  /* "ring_full"; valid for ever, as `words` is */
+  const char* words; /* "the reader was too slow for the ring" */
+  uint32_t role;     /* enum usdtc_count_role */
+  uint32_t reserved;
+};
+/* Describes number `n` of every ledger. NOT_FOUND: there are fewer. */
+int usdtc_count_describe(size_t n, struct usdtc_count_info* info, usdtc_error** error);
+
+/* The numbers that the first version had, in one struct; each is described by the number of its name. */
 struct usdtc_counts {
   size_t size;
   uint64_t hits;       /* the program ran for a process that counts */
@@ -406,6 +426,9 @@ int usdtc_tracer_ledger(const usdtc_tracer* tracer, usdtc_ledger** ledger, usdtc
 int usdtc_ledger_total(const usdtc_ledger* ledger, struct usdtc_counts* counts, usdtc_error** error);
 /* The counts of probe `n` of the plan. NOT_FOUND: there are fewer. */
 int usdtc_ledger_probe(const usdtc_ledger* ledger, size_t n, struct usdtc_counts* counts, usdtc_error** error);
+/* Writes the numbers of probe `n` of the plan, or of all probes together if `n` is SIZE_MAX, in the order of
+ * usdtc_count_describe(): at most `count` of them. UINT64_MAX: it is not known. NOT_FOUND: there are fewer probes. */
+int usdtc_ledger_values(const usdtc_ledger* ledger, size_t n, uint64_t* values, size_t count, usdtc_error** error);
 void usdtc_ledger_free(usdtc_ledger* ledger);
 
 enum usdtc_overhead_flags {

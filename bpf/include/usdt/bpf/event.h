@@ -71,8 +71,8 @@ struct usdt_owner {
 };
 
 /* Counts what became of the hits of one site, in 64 bits each. There is about one row of these for each processor,
- * which user space adds up. hits = delivered + not_sampled + rejected + undecided + held_back + faster + ring_full +
- * calls_full + table_full + calls that have not ended, or were abandoned. */
+ * which user space adds up. Each number but `hits`, `ended` and `unpaired` is of hits that became no event; the other
+ * hits became one, or began a call that has not ended, or was abandoned. */
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;   /* there was no room in the ring */

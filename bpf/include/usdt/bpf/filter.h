@@ -35,19 +35,28 @@ struct usdt_row_stack {
 #define USDT_ROW_STACK_DEPTH 127
 #define USDT_MORE_STACKS (1 << 30) /* a bit of `number`: it is a number in the second map */
 
+/* Lists what is known where a span begins, and how a program at its end reads it: from `event`, the record of the
+ * beginning, and from `owner`, which is kept behind the record. A name of a thread has two words. */
+#define USDT_FACTS_OF_RECORD(X)                                \
+	X(PID, event->pid)                                     \
+	X(TID, event->tid)                                     \
+	X(CPU, event->cpu)                                     \
+	X(COMM, ((const __u64 *)(const void *)event->comm)[0]) \
+	X(COMM_REST, ((const __u64 *)(const void *)event->comm)[1])
+#define USDT_FACTS_OF_OWNER(X)        \
+	X(UID, (__u32)owner->uid_gid) \
+	X(GID, owner->uid_gid >> 32)  \
+	X(CGROUP, owner->cgroup)
+
 /* In usdt_program_constants::filter_args of a program at the end of spans: numbers that stand for no argument, but for
- * what was known where the span began. */
+ * what was known where the span began: USDT_BEGIN_PID, USDT_BEGIN_TID and so on. */
+#define USDT_FACT_NUMBER(name, value) USDT_BEGIN_##name,
 enum usdt_begin_fact {
-	USDT_BEGIN_FACTS = 0xf0, /* the first of these numbers */
-	USDT_BEGIN_PID = USDT_BEGIN_FACTS,
-	USDT_BEGIN_TID,
-	USDT_BEGIN_CPU,
-	USDT_BEGIN_COMM,      /* its first 8 bytes */
-	USDT_BEGIN_COMM_REST, /* its last 8 bytes */
-	USDT_BEGIN_UID,	      /* this and the next two are not in the record, but behind it (struct usdt_open_span) */
-	USDT_BEGIN_GID,
-	USDT_BEGIN_CGROUP,
+	USDT_BEGIN_FACTS = 0xf0,		  /* the first of these numbers */
+	USDT_BEGIN_BEFORE = USDT_BEGIN_FACTS - 1, /* so that it is that of the first fact */
+	USDT_FACTS_OF_RECORD(USDT_FACT_NUMBER) USDT_FACTS_OF_OWNER(USDT_FACT_NUMBER)
 };
+#undef USDT_FACT_NUMBER
 
 /* In usdt_program_constants::filter_texts: the number of the text's slot in the record, plus 1, and whether all of it
  * is wanted. Keys of rows have no more than its beginning. */

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reads the fields of a hit that its event has.
+#include <algorithm>
+#include <array>
+
+#include "usdt/event.hpp"
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+using Number = std::optional<std::uint64_t>;
+
+/// A number of the process's owner, if the event has that.
+template <auto member>
+Number of_owner(const Event& event) {
+  const auto owner = event.owner();
+  return owner ? Number((*owner).*member) : std::nullopt;
+}
+
+Number address_of(const Event& event) {
+  const auto pc = pc_of(event.plan(), event.site());
+  return pc ? Number(pc->value) : std::nullopt;
+}
+
+struct FieldRow {
+  HitField field;
+  Number (*read)(const Event& event);
+};
+
+constexpr std::array kFieldRows{
+    FieldRow{HitField::pid, [](const Event& event) { return Number(event.pid()); }},
+    FieldRow{HitField::tid, [](const Event& event) { return Number(event.tid()); }},
+    FieldRow{HitField::cpu, [](const Event& event) { return Number(event.cpu()); }},
+    FieldRow{HitField::uid, of_owner<&HitOwner::uid>},
+    FieldRow{HitField::gid, of_owner<&HitOwner::gid>},
+    FieldRow{HitField::cgroup, of_owner<&HitOwner::cgroup>},
+    FieldRow{HitField::nsecs, [](const Event& event) { return Number(event.timestamp() + event.duration()); }},
+    FieldRow{HitField::duration, [](const Event& event) { return Number(event.duration()); }},
+    FieldRow{HitField::probe, [](const Event& event) { return Number(event.site().probe.value); }},
+    FieldRow{HitField::ip, address_of},
+};
+
+}  // namespace
+
+std::optional<std::uint64_t> number_of(const Event& event, HitField field) {
+  const auto* row = std::ranges::find(kFieldRows, field, &FieldRow::field);
+  return row != kFieldRows.end() ? row->read(event) : std::nullopt;
+}
+
+}  // namespace v1
+}  // namespace usdt
