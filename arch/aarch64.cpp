@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <elf.h>
+
 #include <algorithm>
 #include <array>
 
@@ -175,6 +177,12 @@ constinit const Arch kAarch64{
                    .vectors = kVectors},
     .dwarf_registers = kDwarf,
     .entry_frame = 0,
+    .wraps_at_32_bits = false,
+    .return_address_mask = 0xffffffffffff,
+    .relocations = {.address = R_AARCH64_ABS64,
+                    .glob_dat = R_AARCH64_GLOB_DAT,
+                    .relative = R_AARCH64_RELATIVE,
+                    .irelative = R_AARCH64_IRELATIVE},
     .thread_segment = "",
 };
 

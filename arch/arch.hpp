@@ -46,6 +46,14 @@ struct CallRegisters {
   std::span<const RegisterId> vectors = {};   ///< of floating-point arguments and results, in order
 };
 
+/// Types of relocations in this machine's ELF files (elf.h).
+struct RelocationTypes {
+  std::uint32_t address;    ///< stores a symbol's address: R_X86_64_64, R_386_32, R_AARCH64_ABS64
+  std::uint32_t glob_dat;   ///< the slot becomes the symbol's address
+  std::uint32_t relative;   ///< the slot becomes load bias + addend
+  std::uint32_t irelative;  ///< the slot becomes what the function at the addend returns
+};
+
 struct Arch {
   Machine machine;
   std::uint16_t elf_machine;  ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183
@@ -63,6 +71,10 @@ struct Arch {
   std::span<const RegisterId> dwarf_registers;
   /// Bytes from the stack pointer to the call frame address (DWARF's CFA) when a function begins: the return address.
   std::uint8_t entry_frame;
+  bool wraps_at_32_bits;  ///< sums of addresses are modulo 2^32
+  /// Bits of a return address that are part of the address; others may sign it (arm64's pointer authentication).
+  std::uint64_t return_address_mask;
+  RelocationTypes relocations;
   /// The segment register whose base is the thread pointer ("ELF Handling For Thread-Local Storage"); empty: the
   /// machine has none.
   std::string_view thread_segment;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <elf.h>
+
 #include <algorithm>
 
 #include "arch/tables.hpp"
@@ -72,6 +74,12 @@ constinit const Arch kI386{
     .user_calls = {.arguments = {}, .result = kRegisters.id("eax"), .result_high = kRegisters.id("edx")},
     .dwarf_registers = kDwarf,
     .entry_frame = 4,
+    .wraps_at_32_bits = true,
+    .return_address_mask = 0xffffffff,
+    .relocations = {.address = R_386_32,
+                    .glob_dat = R_386_GLOB_DAT,
+                    .relative = R_386_RELATIVE,
+                    .irelative = R_386_IRELATIVE},
     .thread_segment = "gs",
 };
 

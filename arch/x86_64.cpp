@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <elf.h>
+
 #include "arch/tables.hpp"
 #include "arch/x86.hpp"
 
@@ -115,6 +117,12 @@ constinit const Arch kX86_64{
                    .vectors = kVectors},
     .dwarf_registers = kDwarf,
     .entry_frame = 8,
+    .wraps_at_32_bits = false,
+    .return_address_mask = ~std::uint64_t{0},
+    .relocations = {.address = R_X86_64_64,
+                    .glob_dat = R_X86_64_GLOB_DAT,
+                    .relative = R_X86_64_RELATIVE,
+                    .irelative = R_X86_64_IRELATIVE},
     .thread_segment = "fs",
 };
 

@@ -100,9 +100,9 @@ std::optional<Unreadable> Resolver::x86_address(const MemOperand& operand, Addre
     memory.wraps_at_32_bits |= reg->bits == 32;
   }
   // Their sum would wrap before the base of the segment is added, which wraps_at_32_bits does not say.
-  if (arch_.machine == Machine::x86_64 && !operand.segment.empty() && memory.wraps_at_32_bits)
+  if (!arch_.wraps_at_32_bits && !operand.segment.empty() && memory.wraps_at_32_bits)
     return because(fmt::format("32-bit address register in segment %{}", operand.segment), operand.segment);
-  if (arch_.machine == Machine::i386) memory.wraps_at_32_bits = true;
+  if (arch_.wraps_at_32_bits) memory.wraps_at_32_bits = true;
   if (!operand.segment.empty()) memory.origin = Origin::thread;
   if (regs.index == nullptr) return std::nullopt;
   if (regs.index->canon == "rsp" || regs.index->canon == "esp")

@@ -65,7 +65,7 @@ UntypedValues untyped_function(Machine machine) {
   for (std::size_t i = 0; arch.user_calls.arguments.empty() && i < kStackWords; ++i)
     add(Memory{.displacement = arch.entry_frame + i * arch.word_size,
                .base = arch.stack_pointer,
-               .wraps_at_32_bits = machine == Machine::i386});
+               .wraps_at_32_bits = arch.wraps_at_32_bits});
   values.result = untyped_word(arch, {}, Register{.id = arch.user_calls.result});
   values.result->result = true;
   return values;

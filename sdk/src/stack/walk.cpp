@@ -136,9 +136,7 @@ class Walk {
     return at >= 0 && static_cast<std::size_t>(at) < registers.size() ? registers[static_cast<std::size_t>(at)] : 0;
   }
   [[nodiscard]] std::uint64_t as_address(std::uint64_t value) const noexcept {
-    if (arch_.word_size == 4) return value & 0xffffffff;
-    // arm64: return addresses may be signed in the bits that addresses do not use (pointer authentication).
-    return hit_.machine == Machine::aarch64 ? value & 0xffffffffffffULL : value;
+    return value & arch_.return_address_mask;
   }
   void add(std::uint64_t address, bool return_address) {
     walked_.steps.push_back({.address = address, .return_address = return_address});
