@@ -29,12 +29,13 @@ NOT_IN_HEADERS = re.compile(r"boost/spirit/.*")
 
 # Traits of one machine are fields of arch::Arch: outside arch/ a file that names a machine would treat a new one as if
 # it were another. Some have to, each for its reason.
-MACHINE = re.compile(r"\bMachine::\w+|^\s*#\s*(?:el)?if(?:def)?\b.*__(?:x86_64|i386|aarch64|arm|riscv)\w*",
+MACHINE = re.compile(r"\bMachine::\w+|^\s*#\s*(?:el)?if(?:def)?\b.*__(?:x86_64|i386|aarch64|arm|riscv|TARGET_ARCH)\w*",
                      re.MULTILINE)
 MAY_NAME_MACHINES = {
     "parsers/args.cpp": "the grammar of each machine: a switch that does not compile without a new one",
     "sdk/src/features/measured_code.cpp": "assembly whose probes are measured, on the host",
     "sdk/src/sys/direct_call.hpp": "assembly of system calls, on the host",
+    "bpf/include/usdt/bpf/regs.h": "the choice among the tables of pt_regs.h: what has none does not compile",
     "provider/include/usdt/probe.h": "assembly of probes, in the users' programs",
     "provider/src/image.c": "the ELF file of runtime probes, which is C and stands alone",
     "sdk/include/usdt/testing/event_builder.hpp": "an example, whose operands are of one machine",
@@ -72,7 +73,7 @@ def complaints_of_machines(source):
 
 
 def main():
-    sources = [path for directory in ("arch", "parsers", "sdk", "provider", "tools", "examples", "bindings")
+    sources = [path for directory in ("arch", "bpf", "parsers", "sdk", "provider", "tools", "examples", "bindings")
                for path in sorted((ROOT / directory).rglob("*")) if path.suffix in (".cpp", ".hpp", ".h", ".c")]
     found = [complaint for source in sources for complaint in (*complaints(source), *complaints_of_machines(source))]
     print("\n".join(found) if found else f"{len(sources)} files, each library stays in its stages")
