@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <elf.h>
+
 #include <algorithm>
 #include <array>
 
+#include "arch/dialect.hpp"
 #include "arch/register_table.hpp"
 #include "arch/tables.hpp"
+#include "usdt/bpf/cookie.h"
+#include "usdt/bpf/pt_regs.h"
 
 #ifdef __aarch64__
 #include <asm/ptrace.h>
@@ -161,20 +166,54 @@ std::string_view aarch64_uprobe_refusal(std::span<const std::uint8_t> bytes) noe
 
 constinit const Arch kAarch64{
     .machine = Machine::aarch64,
+    .name = "aarch64",
     .elf_machine = 183,
     .word_size = 8,
     .ip_word = kPc,
+    .cookie_bits = USDT_ARM64_REG_BITS,
     .registers = kRegisters.all(),
     .slots = kRegisters.slots,
     .sites = kSites,
+    .dialect = &kAarch64Dialect,
+    .addresses_by_ip = false,
+    .thread_offset = "",
     .stack_pointer = kRegisters.id("sp"),
     .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("x0"), .result_high = RegisterId::none},
     .user_calls = {.arguments = kArguments,
                    .result = kRegisters.id("x0"),
                    .result_high = kRegisters.id("x1"),
                    .vectors = kVectors},
+    .call_traits = {.variant_arguments = {},
+                    .pads_pairs = true,
+                    .splits_structs = false,
+                    .keeps_stack_pointer = true,
+                    .passes_halves = true,
+                    .passes_vectors = false},
+    .numbers = {.x87_size = 0, .quad = ScalarKind::floating, .most_alignment = 0},
     .dwarf_registers = kDwarf,
     .entry_frame = 0,
+    .frames = {.count = 32, .stack_pointer = 31, .frame_pointer = 29, .link = 30},
+    .signal_frame = {.registers = {}, .offset = 0},
+    .wraps_at_32_bits = false,
+    .return_address_mask = 0xffffffffffff,
+    .relocations = {.address = R_AARCH64_ABS64,
+                    .glob_dat = R_AARCH64_GLOB_DAT,
+                    .relative = R_AARCH64_RELATIVE,
+                    .irelative = R_AARCH64_IRELATIVE},
+    .loader = {.platform = "aarch64",
+               .multiarch = "aarch64-linux-gnu",
+               .cache_abi = 0x0a00,
+               .narrow_cache_abi = std::nullopt},
+    .kernel = {.name = "arm64",
+               .half = USDT_ARM64_KERNEL_HALF,
+               // perf_arch_fetch_caller_regs() begins with the frame of the helper, which returns to where it begins
+               // (arch/arm64/include/asm/perf_event.h).
+               .helper_frames = 1,
+               .rewrites_nops = false,
+               .steps_returns = false,
+               .adds_callers = std::nullopt,
+               .guest_of = std::nullopt},
+    .known_code = {.spills = false, .rust_results = false, .pieces = false, .go_registers = 18},
     .thread_segment = "",
 };
 

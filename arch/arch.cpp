@@ -3,19 +3,20 @@
 
 #include <algorithm>
 
+#include "arch/instruction_sets.hpp"
 #include "arch/register_table.hpp"
 #include "arch/tables.hpp"
 #include "arch/x86.hpp"
 
 namespace usdt::arch {
 
-const Register* Arch::find(std::string_view name) const noexcept {
+const Register* Arch::find(std::string_view wanted) const noexcept {
   constexpr std::size_t kLongestName = 5;  // "st(7)", "xmm31": longer text cannot match, so it need not be hashed
-  if (name.size() > kLongestName) return nullptr;
+  if (wanted.size() > kLongestName) return nullptr;
   const std::size_t mask = slots.size() - 1;
-  for (std::size_t slot = hash_name(name) & mask; slots[slot] != 0; slot = (slot + 1) & mask) {
+  for (std::size_t slot = hash_name(wanted) & mask; slots[slot] != 0; slot = (slot + 1) & mask) {
     const Register& entry = registers[slots[slot] - 1U];
-    if (std::ranges::equal(entry.name, name, {}, {}, to_lower)) return &entry;
+    if (std::ranges::equal(entry.name, wanted, {}, {}, to_lower)) return &entry;
   }
   return nullptr;
 }
@@ -32,11 +33,19 @@ const Arch& for_machine(Machine machine) noexcept {
   return kAarch64;
 }
 
+std::span<const Arch* const> all() noexcept {
+  static constexpr std::array kAll{&kX86_64, &kI386, &kAarch64};
+  return kAll;
+}
+
 const Arch* for_elf_machine(std::uint16_t e_machine) noexcept {
-  for (const Arch* arch : {&kX86_64, &kI386, &kAarch64}) {
-    if (arch->elf_machine == e_machine) return arch;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(all(), e_machine, &Arch::elf_machine);
+  return found == all().end() ? nullptr : *found;
+}
+
+const Arch* for_name(std::string_view name) noexcept {
+  const auto found = std::ranges::find(all(), name, &Arch::name);
+  return found == all().end() ? nullptr : *found;
 }
 
 SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
@@ -67,9 +76,15 @@ std::uint8_t landing_pad(Machine machine, std::span<const std::uint8_t> bytes) n
   return 0;
 }
 
+Nop nop_at(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  return by_instructions(
+      machine, [&](bool) { return x86::nop_at(bytes); }, [] { return Nop{}; });
+}
+
 std::string_view uprobe_refusal(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
-  if (machine == Machine::aarch64) return aarch64_uprobe_refusal(bytes);
-  return x86::uprobe_refusal(bytes, machine == Machine::x86_64);
+  return by_instructions(
+      machine, [&](bool is64) { return x86::uprobe_refusal(bytes, is64); },
+      [&] { return aarch64_uprobe_refusal(bytes); });
 }
 
 }  // namespace usdt::arch

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One constexpr table per machine; all are compiled on every host, so any machine's files can be read anywhere.
+// Whatever differs from machine to machine is a field here, named after what is asked, and has no default: a table that
+// lacks one does not compile.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "usdt/location.hpp"
 #include "usdt/machine.hpp"
@@ -46,29 +51,145 @@ struct CallRegisters {
   std::span<const RegisterId> vectors = {};   ///< of floating-point arguments and results, in order
 };
 
+/// What else calling conventions of C and C++ differ in.
+struct CallTraits {
+  /// Registers that other conventions than the usual one pass arguments in (i386: regparm, fastcall, thiscall), which
+  /// debug information does not always tell. Results are in the same places. Empty: there is one convention.
+  std::span<const RegisterId> variant_arguments;
+  bool pads_pairs;           ///< arguments of 16 bytes begin at an even register, so that one before them may stay free
+  bool splits_structs;       ///< compilers pass members of some structs as arguments of their own
+  bool keeps_stack_pointer;  ///< behind a call the stack pointer is what it was before
+  bool passes_halves;        ///< numbers of 2 bytes are passed like float
+  bool passes_vectors;       ///< places of vectors of 8 and 16 bytes are known
+
+  [[nodiscard]] bool has_variants() const noexcept { return !variant_arguments.empty(); }
+};
+
+/// Kinds of numbers that calling conventions tell apart.
+enum class ScalarKind : std::uint8_t {
+  integer,   ///< and pointers, enums, bit-fields
+  floating,  ///< float, double
+  x87,       ///< the 80-bit long double of x86
+  vector,    ///< of x86-64, 8 or 16 bytes
+  other,     ///< other vectors and what has no fixed place
+};
+
+/// How compilers store numbers.
+struct NumberTraits {
+  std::uint8_t x87_size;  ///< bytes of a long double of 80 bits; 0: the machine has none, its long double is a quad
+  ScalarKind quad;        ///< the IEEE number of 128 bits, when it is passed
+  std::uint8_t most_alignment;  ///< bytes: the largest alignment of a number in a struct; 0: its size
+};
+
+/// Numbers of DWARF that leading from a frame to its caller's takes.
+struct FrameNumbers {
+  unsigned count;  ///< registers that frames are described by are below it
+  unsigned stack_pointer;
+  unsigned frame_pointer;
+  std::optional<unsigned> link;  ///< has the return address when a function begins; nothing: the stack has it
+};
+
+/// Where the kernel keeps the registers of what a signal interrupted, on the stack of its handler.
+struct SignalFrame {
+  /// DWARF numbers of the registers, in the order of their words; the program counter is behind them. Empty: it is not
+  /// known to this library.
+  std::span<const std::uint8_t> registers;
+  std::uint64_t offset;  ///< of the first word, from the stack pointer where the handler returns to
+};
+
+/// Types of relocations in this machine's ELF files (elf.h).
+struct RelocationTypes {
+  std::uint32_t address;    ///< stores a symbol's address: R_X86_64_64, R_386_32, R_AARCH64_ABS64
+  std::uint32_t glob_dat;   ///< the slot becomes the symbol's address
+  std::uint32_t relative;   ///< the slot becomes load bias + addend
+  std::uint32_t irelative;  ///< the slot becomes what the function at the addend returns
+};
+
+/// What the dynamic loader of glibc goes by.
+struct LoaderTraits {
+  std::string_view platform;   ///< what $PLATFORM stands for, when the loader's own machine is this one
+  std::string_view multiarch;  ///< name of Debian's directory of libraries: "x86_64-linux-gnu"
+  /// The ABI of its libraries in ld.so.cache: bits 8 to 15 of their flags (glibc, sysdeps/generic/ldconfig.h).
+  std::uint32_t cache_abi;
+  /// The ABI of libraries with 4-byte addresses for a machine of 8-byte ones (x32); nothing: there are none.
+  std::optional<std::uint32_t> narrow_cache_abi;
+};
+
+/// What the kernel of this machine does to programs and probes.
+struct KernelTraits {
+  std::string_view name;  ///< as people say it: "x86-64", "i386", "arm64"
+  std::uint64_t half;     ///< the lowest address of the kernel: KERNEL_HALF of usdt/bpf/pt_regs.h
+  /// Frames of its own that a stack taken from within a program has besides the program's.
+  std::uint8_t helper_frames;
+  bool rewrites_nops;  ///< it may make calls of nops with a uprobe on them
+  bool steps_returns;  ///< a uprobe on a return instruction is stepped; else it is simulated
+  /// The release since which chains of frame pointers have the caller of a function that is at its first instruction.
+  std::optional<std::pair<unsigned, unsigned>> adds_callers;
+  /// The other machine whose kernels run programs of this one; nothing: none does.
+  std::optional<Machine> guest_of;
+};
+
+/// What this library reads out of machine code, where that has been shown to be right.
+struct CodeKnowledge {
+  bool spills;        ///< what a function's first instructions do with its arguments (spills.hpp)
+  bool rust_results;  ///< where functions of Rust leave results
+  bool pieces;        ///< that a description of frames which begins with a frame is of a function's piece (.cold)
+  /// Version 1.N of Go from which on its functions pass arguments in registers; 0: none does.
+  unsigned go_registers;
+};
+
+/// The operand dialect of notes (dialect.hpp).
+struct Dialect;
+
 struct Arch {
   Machine machine;
+  std::string_view name;      ///< as JSON and recordings have it, and uname(2), but for i386
   std::uint16_t elf_machine;  ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183
   std::uint8_t word_size;     ///< bytes of a pointer and of an argument without a size
   std::int8_t ip_word;        ///< pt_regs word of the instruction pointer
+  std::uint8_t cookie_bits;   ///< bits of a register in a packed cookie: REG_BITS of usdt/bpf/pt_regs.h
   std::span<const Register> registers;
   /// Hash of `registers` by name, filled at compile time: 1 + position, 0 where free. Its size is a power of two.
   std::span<const std::uint16_t> slots;
   std::span<const SitePattern> sites;  ///< the first that fits decides; none fits: single_step
 
+  const Dialect* dialect;
+  bool addresses_by_ip;  ///< operands may count from the instruction pointer
+  /// The relocation operator of offsets from the thread pointer, in lower case; empty: notes have none.
+  std::string_view thread_offset;
+
   RegisterId stack_pointer;
   CallRegisters kernel_calls;  ///< of the kernel's own functions, as it is compiled
   CallRegisters user_calls;    ///< of C and C++ programs (user_calls.hpp)
+  CallTraits call_traits;      ///< of these
+  NumberTraits numbers;
   /// By the numbers debug information gives them; none for those this table does not have.
   std::span<const RegisterId> dwarf_registers;
   /// Bytes from the stack pointer to the call frame address (DWARF's CFA) when a function begins: the return address.
   std::uint8_t entry_frame;
+  FrameNumbers frames;
+  SignalFrame signal_frame;
+  bool wraps_at_32_bits;  ///< sums of addresses are modulo 2^32
+  /// Bits of a return address that are part of the address; others may sign it (arm64's pointer authentication).
+  std::uint64_t return_address_mask;
+  RelocationTypes relocations;
+  LoaderTraits loader;
+  KernelTraits kernel;
+  CodeKnowledge known_code;
   /// The segment register whose base is the thread pointer ("ELF Handling For Thread-Local Storage"); empty: the
   /// machine has none.
   std::string_view thread_segment;
 
-  /// The register called `name`, in either case, or nullptr.
-  [[nodiscard]] const Register* find(std::string_view name) const noexcept;
+  /// The alignment of a number of `size` bytes in a struct.
+  [[nodiscard]] std::uint32_t number_alignment(std::uint32_t size) const noexcept {
+    return numbers.most_alignment == 0 ? size : std::min<std::uint32_t>(size, numbers.most_alignment);
+  }
+  /// The alignment of what is no plain number, and asks for `size` bytes.
+  [[nodiscard]] std::uint32_t other_alignment(std::uint32_t size) const noexcept {
+    return numbers.most_alignment == 0 ? size : std::min<std::uint32_t>(size, 16);
+  }
+  /// The register called `wanted`, in either case, or nullptr.
+  [[nodiscard]] const Register* find(std::string_view wanted) const noexcept;
   /// `reg` is one of `registers`.
   [[nodiscard]] RegisterId id(const Register& reg) const noexcept {
     return static_cast<RegisterId>(&reg - registers.data());
@@ -81,6 +202,10 @@ struct Arch {
 [[nodiscard]] const Arch& for_machine(Machine machine) noexcept;
 /// The table for an ELF header's e_machine; nullptr for machines we do not read.
 [[nodiscard]] const Arch* for_elf_machine(std::uint16_t e_machine) noexcept;
+/// The table called `name`, as in Arch::name; nullptr: none is.
+[[nodiscard]] const Arch* for_name(std::string_view name) noexcept;
+/// The tables of all machines.
+[[nodiscard]] std::span<const Arch* const> all() noexcept;
 
 /// Where GCC keeps the upper half of an 8-byte value it prints as `reg`, a 32-bit register of i386: in the next hard
 /// register in its order eax, edx, ecx, ebx, esi, edi, ebp. None for other registers and machines.
@@ -92,6 +217,14 @@ struct Arch {
 /// Bytes of the instruction that lets indirect jumps arrive here and does nothing else (endbr64, endbr32, bti), where
 /// `bytes` begin with one; else 0.
 [[nodiscard]] std::uint8_t landing_pad(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
+/// A nop, however it is written.
+struct Nop {
+  std::size_t size = 0;  ///< bytes; 0: there is none
+  bool is_long = false;  ///< x86: of the 0f 1f kind; else 90, with prefixes
+};
+/// The nop of x86 that `bytes` begin with; of other machines none.
+[[nodiscard]] Nop nop_at(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Why there can be no uprobe on the instruction that `bytes` begin with, for people; empty where there can, or where
 /// the bytes end too early to tell. Some do something else where the kernel steps them; most the kernel refuses. It

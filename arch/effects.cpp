@@ -5,6 +5,8 @@
 #include <Zydis/Decoder.h>
 #endif
 
+#include "arch/instruction_sets.hpp"
+
 namespace usdt::arch {
 
 #ifdef USDT_NO_ZYDIS
@@ -81,11 +83,7 @@ void add_stack(bool is64, const ZydisDecodedInstruction& decoded, std::span<cons
   (pushes ? effects.stores : effects.loads) = number_of(is64, operands[0].reg.value);
 }
 
-}  // namespace
-
-std::optional<Effects> effects_of(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
-  if (machine != Machine::x86_64 && machine != Machine::i386) return std::nullopt;
-  const bool is64 = machine == Machine::x86_64;
+std::optional<Effects> effects_of_x86(bool is64, Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, is64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LEGACY_32,
                    is64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);
@@ -108,6 +106,14 @@ std::optional<Effects> effects_of(Machine machine, std::span<const std::uint8_t>
   add_moves(is64, decoded.mnemonic, operands, effects);
   add_stack(is64, decoded, operands, effects);
   return effects;
+}
+
+}  // namespace
+
+std::optional<Effects> effects_of(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  return by_instructions(
+      machine, [&](bool is64) { return effects_of_x86(is64, machine, bytes); },
+      [] { return std::optional<Effects>(); });
 }
 
 #endif

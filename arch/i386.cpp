@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <elf.h>
+
 #include <algorithm>
 
+#include "arch/dialect.hpp"
 #include "arch/tables.hpp"
 #include "arch/x86.hpp"
+#include "usdt/bpf/cookie.h"
+#include "usdt/bpf/pt_regs.h"
 
 namespace usdt::arch {
 namespace {
@@ -61,17 +66,47 @@ constexpr auto kDwarf = [] {
 
 constinit const Arch kI386{
     .machine = Machine::i386,
+    .name = "i386",
     .elf_machine = 3,
     .word_size = 4,
     .ip_word = kIp,
+    .cookie_bits = USDT_I386_REG_BITS,
     .registers = kRegisters.all(),
     .slots = kRegisters.slots,
     .sites = kSites,
+    .dialect = &kX86Dialect,
+    .addresses_by_ip = false,
+    .thread_offset = "ntpoff",
     .stack_pointer = kRegisters.id("esp"),
     .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("eax"), .result_high = kRegisters.id("edx")},
     .user_calls = {.arguments = {}, .result = kRegisters.id("eax"), .result_high = kRegisters.id("edx")},
+    // -mregparm passes arguments in the registers in which the kernel has them; fastcall and thiscall in two of these.
+    .call_traits = {.variant_arguments = kArguments,
+                    .pads_pairs = false,
+                    .splits_structs = true,        // Clang does
+                    .keeps_stack_pointer = false,  // a function that returns a struct removes an argument
+                    .passes_halves = false,
+                    .passes_vectors = false},
+    .numbers = {.x87_size = 12, .quad = ScalarKind::other, .most_alignment = 4},
     .dwarf_registers = kDwarf,
     .entry_frame = 4,
+    .frames = {.count = 9, .stack_pointer = 4, .frame_pointer = 5, .link = std::nullopt},
+    .signal_frame = {.registers = {}, .offset = 0},
+    .wraps_at_32_bits = true,
+    .return_address_mask = 0xffffffff,
+    .relocations = {.address = R_386_32,
+                    .glob_dat = R_386_GLOB_DAT,
+                    .relative = R_386_RELATIVE,
+                    .irelative = R_386_IRELATIVE},
+    .loader = {.platform = "i686", .multiarch = "i386-linux-gnu", .cache_abi = 0, .narrow_cache_abi = std::nullopt},
+    .kernel = {.name = "i386",
+               .half = USDT_I386_KERNEL_HALF,
+               .helper_frames = 0,
+               .rewrites_nops = false,
+               .steps_returns = true,
+               .adds_callers = std::nullopt,
+               .guest_of = Machine::x86_64},
+    .known_code = {.spills = false, .rust_results = false, .pieces = false, .go_registers = 0},
     .thread_segment = "gs",
 };
 

@@ -9,6 +9,8 @@
 #include <Zydis/Decoder.h>
 #endif
 
+#include "arch/instruction_sets.hpp"
+
 namespace usdt::arch {
 namespace {
 
@@ -262,8 +264,9 @@ bool keeps_arguments_arm64(std::span<const std::uint8_t> bytes) noexcept {
 
 bool is_nop(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   constexpr std::array<std::uint8_t, kArm64Instruction> nop = {0x1f, 0x20, 0x03, 0xd5};
-  if (machine == Machine::aarch64) return std::ranges::equal(bytes.first(kArm64Instruction), nop);
-  return is_nop_x86(machine == Machine::x86_64, bytes);
+  return by_instructions(
+      machine, [&](bool is64) { return is_nop_x86(is64, bytes); },
+      [&] { return std::ranges::equal(bytes.first(kArm64Instruction), nop); });
 }
 
 /// Arm Architecture Reference Manual, C6.2: ADD (shifted register) and ADD (extended register) of 64 bits, whose result
@@ -282,31 +285,39 @@ SwitchJump switch_jump_arm64(std::span<const std::uint8_t> bytes, std::span<cons
 /// Not arm64's return by another register than x30.
 bool is_usual_return(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   constexpr std::array<std::uint8_t, kArm64Instruction> ret = {0xc0, 0x03, 0x5f, 0xd6};
-  return machine != Machine::aarch64 || std::ranges::equal(bytes.first(kArm64Instruction), ret);
+  return by_instructions(
+      machine, [](bool) { return true; }, [&] { return std::ranges::equal(bytes.first(kArm64Instruction), ret); });
 }
 
 }  // namespace
 
-bool knows_instructions(Machine machine) noexcept { return machine == Machine::aarch64 || kKnowsX86; }
+bool knows_instructions(Machine machine) noexcept {
+  return by_instructions(
+      machine, [](bool) { return kKnowsX86; }, [] { return true; });
+}
 
 Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
-  return machine == Machine::aarch64 ? decode_arm64(bytes) : decode_x86(machine == Machine::x86_64, bytes);
+  return by_instructions(
+      machine, [&](bool is64) { return decode_x86(is64, bytes); }, [&] { return decode_arm64(bytes); });
 }
 
 bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
-  return machine == Machine::aarch64 ? keeps_arguments_arm64(bytes)
-                                     : keeps_arguments_x86(machine == Machine::x86_64, bytes);
+  return by_instructions(
+      machine, [&](bool is64) { return keeps_arguments_x86(is64, bytes); },
+      [&] { return keeps_arguments_arm64(bytes); });
 }
 
 SwitchJump switch_jump(Machine machine, std::span<const std::uint8_t> bytes,
                        std::span<const std::size_t> starts) noexcept {
-  return machine == Machine::aarch64 ? switch_jump_arm64(bytes, starts)
-                                     : switch_jump_x86(machine == Machine::x86_64, bytes, starts);
+  return by_instructions(
+      machine, [&](bool is64) { return switch_jump_x86(is64, bytes, starts); },
+      [&] { return switch_jump_arm64(bytes, starts); });
 }
 
 bool returns_elsewhere(Machine machine, std::span<const std::uint8_t> bytes,
                        std::span<const std::size_t> starts) noexcept {
-  return machine != Machine::aarch64 && returns_elsewhere_x86(machine == Machine::x86_64, bytes, starts);
+  return by_instructions(
+      machine, [&](bool is64) { return returns_elsewhere_x86(is64, bytes, starts); }, [] { return false; });
 }
 
 std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept {

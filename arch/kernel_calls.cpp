@@ -23,10 +23,10 @@ bool returns_in_memory(Machine machine, const Shape& result) {
 }  // namespace
 
 Places::Places(const Arch& arch, const Shape& result, bool varargs)
-    : machine_(arch.machine), registers_(static_cast<std::uint32_t>(arch.kernel_calls.arguments.size())) {
+    : arch_(arch),
+      registers_(static_cast<std::uint32_t>(arch.kernel_calls.arguments.size())),
+      stack_(arch.entry_frame) {
   const Machine machine = arch.machine;
-  // On x86 the return address is on top of the stack.
-  stack_ = machine == Machine::x86_64 ? 8 : machine == Machine::i386 ? 4 : 0;
   if (machine == Machine::i386 && varargs) registers_ = 0;  // init_cumulative_args: nothing in registers
   if (machine == Machine::i386 && is_structure(result) && result.size == 0) lost_ = true;  // GCC and Clang differ
   if (!returns_in_memory(machine, result)) return;
@@ -40,10 +40,11 @@ Places::Places(const Arch& arch, const Shape& result, bool varargs)
 Place Places::next(const Shape& shape) {
   if (shape.kind == Shape::Kind::unknown) lost_ = true;
   // A struct of floats is split between vector and other registers, or is not.
-  if (is_structure(shape) && shape.floats && shape.size <= 16 * (machine_ == Machine::aarch64 ? 4 : 1)) lost_ = true;
+  if (is_structure(shape) && shape.floats && shape.size <= 16 * (arch_.machine == Machine::aarch64 ? 4 : 1))
+    lost_ = true;
   if (lost_) return {};
   if (shape.size == 0) return {.where = Place::Where::elsewhere};  // empty structs of C are not passed
-  switch (machine_) {
+  switch (arch_.machine) {
     case Machine::x86_64:
       return x86_64(shape);
     case Machine::aarch64:
@@ -98,9 +99,8 @@ Place Places::in_registers(std::uint32_t count) {
 }
 
 Place Places::on_stack(std::uint32_t size, std::uint32_t alignment) {
-  const std::uint32_t word = machine_ == Machine::i386 ? 4 : 8;
-  // Alignment counts from where the first argument is.
-  const std::uint32_t first = machine_ == Machine::aarch64 ? 0 : word;
+  const std::uint32_t word = arch_.word_size;
+  const std::uint32_t first = arch_.entry_frame;  // alignment counts from where the first argument is
   const std::uint32_t step = alignment > 8 && word == 8 ? 16 : word;
   const std::uint32_t at = first + units(stack_ - first, step) * step;
   stack_ = at + units(size, word) * word;

@@ -54,7 +54,7 @@ class Places {
   [[nodiscard]] Place in_registers(std::uint32_t count);
   [[nodiscard]] Place on_stack(std::uint32_t size, std::uint32_t alignment);
 
-  Machine machine_;
+  const Arch& arch_;
   std::uint32_t registers_;  ///< how many there are
   std::uint32_t used_ = 0;
   std::uint32_t vectors_used_ = 0;

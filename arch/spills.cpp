@@ -337,13 +337,13 @@ class Uses {
 }  // namespace
 
 std::vector<Spill> first_spills(const Arch& arch, std::span<const std::uint8_t> code) {
-  if (arch.machine != Machine::x86_64) return {};
+  if (!arch.known_code.spills) return {};
   return Walk(arch, code).run();
 }
 
 std::vector<RegisterId> first_uses(const Arch& arch, std::span<const std::uint8_t> code) {
   std::vector<RegisterId> all;
-  if (arch.machine != Machine::x86_64) return all;
+  if (!arch.known_code.spills) return all;
   const std::uint64_t used = Uses(code).run();
   // Not rax, rsp, rbp, r10 and r11, in which there may be something besides arguments.
   for (const unsigned number : {1U, 2U, 3U, 6U, 7U, 8U, 9U, 12U, 13U, 14U, 15U})

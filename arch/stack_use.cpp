@@ -7,6 +7,8 @@
 #include <Zydis/Decoder.h>
 #endif
 
+#include "arch/instruction_sets.hpp"
+
 namespace usdt::arch {
 namespace {
 
@@ -140,7 +142,8 @@ StackUse stack_use_arm64(std::span<const std::uint8_t> bytes) noexcept {
 }  // namespace
 
 StackUse stack_use(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
-  return machine == Machine::aarch64 ? stack_use_arm64(bytes) : stack_use_x86(machine == Machine::x86_64, bytes);
+  return by_instructions(
+      machine, [&](bool is64) { return stack_use_x86(is64, bytes); }, [&] { return stack_use_arm64(bytes); });
 }
 
 }  // namespace usdt::arch

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "arch/instruction_sets.hpp"
+
 namespace usdt::arch {
 namespace {
 
@@ -345,8 +347,14 @@ constexpr std::array<std::uint8_t, 9> kGoX86{0, 3, 2, 5, 4, 8, 9, 10, 11};  // r
 constexpr std::array<std::uint8_t, 16> kGoArm64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 GoRegisters go_registers(Machine machine) {
-  if (machine == Machine::aarch64) return {kGoArm64, 64, 16};
-  return {kGoX86, 17, 15};
+  return by_instructions(
+      machine,
+      [](bool) {
+        return GoRegisters{kGoX86, 17, 15};
+      },
+      [] {
+        return GoRegisters{kGoArm64, 64, 16};
+      });
 }
 
 /// Assigns registers to values one after the other.

@@ -16,13 +16,7 @@ namespace usdt::arch {
 
 /// A number within a value.
 struct Scalar {
-  enum class Kind : std::uint8_t {
-    integer,   ///< and pointers, enums, bit-fields
-    floating,  ///< float, double
-    x87,       ///< the 80-bit long double of x86
-    vector,    ///< of x86-64, 8 or 16 bytes
-    other,     ///< other vectors and what has no fixed place
-  };
+  using Kind = ScalarKind;
   Kind kind = Kind::other;
   std::uint32_t offset = 0;  ///< bytes from the start of the value
   std::uint32_t size = 0;    ///< bytes

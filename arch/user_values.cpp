@@ -80,7 +80,7 @@ UserValue value_at(const Arch& arch, const UserPlace& place, const Type& type) {
   const std::string unreadable = why_unreadable(type);
   UserValue located{type, Unreadable{}, {}};
   const auto whole_at = [&](Memory memory) {
-    memory.wraps_at_32_bits = arch.machine == Machine::i386;
+    memory.wraps_at_32_bits = arch.wraps_at_32_bits;
     if (unreadable.empty()) {
       located.location = memory;
     } else {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "arch/arch.hpp"
 #include "arch/register_table.hpp"
 
 namespace usdt::arch::x86 {
@@ -39,6 +40,9 @@ enum Word : std::int8_t {
 
 /// uprobe_refusal() of x86-64, or of 32-bit code.
 [[nodiscard]] std::string_view uprobe_refusal(std::span<const std::uint8_t> bytes, bool is64) noexcept;
+
+/// nop_at() of x86-64 and i386.
+[[nodiscard]] Nop nop_at(std::span<const std::uint8_t> bytes) noexcept;
 
 /// One general register under all its names; an empty name does not exist on that machine. The first is canonical.
 struct Family {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <elf.h>
+
+#include "arch/dialect.hpp"
 #include "arch/tables.hpp"
 #include "arch/x86.hpp"
+#include "usdt/bpf/cookie.h"
+#include "usdt/bpf/pt_regs.h"
 
 #ifdef __x86_64__
 #include <asm/ptrace.h>
@@ -85,6 +90,11 @@ constexpr auto kDwarf = [] {
   return order;
 }();
 
+/// The order of struct sigcontext_64 (arch/x86/include/uapi/asm/sigcontext.h), by DWARF numbers. It begins behind
+/// uc_flags, uc_link and uc_stack of struct ucontext.
+constexpr std::array<std::uint8_t, 16> kSignalOrder{8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7};
+constexpr std::uint64_t kSignalContext = 40;
+
 #ifdef __x86_64__
 constexpr bool at(std::size_t offset, Word word) { return offset == 8U * static_cast<std::size_t>(word); }
 static_assert(at(offsetof(pt_regs, r15), kR15) && at(offsetof(pt_regs, r14), kR14) && at(offsetof(pt_regs, r13), kR13));
@@ -101,20 +111,49 @@ static_assert(at(offsetof(pt_regs, rsp), kSp) && at(offsetof(pt_regs, ss), kSs))
 
 constinit const Arch kX86_64{
     .machine = Machine::x86_64,
+    .name = "x86_64",
     .elf_machine = 62,
     .word_size = 8,
     .ip_word = kIp,
+    .cookie_bits = USDT_X86_REG_BITS,
     .registers = kRegisters.all(),
     .slots = kRegisters.slots,
     .sites = kSites,
+    .dialect = &kX86Dialect,
+    .addresses_by_ip = true,
+    .thread_offset = "tpoff",
     .stack_pointer = kRegisters.id("rsp"),
     .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("rax"), .result_high = RegisterId::none},
     .user_calls = {.arguments = kArguments,
                    .result = kRegisters.id("rax"),
                    .result_high = kRegisters.id("rdx"),
                    .vectors = kVectors},
+    .call_traits = {.variant_arguments = {},
+                    .pads_pairs = false,
+                    .splits_structs = false,
+                    .keeps_stack_pointer = true,
+                    .passes_halves = true,
+                    .passes_vectors = true},
+    .numbers = {.x87_size = 16, .quad = ScalarKind::vector, .most_alignment = 0},
     .dwarf_registers = kDwarf,
     .entry_frame = 8,
+    .frames = {.count = 17, .stack_pointer = 7, .frame_pointer = 6, .link = std::nullopt},
+    .signal_frame = {.registers = kSignalOrder, .offset = kSignalContext},
+    .wraps_at_32_bits = false,
+    .return_address_mask = ~std::uint64_t{0},
+    .relocations = {.address = R_X86_64_64,
+                    .glob_dat = R_X86_64_GLOB_DAT,
+                    .relative = R_X86_64_RELATIVE,
+                    .irelative = R_X86_64_IRELATIVE},
+    .loader = {.platform = "x86_64", .multiarch = "x86_64-linux-gnu", .cache_abi = 0x0300, .narrow_cache_abi = 0x0800},
+    .kernel = {.name = "x86-64",
+               .half = USDT_X86_KERNEL_HALF,
+               .helper_frames = 0,
+               .rewrites_nops = true,
+               .steps_returns = true,
+               .adds_callers = std::pair{6U, 11U},  // is_uprobe_at_func_entry() in arch/x86/events/core.c
+               .guest_of = std::nullopt},
+    .known_code = {.spills = true, .rust_results = true, .pieces = true, .go_registers = 17},
     .thread_segment = "fs",
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that libraries which stay within a stage are included nowhere else. (Which stage sees which, the compiler says:
+"""Checks that libraries which stay within a stage are included nowhere else, and that no place outside arch/ asks which
+machine it is. (Which stage sees which, the compiler says:
 usdt_module() gives each the include roots of those before it.)
 
 Usage: check_layers.py     exit code 0: they stay there, 1: some do not, each printed
@@ -26,6 +27,21 @@ WALLS = [
 # Slow to compile: only in .cpp files, one grammar each.
 NOT_IN_HEADERS = re.compile(r"boost/spirit/.*")
 
+# Traits of one machine are fields of arch::Arch: outside arch/ a file that names a machine would treat a new one as if
+# it were another. Some have to, each for its reason.
+MACHINE = re.compile(r"\bMachine::\w+|^\s*#\s*(?:el)?if(?:def)?\b.*__(?:x86_64|i386|aarch64|arm|riscv|TARGET_ARCH)\w*",
+                     re.MULTILINE)
+MAY_NAME_MACHINES = {
+    "parsers/args.cpp": "the grammar of each machine: a switch that does not compile without a new one",
+    "sdk/src/features/measured_code.cpp": "assembly whose probes are measured, on the host",
+    "sdk/src/sys/direct_call.hpp": "assembly of system calls, on the host",
+    "bpf/include/usdt/bpf/regs.h": "the choice among the tables of pt_regs.h: what has none does not compile",
+    "provider/include/usdt/probe.h": "assembly of probes, in the users' programs",
+    "provider/src/image.c": "the ELF file of runtime probes, which is C and stands alone",
+    "sdk/include/usdt/testing/event_builder.hpp": "an example, whose operands are of one machine",
+    "examples/05_test_your_consumer.cpp": "an example, whose operands are of one machine",
+}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -46,10 +62,20 @@ def complaints(source):
             yield f"{source.relative_to(ROOT)}: {name} belongs in a .cpp file"
 
 
+def complaints_of_machines(source):
+    """Says of a source outside arch/ that it names machines without a reason, or has a reason and names none."""
+    name = str(source.relative_to(ROOT))
+    found = [] if name.startswith("arch/") else MACHINE.findall(source.read_text(encoding="utf-8"))
+    if found and name not in MAY_NAME_MACHINES:
+        yield f"{name}: {found[0].strip()}: make what is asked a field of arch::Arch"
+    if not found and name in MAY_NAME_MACHINES:
+        yield f"{name}: names no machine: take it out of MAY_NAME_MACHINES"
+
+
 def main():
-    sources = [path for directory in ("arch", "parsers", "sdk", "tools", "examples", "bindings")
-               for path in sorted((ROOT / directory).rglob("*")) if path.suffix in (".cpp", ".hpp", ".h")]
-    found = [complaint for source in sources for complaint in complaints(source)]
+    sources = [path for directory in ("arch", "bpf", "parsers", "sdk", "provider", "tools", "examples", "bindings")
+               for path in sorted((ROOT / directory).rglob("*")) if path.suffix in (".cpp", ".hpp", ".h", ".c")]
+    found = [complaint for source in sources for complaint in (*complaints(source), *complaints_of_machines(source))]
     print("\n".join(found) if found else f"{len(sources)} files, each library stays in its stages")
     sys.exit(1 if found else 0)
 

@@ -162,7 +162,14 @@ std::string lower_case(std::string_view name) {
 }
 
 std::vector<ParsedArg> parse_args(std::string_view text, Machine machine) {
-  return machine == Machine::aarch64 ? parse_aarch64(text) : parse_x86_att(text);
+  switch (machine) {
+    case Machine::x86_64:
+    case Machine::i386:
+      return parse_x86_att(text);
+    case Machine::aarch64:
+      break;
+  }
+  return parse_aarch64(text);
 }
 
 }  // namespace usdt::parsers

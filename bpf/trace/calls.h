@@ -50,21 +50,11 @@ static __always_inline bool ends_elsewhere(void)
 	return usdt_program()->return_by == USDT_RETURN_BY_ANY_RET;
 }
 
-/* Where the call of a process returns to, at its first instruction or at a RET. */
 static __always_inline __u64 return_address(const struct usdt_ctx *ctx)
 {
 	__u64 address = 0;
-#if defined(__TARGET_ARCH_arm64)
-	USDT_LOAD_REG(address, ctx->regs, USDT_ARM64_CALLER_OFFSET);
-#else
-	__u64 at;
 
-	USDT_LOAD_REG(at, ctx->regs, USDT_TARGET(FRAME_OFFSET));
-	if (usdt_address_size(ctx->regs) == sizeof(__u32))
-		bpf_probe_read_user(&address, sizeof(__u32), (const void *)at);
-	else
-		bpf_probe_read_user(&address, sizeof(__u64), (const void *)at);
-#endif
+	load_return_address(ctx, &address);
 	return address;
 }
 

@@ -11,15 +11,16 @@
  * frame yet. 0: it is seen (x86-64, which unwinds by tables). */
 static __always_inline __u64 direct_caller(const struct usdt_ctx *ctx)
 {
-	__u64 caller = 0;
-#if defined(__TARGET_ARCH_arm64)
-	USDT_LOAD_REG(caller, ctx->regs, USDT_ARM64_CALLER_OFFSET);
-#elif defined(__TARGET_ARCH_i386)
-	__u64 top;
+	__u64 caller = 0, top;
 
-	USDT_LOAD_REG(top, ctx->regs, USDT_I386_FRAME_OFFSET);
-	bpf_probe_read_kernel(&caller, sizeof(__u32), (const void *)top);
-#endif
+	if (USDT_TARGET(TABLES_UNWIND))
+		return 0;
+	if (USDT_TARGET(CALLER_OFFSET) >= 0) {
+		USDT_LOAD_REG(caller, ctx->regs, USDT_TARGET(CALLER_OFFSET));
+	} else {
+		USDT_LOAD_REG(top, ctx->regs, USDT_TARGET(FRAME_OFFSET));
+		bpf_probe_read_kernel(&caller, USDT_TARGET(ADDRESS_SIZE), (const void *)top);
+	}
 	return caller;
 }
 
@@ -136,26 +137,32 @@ static __always_inline __s32 stack_number(const struct usdt_ctx *ctx, __u64 flag
 	return number < 0 ? number : number | USDT_MORE_STACKS;
 }
 
-/* The stacks of a hit that are keys of its row: that of the process, */
-static __always_inline void take_user_key(const struct usdt_ctx *ctx, struct usdt_row_stack *key)
+/* Puts where the call of a process returns to into `address`, which is 0: at its first instruction, which has no frame
+ * yet, or at a RET. */
+static __always_inline void load_return_address(const struct usdt_ctx *ctx, __u64 *address)
 {
 	__u64 at;
 
+	if (USDT_TARGET(CALLER_OFFSET) >= 0) {
+		USDT_LOAD_REG(at, ctx->regs, USDT_TARGET(CALLER_OFFSET));
+		*address = at;
+		return;
+	}
+	USDT_LOAD_REG(at, ctx->regs, USDT_TARGET(FRAME_OFFSET));
+	if (usdt_address_size(ctx->regs) == sizeof(__u32))
+		bpf_probe_read_user(address, sizeof(__u32), (const void *)at);
+	else
+		bpf_probe_read_user(address, sizeof(__u64), (const void *)at);
+}
+
+/* The stacks of a hit that are keys of its row: that of the process, */
+static __always_inline void take_user_key(const struct usdt_ctx *ctx, struct usdt_row_stack *key)
+{
 	key->number = stack_number(ctx, BPF_F_USER_STACK);
 	key->pid = usdt_pid_tgid() >> 32;
 	if (!usdt_program()->at_entry || (ctx->returns && usdt_program()->return_by == USDT_RETURN_BY_PROBE))
 		return;
-		/* At the first instruction of a function, which has no frame yet, or at its last. */
-#if defined(__TARGET_ARCH_arm64)
-	USDT_LOAD_REG(at, ctx->regs, USDT_ARM64_CALLER_OFFSET);
-	key->caller = at;
-#else
-	USDT_LOAD_REG(at, ctx->regs, USDT_TARGET(FRAME_OFFSET));
-	if (usdt_address_size(ctx->regs) == sizeof(__u32))
-		bpf_probe_read_user(&key->caller, sizeof(__u32), (const void *)at);
-	else
-		bpf_probe_read_user(&key->caller, sizeof(__u64), (const void *)at);
-#endif
+	load_return_address(ctx, &key->caller);
 }
 
 /* and that of the kernel. */

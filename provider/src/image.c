@@ -6,12 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * What differs from machine to machine. cie: how to get from a stub to its caller, for whoever unwinds the stack at a
+ * site: nothing was pushed (DWARF 5, section 6.4; augmentation "R": addresses relative to where they are, in 4 bytes).
+ */
 #if defined __x86_64__
 #define MACHINE EM_X86_64
+static const unsigned char cie[] = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0};
 #elif defined __i386__
 #define MACHINE EM_386
-#else
+static const unsigned char cie[] = {1, 'z', 'R', 0, 1, 0x7c, 8, 1, 0x1b, 0x0c, 4, 4, 0x88, 1, 0, 0};
+#elif defined __aarch64__
 #define MACHINE EM_AARCH64
+static const unsigned char cie[] = {1, 'z', 'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0, 0, 0, 0, 0};
+#else
+#error "no ELF machine and frames of stubs for this machine"
 #endif
 
 typedef ElfW(Addr) Address;
@@ -129,18 +138,7 @@ static void put_probe_note(struct usdtp_bytes* out, const char* provider, const 
   end_note(out, begin, 8);
 }
 
-/*
- * How to get from a stub to its caller, for whoever unwinds the stack at a site: nothing was pushed (DWARF 5, section
- * 6.4; augmentation "R": addresses relative to where they are, in 4 bytes).
- */
 static void put_frames(struct usdtp_bytes* out, size_t at, size_t text, size_t text_size) {
-#if defined __x86_64__
-  static const unsigned char cie[] = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0};
-#elif defined __i386__
-  static const unsigned char cie[] = {1, 'z', 'R', 0, 1, 0x7c, 8, 1, 0x1b, 0x0c, 4, 4, 0x88, 1, 0, 0};
-#else
-  static const unsigned char cie[] = {1, 'z', 'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0, 0, 0, 0, 0};
-#endif
   static const unsigned char fde_end[4] = {0};
   usdtp_put_u32(out, 4 + sizeof cie);
   usdtp_put_u32(out, 0);

@@ -70,6 +70,17 @@ TEST(BpfTables, tell_calls_apart_by_the_stack_pointer_behind_the_return_address)
   EXPECT_EQ(USDT_ARM64_RETURN_POPS, 0);
 }
 
+TEST(BpfTables, look_for_the_return_address_where_frames_say_it_is) {
+  const auto agrees = [](Machine machine, int caller_offset, int address_size) {
+    const Arch& arch = for_machine(machine);
+    EXPECT_EQ(caller_offset >= 0, arch.frames.link.has_value()) << arch.name;
+    EXPECT_EQ(address_size, arch.word_size) << arch.name;
+  };
+  agrees(Machine::x86_64, USDT_X86_CALLER_OFFSET, USDT_X86_ADDRESS_SIZE);
+  agrees(Machine::i386, USDT_I386_CALLER_OFFSET, USDT_I386_ADDRESS_SIZE);
+  agrees(Machine::aarch64, USDT_ARM64_CALLER_OFFSET, USDT_ARM64_ADDRESS_SIZE);
+}
+
 TEST(BpfTables, find_threads_by_the_segment_that_addresses_name) {
   EXPECT_EQ(USDT_X86_THREAD_SEGMENT, for_machine(Machine::x86_64).thread_segment);
   EXPECT_EQ(USDT_I386_THREAD_SEGMENT, for_machine(Machine::i386).thread_segment);

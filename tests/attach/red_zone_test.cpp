@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "fake_syscalls.hpp"
-#include "features/red_zone_code.hpp"
+#include "features/measured_code.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt {
@@ -34,7 +34,7 @@ constexpr unsigned char test_trampoline_below[1] = {};
 class RedZone : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!features::has_red_zone_code) GTEST_SKIP() << "x86-64 machine code";
+    if (!features::has_red_zone_code()) GTEST_SKIP() << "x86-64 machine code";
     kernel.link_multi = [this](const sys::LinkCreateUprobeMulti& attr) {
       if (attr.offsets == 0 || std::strcmp(reinterpret_cast<const char*>(attr.path), "/") == 0) return -EBADF;
       return probe(attr);
@@ -166,7 +166,7 @@ TEST_F(RedZone, locals_are_intact_and_each_nop_as_it_should_be_when_nothing_is_a
 }
 
 TEST(RedZoneMachines, without_a_red_zone_have_no_test) {
-  if (features::has_red_zone_code) GTEST_SKIP() << "this machine has one";
+  if (features::has_red_zone_code()) GTEST_SKIP() << "this machine has one";
   EXPECT_TRUE(test_red_zone(1).empty());
 }
 

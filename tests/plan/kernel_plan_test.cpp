@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 // What the kernels of the lab answer (docs/kernel-lab.md).
-KernelAbilities linux_5_10() { return {.tracing = true, .kernel_btf = true}; }
+KernelAbilities linux_5_10() { return {.machine = Machine::x86_64, .tracing = true, .kernel_btf = true}; }
 KernelAbilities linux_6_1() {
   KernelAbilities kernel = linux_5_10();
   kernel.func_arg = kernel.perf_cookies = kernel.tracing_cookies = true;
@@ -80,7 +80,7 @@ TEST(ChooseWay, returns_are_trampolines_where_kprobes_remember_only_a_few_calls)
 }
 
 TEST(ChooseWay, a_kernel_without_kprobes_says_so_or_takes_trampolines) {
-  KernelAbilities none;
+  KernelAbilities none{.machine = Machine::x86_64};
   none.perf_kprobe = false;
   EXPECT_THAT(way("kprobe", none), HasSubstr("this kernel has no kprobes"));
   EXPECT_THAT(way("kcall", none), HasSubstr("this kernel has no kprobes and no BPF trampolines"));

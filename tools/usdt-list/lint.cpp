@@ -212,7 +212,7 @@ class Linter {
 
 /// Bytes of the stapsdt notes: header, owner, three addresses, three strings.
 std::size_t bytes_of_notes(const usdt::ProbeFile& file) {
-  const std::size_t word = file.elf->machine() == usdt::Machine::i386 ? 4 : 8;
+  const std::size_t word = address_size(file.elf->machine());
   std::size_t bytes = 0;
   for (const Site& site : file.sites)
     bytes += (20 + 3 * word + site.provider.size() + site.name.size() + site.args_text.size() + 3 + 3) / 4 * 4;

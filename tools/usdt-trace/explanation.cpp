@@ -27,7 +27,7 @@ using Costs = std::map<std::pair<const usdt::ElfFile*, std::uint64_t>, usdt::Sit
 /// A function's first instruction, or its RET instructions, which have a breakpoint.
 usdt::SiteCost cost_of(const usdt::FunctionPoint& point, usdt::Machine machine) {
   const usdt::SiteClass entry = point.site_class;
-  if (!point.rets.empty() && machine != usdt::Machine::aarch64)
+  if (!point.rets.empty() && steps_returns(machine))
     return {usdt::CostClass::single_step,
             "breakpoint and single step at each RET instruction, about 10 times a nop (--no-ret-probes: the kernel's)"};
   if (entry == usdt::SiteClass::unknown) return {usdt::CostClass::trap, "breakpoint"};

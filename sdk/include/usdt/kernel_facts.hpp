@@ -20,19 +20,19 @@ enum class NopOptimisation : std::uint8_t {
 
 /// Lists what a kernel can do at functions, its own and those of files. kernel_abilities() asks the running one.
 struct KernelAbilities {
-  Machine machine = Machine::x86_64;  ///< the kernel's own
-  bool perf_kprobe = true;            ///< CONFIG_KPROBE_EVENTS; false only where the kernel is seen to lack it
-  bool kprobe_multi = false;          ///< 5.18, CONFIG_FPROBE
-  bool kprobe_session = false;        ///< 6.10
-  bool tracing = false;               ///< fentry and fexit: 5.5, arm64 6.4 or so
-  bool tracing_session = false;       ///< fsession: 7.0
-  bool tracing_multi = false;         ///< fentry, fexit and fsession: 7.2, x86-64
-  bool uprobe_session = false;        ///< of functions in files: 6.13
-  bool func_arg = false;              ///< bpf_get_func_arg(): 5.17
-  bool tp_btf_func_arg = false;       ///< bpf_get_func_arg() in tp_btf programs: 7.2
-  bool perf_cookies = false;          ///< attach cookies of perf events, uprobes and kprobe_multi: 5.15
-  bool tracing_cookies = false;       ///< of trampolines: 5.19
-  bool raw_tp_cookies = false;        ///< of raw tracepoints: 6.10
+  Machine machine = host_machine();  ///< the kernel's own
+  bool perf_kprobe = true;           ///< CONFIG_KPROBE_EVENTS; false only where the kernel is seen to lack it
+  bool kprobe_multi = false;         ///< 5.18, CONFIG_FPROBE
+  bool kprobe_session = false;       ///< 6.10
+  bool tracing = false;              ///< fentry and fexit: 5.5, arm64 6.4 or so
+  bool tracing_session = false;      ///< fsession: 7.0
+  bool tracing_multi = false;        ///< fentry, fexit and fsession: 7.2, x86-64
+  bool uprobe_session = false;       ///< of functions in files: 6.13
+  bool func_arg = false;             ///< bpf_get_func_arg(): 5.17
+  bool tp_btf_func_arg = false;      ///< bpf_get_func_arg() in tp_btf programs: 7.2
+  bool perf_cookies = false;         ///< attach cookies of perf events, uprobes and kprobe_multi: 5.15
+  bool tracing_cookies = false;      ///< of trampolines: 5.19
+  bool raw_tp_cookies = false;       ///< of raw tracepoints: 6.10
   bool kernel_btf = false;
 
   friend bool operator==(const KernelAbilities&, const KernelAbilities&) = default;

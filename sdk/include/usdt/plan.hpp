@@ -291,7 +291,7 @@ struct AttachPlan {
   Table<PlannedFile> files;
   Table<PlannedFunction> functions;
   Table<AttachGroup> groups;  ///< each site is in one
-  Machine kernel_machine = Machine::x86_64;
+  Machine kernel_machine = host_machine();
   Table<PlannedProbe> probes;
   Table<PlannedSite> sites;  ///< a site's index is the site number of usdt_site()
   std::vector<SkippedSite> skipped;

@@ -170,7 +170,7 @@ class Recording {
  public:
   /// Adds to AttachPlan::files what else the recording has about a traced file.
   struct File {
-    Machine machine = Machine::x86_64;
+    Machine machine = host_machine();
     std::string build_id = {};  ///< in lower-case hexadecimal; empty: it had none
   };
 

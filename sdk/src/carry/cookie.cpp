@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "arch/arch.hpp"
 #include "usdt/cookie.hpp"
 
 namespace usdt {
@@ -15,9 +16,7 @@ namespace {
 
 constexpr unsigned kX86StackWord = 19, kX86StackCode = 15;
 
-unsigned register_bits(Machine machine) {
-  return machine == Machine::aarch64 ? USDT_REG_BITS_ARM64 : USDT_REG_BITS_X86;
-}
+unsigned register_bits(Machine machine) { return arch::for_machine(machine).cookie_bits; }
 
 /// Fields from bit 0 upwards; `used` beyond 64 says that they did not fit.
 struct BitWriter {

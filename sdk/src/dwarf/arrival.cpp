@@ -83,8 +83,8 @@ class Arrival {
         if (own == number && in_word != 0 && dropped(piece.where) == in_word) continue;  // another part of that word
         own = number;
         if (last && *number <= *last) return false;
-        // (AAPCS64 leaves registers out before numbers of 16 bytes.)
-        if (last && neighbour && *number != *last + 1 && moment_.arch.machine == Machine::x86_64) return false;
+        const bool leaves_out = last && neighbour && *number != *last + 1;
+        if (leaves_out && !moment_.arch.call_traits.pads_pairs) return false;
         last = number;
         neighbour = true;
       }

@@ -20,7 +20,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 
 /// By the names that compilers give them: of 2 bytes there are bfloat16 besides, of 16 also IBM's pairs.
 FloatFormat format_of(std::string_view name, std::uint64_t size, const arch::Arch& arch) {
-  const bool x86 = arch.machine != Machine::aarch64;
+  const bool x86 = arch.numbers.x87_size != 0;
   switch (size) {
     case 2:
       return is_one_of(name, {"_Float16", "__fp16", "f16", "half"}) ? FloatFormat::binary16 : FloatFormat::unknown;
@@ -55,7 +55,7 @@ FloatFormat format_of_long_double(Dwarf_Die die, std::uint64_t size, const arch:
   if (last != told.npos && told.substr(last).starts_with(" -mlong-double-128")) return FloatFormat::binary128;
   const bool names_options = told.starts_with("GNU ") && told.find(" -m") != told.npos;
   if (last != told.npos || names_options) return FloatFormat::x87;
-  if (arch.machine == Machine::i386 && is_clang(die)) return FloatFormat::binary128;
+  if (size != arch.numbers.x87_size && is_clang(die)) return FloatFormat::binary128;
   return has_quads() ? FloatFormat::unknown : FloatFormat::x87;
 }
 

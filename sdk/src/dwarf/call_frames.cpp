@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dwarf/impl.hpp"
+#include "dwarf/operation.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -105,14 +106,22 @@ class Evaluation {
   }
 
   void apply(const Dwarf_Op& op) {
-    if (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31) return push(op.atom - DW_OP_lit0);
-    if (op.atom >= DW_OP_breg0 && op.atom <= DW_OP_breg31) return push_sum(op.atom - DW_OP_breg0, op.number);
-    if (op.atom >= DW_OP_reg0 && op.atom <= DW_OP_reg31) return push_register(op.atom - DW_OP_reg0);
+    const Operation what = operation_of(op, word_size_);
+    switch (what.kind) {
+      case Operation::Kind::constant:
+        return push(what.number);
+      case Operation::Kind::sum:
+        return push_sum(what.reg, what.number);
+      case Operation::Kind::reg:
+        return push_register(what.reg);
+      case Operation::Kind::load:
+        return load(what.number);
+      case Operation::Kind::other:
+        return compute(op);
+    }
+  }
+  void compute(const Dwarf_Op& op) {
     switch (op.atom) {
-      case DW_OP_bregx:
-        return push_sum(op.number, op.number2);
-      case DW_OP_regx:
-        return push_register(op.number);
       case DW_OP_call_frame_cfa:
         return push(cfa_);
       case DW_OP_stack_value:
@@ -121,22 +130,6 @@ class Evaluation {
       case DW_OP_nop:
       case DW_OP_bra:  // not taken
         return;
-      case DW_OP_const1u:
-      case DW_OP_const1s:
-      case DW_OP_const2u:
-      case DW_OP_const2s:
-      case DW_OP_const4u:
-      case DW_OP_const4s:
-      case DW_OP_const8u:
-      case DW_OP_const8s:
-      case DW_OP_constu:
-      case DW_OP_consts:
-        return push(op.number);
-      case DW_OP_deref:
-        return push(memory_(pop(), word_size_));
-      case DW_OP_deref_size:
-        return op.number >= 1 && op.number <= word_size_ ? push(memory_(pop(), static_cast<unsigned>(op.number)))
-                                                         : push(std::nullopt);
       case DW_OP_plus_uconst:
         return push(pop() + op.number);
       case DW_OP_dup:
@@ -155,6 +148,10 @@ class Evaluation {
       default:
         return binary(op.atom);
     }
+  }
+  void load(std::uint64_t size) {
+    const bool is_size = size >= 1 && size <= word_size_;
+    push(is_size ? memory_(pop(), static_cast<unsigned>(size)) : std::nullopt);
   }
   void push_sum(std::uint64_t number, std::uint64_t displacement) {
     const auto base = reg(number);
@@ -219,22 +216,10 @@ class Evaluation {
 
 }  // namespace
 
-FrameNumbers frame_numbers(Machine machine) noexcept {
-  switch (machine) {
-    case Machine::i386:
-      return {.count = 9, .stack_pointer = 4, .frame_pointer = 5};
-    case Machine::aarch64:
-      return {.count = 32, .stack_pointer = 31, .frame_pointer = 29};
-    case Machine::x86_64:
-      break;
-  }
-  return {.count = 17, .stack_pointer = 7, .frame_pointer = 6};
-}
-
 struct CallFrames::Impl {
   std::shared_ptr<const elf::OpenedFile> opened;
   std::optional<elf::DebugFile> debug_file;
-  FrameNumbers numbers;
+  arch::FrameNumbers numbers;
   unsigned word_size;
   DwarfFile code;   ///< .eh_frame
   DwarfFile debug;  ///< .debug_frame
@@ -292,7 +277,7 @@ Result<CallFrames> CallFrames::open(const ElfFile& file) {
   const auto& opened = elf::Inside::of(file);
   auto impl = std::make_unique<Impl>();
   impl->opened = opened;
-  impl->numbers = frame_numbers(opened->image.machine);
+  impl->numbers = arch::for_machine(opened->image.machine).frames;
   impl->word_size = arch::for_machine(opened->image.machine).word_size;
   auto code = open_elf(opened->file, opened->path);
   if (!code) return fail(std::move(code.error()));
@@ -346,10 +331,8 @@ FrameStep CallFrames::step(VirtAddr at, FrameRegisters& registers, const Memory&
 std::optional<unsigned> CallFrames::base_at(VirtAddr at) {
   const Row& row = impl_->row_at(at);
   if (!row.known || row.cfa.size() != 1) return std::nullopt;
-  const Dwarf_Op& op = row.cfa.front();
-  if (op.atom == DW_OP_bregx) return static_cast<unsigned>(op.number);
-  if (op.atom >= DW_OP_breg0 && op.atom <= DW_OP_breg31) return op.atom - DW_OP_breg0;
-  return std::nullopt;
+  const Operation base = operation_of(row.cfa.front(), impl_->word_size);
+  return base.kind == Operation::Kind::sum ? std::optional(static_cast<unsigned>(base.reg)) : std::nullopt;
 }
 
 bool CallFrames::is_outermost(VirtAddr at) {

@@ -23,14 +23,6 @@ struct FrameRegisters {
   std::uint64_t pc = 0;
 };
 
-/// The numbers of what every step needs.
-struct FrameNumbers {
-  unsigned count;
-  unsigned stack_pointer;
-  unsigned frame_pointer;
-};
-[[nodiscard]] FrameNumbers frame_numbers(Machine machine) noexcept;
-
 /// The outcome of a step to the caller's frame.
 enum class FrameStep : std::uint8_t {
   taken,

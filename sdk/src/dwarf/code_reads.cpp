@@ -136,8 +136,7 @@ class Callees {
   /// and with -fipa-ra across others.
   [[nodiscard]] Kept keep(std::optional<std::uint64_t> target) const {
     const Machine machine = moment_.arch.machine;
-    // On i386 what returns a struct removes an argument.
-    const Kept by_any{arch::kept_by_calls(machine), machine == Machine::x86_64};
+    const Kept by_any{arch::kept_by_calls(machine), moment_.arch.call_traits.keeps_stack_pointer};
     if (!target) return by_any;
     std::uint32_t changed = 0;
     bool returns = false;

@@ -21,7 +21,7 @@ void Convention::decide(const std::vector<Parameter>& parameters, bool varargs) 
   if (why_not_.empty()) {
     arch::UserPlaces places(moment_.arch, types_.shape(type_of(moment_.die), language_), kind_);
     for (const arch::UserShape& each : shapes_) places_.push_back(places.next(each));
-    if (moment_.arch.machine == Machine::i386) why_not_ = why_not_i386(parameters);
+    if (moment_.arch.call_traits.has_variants()) why_not_ = why_not_usual(parameters);
   }
   if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
   find_on_stack(parameters);
@@ -34,7 +34,7 @@ void Convention::decide(const std::vector<Parameter>& parameters, bool varargs) 
     return;
   why_not_ = untold_convention;
   // Microsoft's convention has scalars where others have them.
-  of_results_ = {.holds = moment_.arch.machine == Machine::i386, .holds_for_scalars = true, .reason = why_not_};
+  of_results_ = {.holds = moment_.arch.call_traits.has_variants(), .holds_for_scalars = true, .reason = why_not_};
 }
 
 /// Clang tells of many parameters only behind the first instruction: where it is in the room that callers fill, it
@@ -109,7 +109,7 @@ bool Convention::some_are_elsewhere_on_stack(const std::vector<Parameter>& param
 /// GCC does not say that a function has another convention (ms_abi, preserve_none); Clang does. Where the places of
 /// parameters do not show it, the first instructions may.
 bool Convention::code_contradicts(bool varargs) const {
-  if (moment_.arch.machine != Machine::x86_64 || !moment_.at_entry || is_clang(moment_.die)) return false;
+  if (!moment_.arch.known_code.spills || !moment_.at_entry || is_clang(moment_.die)) return false;
   for (std::size_t i = 0; i < places_.size(); ++i)
     if (spilled_.contradict(stated_[i], places_[i])) return true;
   return uses_what_is_not_passed(varargs);
@@ -194,7 +194,7 @@ bool Convention::take(std::uint64_t convention) {
   constexpr std::uint64_t fastcall = 0xb3;  // DW_CC_BORLAND_msfastcall
   constexpr std::uint64_t thiscall = 0xb5;  // DW_CC_BORLAND_thiscall
   if (convention == DW_CC_normal) return true;
-  if (moment_.arch.machine != Machine::i386) return false;
+  if (!moment_.arch.call_traits.has_variants()) return false;
   if (convention == fastcall) kind_ = arch::UserConvention::fastcall;
   if (convention == thiscall) kind_ = arch::UserConvention::thiscall;
   return convention == stdcall || kind_ != arch::UserConvention::standard;
@@ -203,7 +203,7 @@ bool Convention::take(std::uint64_t convention) {
 /// Attributes like regparm leave no trace in debug information but where variables live that are not in registers:
 /// a word that came on the stack stays where it is, one that came in a register has a slot of its own. Structs and
 /// other numbers may be copied either way, and tell nothing.
-std::string Convention::why_not_i386(const std::vector<Parameter>& parameters) {
+std::string Convention::why_not_usual(const std::vector<Parameter>& parameters) {
   if (kind_ != arch::UserConvention::standard) return {};
   bool confirmed = false;
   bool copied = false;
@@ -241,7 +241,7 @@ bool Convention::has_floats(const std::vector<Parameter>& parameters) const {
 
 bool Convention::contradicts(const StatedPlace& what, std::size_t number) const {
   using Place = arch::UserPlace::Where;
-  if (!moment_.at_entry || moment_.instance.inlined || places_.empty() || moment_.arch.machine == Machine::i386)
+  if (!moment_.at_entry || moment_.instance.inlined || places_.empty() || moment_.arch.call_traits.has_variants())
     return false;
   if (what.pieces.size() != 1 || !std::holds_alternative<AtAddress>(what.pieces.front().where)) return false;
   const Value& address = std::get<AtAddress>(what.pieces.front().where).address;

@@ -70,7 +70,7 @@ class Convention {
   };
 
   [[nodiscard]] std::string why_unknown(const std::vector<Parameter>& parameters);
-  [[nodiscard]] std::string why_not_i386(const std::vector<Parameter>& parameters);
+  [[nodiscard]] std::string why_not_usual(const std::vector<Parameter>& parameters);
   [[nodiscard]] bool take(std::uint64_t convention);
   [[nodiscard]] bool lacks_some(const std::vector<Parameter>& parameters) const;
   [[nodiscard]] bool has_prototype() const;

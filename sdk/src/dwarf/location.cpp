@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "dwarf/die.hpp"
+#include "dwarf/operation.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -119,22 +120,23 @@ class Machine {
   }
 
   void step(const Dwarf_Op& op) {
-    const unsigned atom = op.atom;
-    if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31) return push_constant(atom - DW_OP_lit0);
-    if (atom >= DW_OP_reg0 && atom <= DW_OP_reg31) return become(InRegister{atom - DW_OP_reg0});
-    if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31) return push_register(atom - DW_OP_breg0, op.number);
-    switch (atom) {
-      case DW_OP_const1u:
-      case DW_OP_const1s:
-      case DW_OP_const2u:
-      case DW_OP_const2s:
-      case DW_OP_const4u:
-      case DW_OP_const4s:
-      case DW_OP_const8u:
-      case DW_OP_const8s:
-      case DW_OP_constu:
-      case DW_OP_consts:
-        return push_constant(op.number);
+    const Operation what = operation_of(op, context_.arch.word_size);
+    switch (what.kind) {
+      case Operation::Kind::constant:
+        return push_constant(what.number);
+      case Operation::Kind::sum:
+        return push_register(what.reg, what.number);
+      case Operation::Kind::reg:
+        return become(InRegister{static_cast<unsigned>(what.reg)});
+      case Operation::Kind::load:
+        return what_ ? compose(op) : load(what.number);
+      case Operation::Kind::other:
+        return push_place(op);
+    }
+  }
+
+  void push_place(const Dwarf_Op& op) {
+    switch (op.atom) {
       case DW_OP_addr:
         return push_address(op.number);
       case DW_OP_addrx:
@@ -142,10 +144,6 @@ class Machine {
       case DW_OP_constx:
       case DW_OP_GNU_const_index:
         return push_indexed(op);
-      case DW_OP_regx:
-        return become(InRegister{static_cast<unsigned>(op.number)});
-      case DW_OP_bregx:
-        return push_register(op.number, op.number2);
       case DW_OP_fbreg:
         return push_frame_base(op.number);
       case DW_OP_call_frame_cfa: {
@@ -160,7 +158,7 @@ class Machine {
     }
   }
 
-  /// Arithmetic, and looking into memory.
+  /// Arithmetic.
   void compute(const Dwarf_Op& op) {
     switch (op.atom) {
       case DW_OP_plus_uconst:
@@ -178,10 +176,6 @@ class Machine {
         return multiply();
       case DW_OP_and:
         return mask();
-      case DW_OP_deref:
-        return load(context_.arch.word_size);
-      case DW_OP_deref_size:
-        return load(op.number);
       case DW_OP_dup: {
         const Value top = pop();
         push(top);
@@ -459,9 +453,8 @@ class Machine {
     if (context_.attribute == nullptr || dwarf_getlocation_attr(context_.attribute, &op, &at) != 0 ||
         dwarf_getlocation(&at, &inner, &count) != 0 || count != 1)
       return refuse("computed from more than a register's content at the function's beginning");
-    const unsigned atom = inner->atom;
-    if (atom >= DW_OP_reg0 && atom <= DW_OP_reg31) return push_register(atom - DW_OP_reg0, 0);
-    if (atom == DW_OP_regx) return push_register(inner->number, 0);
+    const Operation what = operation_of(*inner, context_.arch.word_size);
+    if (what.kind == Operation::Kind::reg) return push_register(what.reg, 0);
     refuse("computed from more than a register's content at the function's beginning");
   }
 

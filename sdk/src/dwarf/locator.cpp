@@ -34,7 +34,7 @@ Location Locator::at_sum(const Sum& sum, bool is_value) const {
   Memory memory{.displacement = sum.displacement,
                 .shift = sum.shift,
                 .origin = sum.file ? Origin::file : Origin::zero,
-                .wraps_at_32_bits = arch_.machine == Machine::i386,
+                .wraps_at_32_bits = arch_.wraps_at_32_bits,
                 .is_value = is_value};
   for (const auto& [from, to] : {std::pair(sum.base, &memory.base), std::pair(sum.index, &memory.index)}) {
     if (!from) continue;

@@ -7,6 +7,7 @@
 #include "dwarf/calls.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
+#include "dwarf/operation.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -52,16 +53,13 @@ const PassedNumbers& DebugInfo::Impl::numbers_passed_in(Dwarf_Die unit) const {
   return known->second;
 }
 
-bool states_number(const Dwarf_Op& op) noexcept {
-  return (op.atom >= DW_OP_const1u && op.atom <= DW_OP_consts) || (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31);
-}
+bool states_number(const Dwarf_Op& op) noexcept { return operation_of(op, 0).kind == Operation::Kind::constant; }
 
 std::optional<std::uint64_t> stated_number(std::span<const Dwarf_Op> expression) noexcept {
   if (expression.empty() || expression.size() > 2) return std::nullopt;
   if (expression.size() == 2 && expression.back().atom != DW_OP_stack_value) return std::nullopt;
-  const Dwarf_Op& op = expression.front();
-  if (!states_number(op)) return std::nullopt;
-  return op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31 ? op.atom - DW_OP_lit0 : op.number;
+  const Operation first = operation_of(expression.front(), 0);
+  return first.kind == Operation::Kind::constant ? std::optional(first.number) : std::nullopt;
 }
 
 void NumbersOfParameter::add(std::uint64_t number) {

@@ -124,10 +124,9 @@ std::optional<std::uint64_t> PlaceChecker::callers_bytes(const std::vector<Where
 bool PlaceChecker::may_hold_argument(unsigned reg) const {
   const RegisterId id = locator_.id_of(reg);
   const auto& user = moment_.arch.user_calls;
-  const auto& kernel = moment_.arch.kernel_calls.arguments;  // i386: those of regparm and fastcall
+  const auto& others = moment_.arch.call_traits.variant_arguments;
   return std::ranges::find(user.arguments, id) != user.arguments.end() ||
-         std::ranges::find(user.vectors, id) != user.vectors.end() ||
-         (moment_.arch.machine == Machine::i386 && std::ranges::find(kernel, id) != kernel.end());
+         std::ranges::find(user.vectors, id) != user.vectors.end() || std::ranges::find(others, id) != others.end();
 }
 
 /// Whether the number is an address in the function's own frame. LLVM 14 says of variables, and of parts of them, that

@@ -32,7 +32,7 @@ void Results::add(Language language, const ResultConvention& convention, Signatu
   const auto declared_type = type_of(moment_.die);
   const auto shape = types_.shape(declared_type, language);
   if (shape.kind == arch::UserShape::Kind::nothing) return;
-  if (is_rust(moment_.die) && moment_.arch.machine == Machine::x86_64) return add_of_rust(signature);
+  if (is_rust(moment_.die) && moment_.arch.known_code.rust_results) return add_of_rust(signature);
   const Type type = types_.type(declared_type);
   const arch::UserPlace place = arch::user_result(moment_.arch, shape);
   const bool known = convention.holds ||

@@ -301,12 +301,11 @@ class Signer {
     return checker_.callers_bytes(what.pieces, what.from_list ? std::optional(moment_.instance.pc) : std::nullopt);
   }
 
-  /// The bytes of a struct on the stack that callers wrote. On x86-64 a struct is passed as a whole, if at all; on i386
-  /// Clang passes the members of some as arguments of their own.
+  /// The bytes of a struct on the stack that callers wrote: all or none of them, where compilers split no structs.
   [[nodiscard]] ReadBytes in_room(std::uint64_t first, const Type& type) const {
     ReadBytes read = CodeReads(moment_).in_callers_room(first, type.size);
     const bool some = std::ranges::find(read, true) != read.end();
-    if (some && moment_.arch.machine == Machine::x86_64) read.assign(type.size, true);
+    if (some && !moment_.arch.call_traits.splits_structs) read.assign(type.size, true);
     return read;
   }
   [[nodiscard]] ReadBytes behind(std::optional<unsigned> reg, const Type& type, std::size_t number) const {

@@ -156,7 +156,6 @@ void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset
                 .offset = static_cast<std::uint32_t>(offset),
                 .size = what.size,
                 .pointer = what.kind == TypeKind::pointer || what.kind == TypeKind::text};
-  const bool x86 = arch_.machine != Machine::aarch64;
   std::uint32_t alignment = what.size;
   if (encoding == DW_ATE_complex_float) {
     scalar.size /= 2;
@@ -166,13 +165,11 @@ void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset
     shape.scalars.push_back(scalar);
     scalar.offset += scalar.size;
   } else if (encoding == DW_ATE_float) {
-    const bool half = what.size == 2 && arch_.machine != Machine::i386;  // whatever its format
+    const bool half = what.size == 2 && arch_.call_traits.passes_halves;  // whatever its format
     scalar.kind = half || what.size == 4 || what.size == 8 ? Scalar::Kind::floating : Scalar::Kind::other;
     const bool has_parts = what.kind == TypeKind::floating && what.size > 8;
     const bool x87 = has_parts && number_of(die).format == FloatFormat::x87;
-    if (x86 && has_parts) scalar.kind = x87 ? Scalar::Kind::x87 : Scalar::Kind::other;
-    if (arch_.machine == Machine::x86_64 && has_parts && !x87) scalar.kind = Scalar::Kind::vector;
-    if (!x86 && what.size == 16) scalar.kind = Scalar::Kind::floating;  // quad precision, in a vector register
+    if (has_parts) scalar.kind = x87 ? Scalar::Kind::x87 : arch_.numbers.quad;
   } else if (dwarf_tag(&die) == DW_TAG_ptr_to_member_type && what.kind == TypeKind::structure) {
     scalar.size = alignment = arch_.word_size;  // to a function: two words
     shape.scalars.push_back(scalar);
@@ -180,7 +177,7 @@ void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset
   } else if (what.kind == TypeKind::structure || what.kind == TypeKind::array || what.size == 0) {
     scalar.kind = Scalar::Kind::other;
   }
-  if (arch_.machine == Machine::i386) alignment = std::min(alignment, scalar.kind == Scalar::Kind::other ? 16U : 4U);
+  alignment = scalar.kind == Scalar::Kind::other ? arch_.other_alignment(alignment) : arch_.number_alignment(alignment);
   shape.alignment = std::max(shape.alignment, alignment);
   if (alignment != 0 && offset % alignment != 0) shape.misaligned = true;
   shape.scalars.push_back(scalar);
@@ -189,7 +186,7 @@ void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset
 /// Compilers differ about those of one element; where larger ones are depends on what the processor has.
 void Types::flatten_vector(UserShape& shape, Dwarf_Die die, std::uint64_t offset) const {
   const auto size = static_cast<std::uint32_t>(size_of(die, 0).value_or(0));
-  const bool known = arch_.machine == Machine::x86_64 && (size == 8 || size == 16) && array_count(die).value_or(1) > 1;
+  const bool known = arch_.call_traits.passes_vectors && (size == 8 || size == 16) && array_count(die).value_or(1) > 1;
   if (!known) return shape.scalars.push_back({});
   shape.alignment = std::max(shape.alignment, size);
   if (offset % size != 0) shape.misaligned = true;

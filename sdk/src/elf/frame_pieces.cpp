@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "arch/arch.hpp"
+
 namespace usdt::elf {
 namespace {
 
@@ -51,14 +53,14 @@ std::uint32_t FramePieces::word_at(std::uint64_t address) const noexcept {
 /// Whether the rules that hold at the first instruction are others than those of each function's: they begin with how
 /// far the frame is from the stack pointer, or in which other register (DWARF 5, 6.4.2).
 bool FramePieces::begins_within(std::uint64_t instructions, std::uint64_t end) const {
-  constexpr std::uint8_t at_entry = 8;  // bytes of the return address on x86-64
-  if (machine_ != Machine::x86_64) return false;
+  const arch::Arch& arch = arch::for_machine(machine_);
+  if (!arch.known_code.pieces) return false;
   for (std::uint64_t at = instructions; at < end; ++at) {
     switch (byte_at(at)) {
       case 0x00:  // DW_CFA_nop
         continue;
       case 0x0e:  // DW_CFA_def_cfa_offset
-        return byte_at(at + 1) != at_entry;
+        return byte_at(at + 1) != arch.entry_frame;
       case 0x0c:  // DW_CFA_def_cfa
       case 0x0d:  // DW_CFA_def_cfa_register
       case 0x0f:  // DW_CFA_def_cfa_expression

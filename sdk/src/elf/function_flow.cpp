@@ -12,6 +12,7 @@
 
 #include "arch/arch.hpp"
 #include "arch/instructions.hpp"
+#include "arch/leads.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/led_to.hpp"
 
@@ -416,25 +417,9 @@ bool may_jump_to(const ElfFile& file, const Function& function, VirtAddr first, 
   const OpenedFile& opened = *Inside::of(file);
   const auto offset = code_offset(opened.image, function.address);
   if (!offset) return false;
-  if (file.machine() == Machine::aarch64) return true;
   const std::uint64_t size = std::min(function.size, code_bytes_from(opened.image, function.address));
-  const Bytes code = opened.file.bytes(offset->value, size);
-  const auto leads_there = [&](std::size_t behind, std::int64_t distance) {
-    const std::uint64_t target = function.address.value + behind + static_cast<std::uint64_t>(distance);
-    return target >= first.value && target <= last.value;
-  };
-  constexpr std::size_t near = 4;  // bytes of a distance; others have one
-  for (std::size_t i = 1; i < code.size(); ++i) {
-    const std::uint8_t before = code[i - 1];
-    const bool is_short = before == 0xeb || (before >= 0x70 && before <= 0x7f) || (before >= 0xe0 && before <= 0xe3);
-    if (is_short && leads_there(i + 1, static_cast<std::int8_t>(code[i]))) return true;
-    const bool is_near = before == 0xe9 || (before >= 0x80 && before <= 0x8f);  // the latter behind 0x0f
-    if (!is_near || i + near > code.size()) continue;
-    std::int32_t distance = 0;
-    std::memcpy(&distance, &code[i], near);
-    if (leads_there(i + near, distance)) return true;
-  }
-  return false;
+  return !arch::for_each_lead(file.machine(), opened.file.bytes(offset->value, size), function.address,
+                              [&](VirtAddr, VirtAddr to, bool is_call) { return is_call || to < first || to > last; });
 }
 
 Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function, const FunctionPieces* pieces,

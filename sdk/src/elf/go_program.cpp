@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "arch/arch.hpp"
+
 namespace usdt::elf {
 namespace {
 
@@ -47,8 +49,8 @@ std::optional<GoProgram> go_program(const File& file, const Image& image) {
   if (const Section* info = image.find(".go.buildinfo"))
     program.version = version_of(section_bytes(file, image, *info));
   const bool other_conventions = program.version.find("noregabi") != std::string::npos;  // "go1.18 X:noregabi"
-  const unsigned first = image.machine == Machine::aarch64 ? 18 : 17;
-  program.by_registers = image.machine != Machine::i386 && minor_of(program.version) >= first && !other_conventions;
+  const unsigned first = arch::for_machine(image.machine).known_code.go_registers;
+  program.by_registers = first != 0 && minor_of(program.version) >= first && !other_conventions;
   return program;
 }
 

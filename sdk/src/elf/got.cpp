@@ -5,27 +5,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "arch/arch.hpp"
 #include "elf/symbols_impl.hpp"
 
 namespace usdt::elf {
 namespace {
-
-struct GotRelocations {
-  std::uint32_t glob_dat;  ///< the slot becomes the symbol's address
-  std::uint32_t relative;  ///< the slot becomes load bias + addend
-};
-
-GotRelocations got_relocations(Machine machine) noexcept {
-  switch (machine) {
-    case Machine::x86_64:
-      return {R_X86_64_GLOB_DAT, R_X86_64_RELATIVE};
-    case Machine::i386:
-      return {R_386_GLOB_DAT, R_386_RELATIVE};
-    case Machine::aarch64:
-      return {R_AARCH64_GLOB_DAT, R_AARCH64_RELATIVE};
-  }
-  return {};
-}
 
 bool is_got(const Image& image, const Section& section) noexcept {
   return image.is_called(section, ".got") || image.is_called(section, ".got.plt");
@@ -106,7 +90,7 @@ void GotSlots::read_relocations(const File& file, const Image& image) {
 }
 
 void GotSlots::take_relocations(const Image& image, const Section& section, Claims& claims, const AddressSet& got) {
-  const GotRelocations types = got_relocations(image.machine);
+  const arch::RelocationTypes& types = arch::for_machine(image.machine).relocations;
   for (const Relocation& r : relocations_of(image, section, claims.read(section))) {
     if (r.type == types.glob_dat) {
       const SymbolTable& symbols = symbols_->at(section.link);

@@ -116,12 +116,21 @@ Result<void> ImageReader::read_header() {
   return check_machine();
 }
 
+/// "x86_64, i386 and aarch64".
+std::string names_of_machines() {
+  std::string names;
+  for (const arch::Arch* arch : arch::all()) {
+    const bool last = arch == arch::all().back();
+    names += fmt::format("{}{}", names.empty() ? "" : last ? " and " : ", ", arch->name);
+  }
+  return names;
+}
+
 Result<void> ImageReader::check_machine() {
   const arch::Arch* arch = arch::for_elf_machine(header_.machine);
   if (arch == nullptr) {
-    return wrong(ErrorKind::not_supported, fmt::format("ELF file for another machine (e_machine {}); read are "
-                                                       "x86_64, i386 and aarch64",
-                                                       header_.machine));
+    return wrong(ErrorKind::not_supported, fmt::format("ELF file for another machine (e_machine {}); read are {}",
+                                                       header_.machine, names_of_machines()));
   }
   image_.machine = arch->machine;
   if (image_.is64 != (arch->word_size == 8)) {

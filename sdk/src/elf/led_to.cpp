@@ -2,10 +2,9 @@
 #include "elf/led_to.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
-#include "arch/instructions.hpp"
+#include "arch/leads.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace usdt::elf {
@@ -15,39 +14,7 @@ namespace {
 constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLongest = 8;
 
-/// Calls `visit(at, target, is_call)` for each place that may have an instruction with a distance to somewhere; until
-/// it returns false. `start`: the address of `code`.
-template <class Visit>
-bool x86_leads(ByteView code, VirtAddr start, Visit&& visit) {
-  constexpr std::size_t near = 4;  // bytes of a distance; others have one
-  for (std::size_t i = 0; i + 1 < code.size(); ++i) {
-    const std::uint8_t byte = code[i];
-    const VirtAddr here = start + i;
-    const bool is_short = byte == 0xeb || (byte >= 0x70 && byte <= 0x7f) || (byte >= 0xe0 && byte <= 0xe3);
-    if (is_short && !visit(here, here + 2 + static_cast<std::uint64_t>(static_cast<std::int8_t>(code[i + 1])), false))
-      return false;
-    const bool is_near = byte == 0xe8 || byte == 0xe9 || (byte >= 0x80 && byte <= 0x8f);  // the latter behind 0x0f
-    if (!is_near || i + 1 + near > code.size()) continue;
-    std::int32_t distance = 0;
-    std::memcpy(&distance, &code[i + 1], near);
-    if (!visit(here, here + 1 + near + static_cast<std::uint64_t>(std::int64_t{distance}), byte == 0xe8)) return false;
-  }
-  return true;
-}
-
-template <class Visit>
-bool arm64_leads(ByteView code, VirtAddr start, Visit&& visit) {
-  constexpr std::size_t size = 4;
-  for (std::size_t i = 0; i + size <= code.size(); i += size) {
-    const arch::Instruction each = arch::decode_instruction(Machine::aarch64, code.subspan(i));
-    if (!each.target) continue;
-    if (!visit(start + i, start + i + static_cast<std::uint64_t>(*each.target), each.flow == arch::Flow::call))
-      return false;
-  }
-  return true;
-}
-
-/// The same for all code of the file.
+/// Calls `visit` as arch::for_each_lead() does, for all code of the file.
 template <class Visit>
 bool all_leads(const ElfFile& file, Visit&& visit) {
   const OpenedFile& opened = *Inside::of(file);
@@ -58,9 +25,7 @@ bool all_leads(const ElfFile& file, Visit&& visit) {
       const Bytes code =
           opened.file.bytes(opened.image.start + segment.offset + at, std::min(kBlock + kLongest, size - at));
       const VirtAddr start(segment.vaddr + at);
-      const bool goes_on =
-          file.machine() == Machine::aarch64 ? arm64_leads(code, start, visit) : x86_leads(code, start, visit);
-      if (!goes_on) return false;
+      if (!arch::for_each_lead(file.machine(), code, start, visit)) return false;
     }
   }
   return true;

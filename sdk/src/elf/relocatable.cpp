@@ -5,23 +5,11 @@
 
 #include <algorithm>
 
+#include "arch/arch.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace usdt::elf {
 namespace {
-
-/// The relocation that stores an address: R_X86_64_64, R_386_32, R_AARCH64_ABS64.
-std::uint32_t address_relocation(Machine machine) noexcept {
-  switch (machine) {
-    case Machine::x86_64:
-      return R_X86_64_64;
-    case Machine::i386:
-      return R_386_32;
-    case Machine::aarch64:
-      return R_AARCH64_ABS64;
-  }
-  return 0;
-}
 
 void store_word(std::span<std::uint8_t> bytes, std::uint64_t at, std::uint64_t value, bool is64) noexcept {
   for (std::uint64_t i = 0; i < (is64 ? 8U : 4U); ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * i));
@@ -69,7 +57,7 @@ void NoteRelocations::apply_one(const Section& relocations, const Relocation& r,
                                 std::vector<std::uint64_t>& filled) {
   const SymbolTable& symbols = symbols_.at(relocations.link);
   const std::uint64_t word = image_.is64 ? 8 : 4;
-  if (r.type != address_relocation(image_.machine) || r.symbol >= symbols.size() ||
+  if (r.type != arch::for_machine(image_.machine).relocations.address || r.symbol >= symbols.size() ||
       !within(r.offset, word, notes.size())) {
     warnings_.add(image_.start + relocations.offset,
                   fmt::format("relocation of type {} for note byte {:#x}: not applied", r.type, r.offset));

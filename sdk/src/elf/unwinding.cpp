@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "arch/stack_switch.hpp"
 #include "elf/symbol_tables.hpp"
 
 namespace usdt::elf {
@@ -58,31 +59,6 @@ bool is_switch_of_stacks(std::string_view name) noexcept {
   return std::ranges::find(names, name) != std::end(names);
 }
 
-/// "mov (%rsi),%rsp" and the like, but of the frame pointer, by which compilers free arrays of variable length; "mov
-/// %rdi,%rsp", "mov %rsi,%rsp". Of arm64 "mov sp, x0" to x8.
-bool loads_stack_pointer(Machine machine, ByteView code) noexcept {
-  if (machine == Machine::aarch64) {
-    for (std::size_t i = 0; i + 4 <= code.size(); i += 4)
-      if ((load<std::uint32_t>(code, i) & 0xfffffe1f) == 0x9100001f && (load<std::uint32_t>(code, i) >> 5 & 31) <= 8)
-        return true;
-    return false;
-  }
-  if (machine != Machine::x86_64) return false;
-  constexpr std::uint8_t rex_w = 0x48;
-  for (std::size_t i = 0; i + 2 < code.size(); ++i) {
-    if (code[i] != rex_w) continue;
-    const unsigned mod = code[i + 2] >> 6;
-    const unsigned reg = code[i + 2] >> 3 & 7U;
-    const unsigned rm = code[i + 2] & 7U;
-    constexpr unsigned stack = 4;
-    constexpr unsigned frame = 5;
-    if (code[i + 1] == 0x8b && mod != 3 && reg == stack && rm != stack && rm != frame) return true;
-    if (code[i + 1] == 0x89 && mod == 3 && rm == stack && reg >= 6) return true;
-    if (code[i + 1] == 0x8b && mod == 3 && reg == stack && rm >= 6) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 bool may_switch_stacks(const File& file, const Image& image) {
@@ -101,7 +77,7 @@ bool may_switch_stacks(const File& file, const Image& image) {
     if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
     for (std::uint64_t at = 0; at < segment.filesz; at += block) {
       const Bytes code = file.bytes(image.start + segment.offset + at, std::min(block + longest, segment.filesz - at));
-      if (loads_stack_pointer(image.machine, code)) return true;
+      if (arch::may_switch_stacks(image.machine, code)) return true;
     }
   }
   return false;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "arch/arch.hpp"
 #include "features/feature_table.hpp"
 #include "features/trivial_program.hpp"
 #include "sys/uapi.hpp"
@@ -101,7 +102,7 @@ std::optional<Version> read_version(std::string_view& text) noexcept {
 
 /// Of "5.5 on x86-64, 6.4 on arm64" what is about `machine`; nothing: never.
 std::optional<Version> since_when(std::string_view since, Machine machine) noexcept {
-  const std::string_view name = machine == Machine::aarch64 ? "arm64" : machine == Machine::x86_64 ? "x86-64" : "i386";
+  const std::string_view name = arch::for_machine(machine).kernel.name;
   while (const auto version = read_version(since)) {
     const std::string_view about = since.substr(0, since.find(", "));
     const bool of_one = about.starts_with(" on ");

@@ -154,15 +154,7 @@ FeatureState probe_raw_tp_cookie(const FeatureRow& row) {
 namespace usdt {
 inline namespace v1 {
 
-Machine kernel_machine() noexcept {
-#if defined(__aarch64__)
-  return Machine::aarch64;
-#elif defined(__i386__)
-  return Machine::i386;
-#else
-  return Machine::x86_64;
-#endif
-}
+Machine kernel_machine() noexcept { return host_machine(); }
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "features/measured_code.hpp"
 #include "features/red_zone_child.hpp"
-#include "features/red_zone_code.hpp"
 #include "features/trivial_program.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
@@ -122,7 +122,7 @@ std::string_view to_string(NopForm form) noexcept {
 
 std::vector<RedZoneTest> test_red_zone(std::uint32_t calls) {
   std::vector<RedZoneTest> tests;
-  if (!features::has_red_zone_code) return tests;
+  if (!features::has_red_zone_code()) return tests;
   for (const NopForm form : {NopForm::nop, NopForm::nop5, NopForm::nop10}) tests.push_back(test_form(form, calls));
   return tests;
 }

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "features/red_zone_code.hpp"
+#include "features/measured_code.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt::features {

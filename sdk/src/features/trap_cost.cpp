@@ -10,58 +10,17 @@
 #include <cerrno>
 #include <ctime>
 
-#include "features/red_zone_code.hpp"
+#include "features/measured_code.hpp"
 #include "features/trivial_program.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 
-// A function each, whose first instruction has the breakpoint.
-#define TRAPPED_FUNCTION(name, code)                                                                           \
-  __asm__(".pushsection .text\n.balign 16\n.hidden " name "\n.globl " name "\n.type " name ",%function\n" name \
-          ":\n" code "\nret\n.size " name ", .-" name "\n.popsection\n")
-
-#if defined(__x86_64__)
-TRAPPED_FUNCTION("usdt_trapped_nop", "nop");
-TRAPPED_FUNCTION("usdt_trapped_emulated", "push %rbp\npop %rbp");
-TRAPPED_FUNCTION("usdt_trapped_step", "xor %eax, %eax");
-#elif defined(__i386__)
-TRAPPED_FUNCTION("usdt_trapped_nop", "nop");
-TRAPPED_FUNCTION("usdt_trapped_emulated", "push %ebp\npop %ebp");
-TRAPPED_FUNCTION("usdt_trapped_step", "xor %eax, %eax");
-#elif defined(__aarch64__)
-TRAPPED_FUNCTION("usdt_trapped_nop", "nop");
-TRAPPED_FUNCTION("usdt_trapped_emulated", "adr x0, .");
-TRAPPED_FUNCTION("usdt_trapped_step", "mov x0, x1");
-#else
-#error "no functions to have a breakpoint for this machine"
-#endif
-
-extern "C" {
-[[gnu::visibility("hidden")]] void usdt_trapped_nop();
-[[gnu::visibility("hidden")]] void usdt_trapped_emulated();
-[[gnu::visibility("hidden")]] void usdt_trapped_step();
-}
-
 namespace usdt::features {
 namespace {
 
-using Function = void (*)();
-
 constexpr int kCalls = 400;
 constexpr int kRounds = 24;
-
-Function function_of(TrappedInstruction instruction) {
-  switch (instruction) {
-    case TrappedInstruction::nop:
-      return usdt_trapped_nop;
-    case TrappedInstruction::emulated:
-      return usdt_trapped_emulated;
-    case TrappedInstruction::single_step:
-      return usdt_trapped_step;
-  }
-  return usdt_trapped_nop;
-}
 
 /// What the child measured: the processor time of its rounds, in ascending order, and how often it called.
 struct Rounds {
@@ -77,7 +36,7 @@ std::int64_t own_time() {
   return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-Rounds run_rounds(Function function) {
+Rounds run_rounds(TrappedFunction function) {
   Rounds rounds;
   for (std::int64_t& took : rounds.nanoseconds) {
     const std::int64_t began = own_time();
@@ -92,7 +51,7 @@ Rounds run_rounds(Function function) {
 /// process that may have threads: system calls only.
 class Caller {
  public:
-  explicit Caller(Function function) {
+  explicit Caller(TrappedFunction function) {
     std::array<int, 2> down{-1, -1}, up{-1, -1};
     if (::pipe2(down.data(), O_CLOEXEC) == 0 && ::pipe2(up.data(), O_CLOEXEC) == 0) pid_ = ::fork();
     if (pid_ == 0) {
@@ -122,7 +81,7 @@ class Caller {
   }
 
  private:
-  [[noreturn]] static void serve(Function function, int from_parent, int to_parent) {
+  [[noreturn]] static void serve(TrappedFunction function, int from_parent, int to_parent) {
     char word = 0;
     while (::read(from_parent, &word, 1) == 1) {
       const Rounds rounds = run_rounds(function);
@@ -173,7 +132,7 @@ Result<ProgramTime> program_time(int program_fd) {
 }
 
 Result<double> trap_cost(TrappedInstruction instruction, bool on_perf_event) {
-  const Function function = function_of(instruction);
+  const TrappedFunction function = trapped_function(instruction);
   const auto place = file_place(reinterpret_cast<const void*>(function));
   if (!place) return fail(place.error());
   const int program =

@@ -4,17 +4,11 @@
 
 #include <cstdint>
 
+#include "features/measured_code.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::features {
-
-/// What the kernel does with the instruction that has the breakpoint.
-enum class TrappedInstruction : std::uint8_t {
-  nop,          ///< steps over it
-  emulated,     ///< does what it would do
-  single_step,  ///< runs it elsewhere, which takes a second trap
-};
 
 /// The kernel's clocks around BPF programs, of all programs while it is held (BPF_ENABLE_STATS, Linux 5.8; wants
 /// CAP_SYS_ADMIN). They cost each run some 50 ns.

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "features/red_zone_code.hpp"
+#include "features/measured_code.hpp"
 #include "sys/uapi.hpp"
 
 namespace usdt::features {

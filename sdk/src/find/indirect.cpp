@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "arch/arch.hpp"
 #include "elf/claims.hpp"
 #include "elf/function_table.hpp"
 #include "find/loaded_file.hpp"
@@ -18,25 +19,14 @@ namespace {
 /// Processes that are looked at, of those that have the file mapped.
 constexpr std::size_t most_processes = 8;
 
-std::uint32_t irelative(Machine machine) noexcept {
-  switch (machine) {
-    case Machine::x86_64:
-      return R_X86_64_IRELATIVE;
-    case Machine::i386:
-      return R_386_IRELATIVE;
-    case Machine::aarch64:
-      return R_AARCH64_IRELATIVE;
-  }
-  return 0;
-}
-
 /// The slot for which the dynamic linker calls `resolver`.
 std::optional<VirtAddr> slot_of(const elf::OpenedFile& opened, VirtAddr resolver) {
+  const std::uint32_t irelative = arch::for_machine(opened.image.machine).relocations.irelative;
   elf::Claims claims(opened.file, opened.image);
   for (const elf::Section& section : opened.image.sections) {
     if ((section.type != SHT_REL && section.type != SHT_RELA) || (section.flags & SHF_ALLOC) == 0) continue;
     for (const elf::Relocation& each : elf::relocations_of(opened.image, section, claims.read(section)))
-      if (each.type == irelative(opened.image.machine) && each.addend == resolver.value) return VirtAddr(each.offset);
+      if (each.type == irelative && each.addend == resolver.value) return VirtAddr(each.offset);
   }
   return std::nullopt;
 }

@@ -198,8 +198,9 @@ class KernelPlanner {
   /// Trampolines of older kernels hand over what is in registers only (x86-64 before 6.6, commit 473e3150e30a; arm64
   /// before 6.16): where a kprobe does as well, that is not tried.
   [[nodiscard]] std::string why_unsure(const Signature& signature) const {
-    const std::uint32_t registers = kernel_.machine == Machine::aarch64 ? 8 : 6;
-    return signature.slots > registers ? "more arguments than registers" : "";
+    return signature.slots > arch::for_machine(kernel_.machine).kernel_calls.arguments.size()
+               ? "more arguments than registers"
+               : "";
   }
 
   Index<PlannedProbe> add_probe(KernelKind kind, std::string_view module, std::string_view name) {
@@ -241,11 +242,9 @@ class KernelPlanner {
     return {to_string(entry.kind), function.name, function.module, function.address, nullptr};
   }
 
-  /// On arm64 a stack taken from within the program has that twice: perf_arch_fetch_caller_regs() begins with the frame
-  /// of the helper, which returns to where it begins (arch/arm64/include/asm/perf_event.h).
   [[nodiscard]] std::uint8_t tracer_frames(const KernelMethod& method) const {
     const std::uint8_t frames = row_of(method.backend).tracer_frames;
-    return frames > 0 && kernel_.machine == Machine::aarch64 ? frames + 1 : frames;
+    return frames > 0 ? frames + arch::for_machine(kernel_.machine).kernel.helper_frames : frames;
   }
 
   AttachGroup& group_of(const KernelSelection::Entry& entry, const KernelMethod& method) {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "arch/arch.hpp"
@@ -33,45 +32,17 @@ bool nop10_is_optimised(FileOffset offset, const KernelFacts& kernel) {
   return kernel.nops == NopOptimisation::nop10 && fits_page(offset, 10);
 }
 
-bool is_x86_64_prefix(std::uint8_t byte) {
-  return byte == 0x66 || byte == 0x67 || byte == 0xf2 || byte == 0xf3 || (byte & 0xf0) == 0x40;  // 4x: rex
-}
-
-/// Bytes of the operand behind opcode 0f 1f: ModRM, SIB and displacement (Intel SDM volume 2, section 2.1).
-std::size_t operand_size(std::uint8_t modrm, std::uint8_t sib) {
-  const unsigned mod = modrm >> 6;
-  const unsigned rm = modrm & 7;
-  const bool has_sib = mod != 3 && rm == 4;
-  const bool bare_disp32 = mod == 0 && (rm == 5 || (has_sib && (sib & 7) == 5));
-  return 1U + has_sib + (mod == 1 ? 1U : 0U) + (mod == 2 || bare_disp32 ? 4U : 0U);
-}
-
-/// A nop at the start of `bytes`, however it is written.
-struct Nop {
-  std::size_t size = 0;  ///< 0: no nop
-  bool is_0f1f = false;  ///< else 90, with prefixes
-};
-
-Nop nop_at(const SiteBytes& bytes) {
-  std::size_t i = 0;
-  while (i < bytes.size && is_x86_64_prefix(bytes.data[i])) ++i;
-  if (i < bytes.size && bytes.data[i] == 0x90) return {i + 1, false};
-  if (i + 3 > bytes.size || bytes.data[i] != 0x0f || bytes.data[i + 1] != 0x1f) return {};
-  const std::uint8_t sib = i + 3 < bytes.size ? bytes.data[i + 3] : std::uint8_t{0};
-  return {i + 2 + operand_size(bytes.data[i + 2], sib), true};
-}
-
 /// Linux 6.18 makes a call of every nop of 5 bytes, not only of the usual 0f 1f 44 00 00: 66 0f 1f 40 00 and
 /// 66 66 66 66 90 too. The call writes below the stack pointer (measured on 6.18.44: red zone overwritten in 999 of
 /// 1000 calls), and it leads to a page that children of the process do not inherit: the call they do, and die of it
 /// (SIGSEGV in each, same kernel). So no code around the nop makes it safe.
-bool is_nop5(const Site& site) { return site.site_class == SiteClass::nop5 || nop_at(site.bytes).size == 5; }
+bool is_nop5(const Site& site, const arch::Nop& nop) { return site.site_class == SiteClass::nop5 || nop.size == 5; }
 
 /// Moves the breakpoint to the nop that this kernel makes a safe call of.
-tl::expected<Placement, std::string> place_x86_64(Placement placement, const Site& site, const KernelFacts& kernel,
-                                                  const PlanOptions& options) {
+tl::expected<Placement, std::string> place_on_nop(Placement placement, const Site& site, const arch::Nop& nop,
+                                                  const KernelFacts& kernel, const PlanOptions& options) {
   const FileOffset at = *site.offset;
-  if (kernel.nops == NopOptimisation::nop5 && is_nop5(site)) {
+  if (kernel.nops == NopOptimisation::nop5 && is_nop5(site, nop)) {
     if (!options.allow_unsafe_nop5) {
       return tl::unexpected(
           std::string("a bare 5-byte nop: this kernel would turn it into a call that overwrites the program's red zone "
@@ -108,9 +79,10 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
     return tl::unexpected(
         fmt::format("no probe can be on the instruction there ({:02x}): {}", fmt::join(bytes, " "), refusal));
   }
-  if (file.machine() == Machine::aarch64) return placement;
-  placement.long_nop = site.site_class == SiteClass::nop5 || bare_nop10 || nop_at(site.bytes).is_0f1f;
-  return file.machine() == Machine::x86_64 ? place_x86_64(placement, site, kernel, options) : placement;
+  const arch::Nop nop = arch::nop_at(file.machine(), bytes);
+  placement.long_nop = site.site_class == SiteClass::nop5 || bare_nop10 || nop.is_long;
+  return arch::for_machine(file.machine()).kernel.rewrites_nops ? place_on_nop(placement, site, nop, kernel, options)
+                                                                : placement;
 }
 
 }  // namespace usdt::plan

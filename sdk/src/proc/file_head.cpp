@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <string_view>
 
+#include "arch/arch.hpp"
+#include "arch/host.hpp"
 #include "sys/read.hpp"
 #include "sys/regular_file.hpp"
 
@@ -39,17 +41,12 @@ FileHead judge(std::string_view head) {
 
 }  // namespace
 
-ElfIdent host_ident() noexcept {
-#if defined(__x86_64__)
-  return {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
-#elif defined(__aarch64__)
-  return {ELFCLASS64, ELFDATA2LSB, EM_AARCH64};
-#elif defined(__i386__)
-  return {ELFCLASS32, ELFDATA2LSB, EM_386};
-#else
-#error "add the host's ELF class, byte order and machine"
-#endif
+ElfIdent ident_of(Machine machine) noexcept {
+  const arch::Arch& arch = arch::for_machine(machine);
+  return {arch.word_size == 8 ? std::uint8_t{ELFCLASS64} : std::uint8_t{ELFCLASS32}, ELFDATA2LSB, arch.elf_machine};
 }
+
+ElfIdent host_ident() noexcept { return ident_of(arch::kHostMachine); }
 
 std::optional<FileHead> read_head_at(int dir, const char* path) {
   const sys::RegularFile file = sys::open_regular(dir, path);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "usdt/machine.hpp"
+
 namespace usdt::proc {
 
 enum class FileFormat : std::uint8_t { other, elf, archive, script };
@@ -21,6 +23,8 @@ struct ElfIdent {
 
 /// The ident of programs of this host's own (widest) ABI.
 [[nodiscard]] ElfIdent host_ident() noexcept;
+/// The ident of programs of `machine`.
+[[nodiscard]] ElfIdent ident_of(Machine machine) noexcept;
 
 struct FileHead {
   FileFormat format = FileFormat::other;

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "arch/arch.hpp"
+
 namespace usdt::proc {
 namespace {
 
@@ -46,10 +48,6 @@ constexpr std::uint8_t kBigEndian = 3;
 constexpr std::uint32_t kTypeMask = 0x00ff;
 constexpr std::uint32_t kTypeLibc6 = 0x0003;
 constexpr std::uint32_t kAbiMask = 0xff00;
-constexpr std::uint32_t kAbiI386 = 0x0000;
-constexpr std::uint32_t kAbiX8664 = 0x0300;
-constexpr std::uint32_t kAbiX32 = 0x0800;
-constexpr std::uint32_t kAbiAarch64 = 0x0a00;
 
 /// Where the new table starts, or nothing.
 std::optional<std::size_t> find_new_table(std::string_view all) {
@@ -81,9 +79,10 @@ std::optional<std::string> string_at(std::string_view table, std::size_t at) {
 bool cache_flags_fit(std::uint32_t flags, const ElfIdent& ident) noexcept {
   if ((flags & kTypeMask) != kTypeLibc6) return false;
   const std::uint32_t abi = flags & kAbiMask;
-  if (ident.machine == EM_X86_64) return abi == (ident.elf_class == ELFCLASS64 ? kAbiX8664 : kAbiX32);
-  if (ident.machine == EM_AARCH64) return abi == kAbiAarch64;
-  return ident.machine == EM_386 && abi == kAbiI386;
+  const arch::Arch* arch = arch::for_elf_machine(ident.machine);
+  if (arch == nullptr) return false;
+  const bool is_whole = (ident.elf_class == ELFCLASS64) == (arch->word_size == 8);
+  return abi == (is_whole ? arch->loader.cache_abi : arch->loader.narrow_cache_abi);
 }
 
 Result<std::vector<CacheEntry>> parse_ld_cache(std::span<const char> bytes) {

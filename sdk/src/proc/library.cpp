@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "arch/arch.hpp"
 #include "proc/file_head.hpp"
 #include "proc/library_search.hpp"
 #include "proc/programs.hpp"
@@ -20,12 +21,11 @@ inline namespace v1 {
 namespace fs = std::filesystem;
 namespace {
 
-/// ABIs a library may have on this host: its own first, then the 32-bit one it can also run.
+/// ABIs a library may have on this host: its own first, then those it can also run.
 std::vector<proc::ElfIdent> host_abis() {
   std::vector<proc::ElfIdent> abis = {proc::host_ident()};
-#if defined(__x86_64__)
-  abis.push_back({ELFCLASS32, ELFDATA2LSB, EM_386});
-#endif
+  for (const arch::Arch* arch : arch::all())
+    if (arch->machine != host_machine() && runs_here(arch->machine)) abis.push_back(proc::ident_of(arch->machine));
   return abis;
 }
 

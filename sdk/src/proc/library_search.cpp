@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "arch/arch.hpp"
+#include "arch/host.hpp"
 #include "elf/file.hpp"
 #include "usdt/pattern.hpp"
 
@@ -16,33 +18,11 @@ namespace usdt::proc {
 namespace fs = std::filesystem;
 namespace {
 
-#if defined(__x86_64__)
-/// The glibc-hwcaps subdirectory this processor's level allows, best first: x86-64-v2, -v3, -v4 of the psABI, by the
-/// features that tell them apart (glibc, sysdeps/x86/get-isa-level.h).
-std::vector<std::string> hwcaps_levels() {
-  __builtin_cpu_init();
-  const bool v2 =
-      __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("popcnt");
-  const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
-  std::vector<std::string> levels;
-  if (v4) levels.emplace_back("x86-64-v4");
-  if (v3) levels.emplace_back("x86-64-v3");
-  if (v2) levels.emplace_back("x86-64-v2");
-  return levels;
-}
-#else
-std::vector<std::string> hwcaps_levels() { return {}; }
-#endif
-
 /// Subdirectories the loader tries before a directory itself.
 const std::vector<std::string>& hwcaps_subdirectories() {
   static const std::vector<std::string> subdirectories = [] {
     std::vector<std::string> out;
-    for (const std::string& level : hwcaps_levels()) out.push_back("glibc-hwcaps/" + level);
+    for (const std::string_view level : arch::hwcaps_levels()) out.push_back(fmt::format("glibc-hwcaps/{}", level));
     out.emplace_back();
     return out;
   }();
@@ -69,6 +49,25 @@ std::vector<CacheEntry> load_cache(const fs::path& path) {
   const elf::Bytes bytes = file->bytes(0, file->size());
   auto entries = parse_ld_cache({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   return entries ? std::move(*entries) : std::vector<CacheEntry>();
+}
+
+/// Where the loaders of this system look: Debian's directories, then those of others.
+std::vector<std::string> default_directories() {
+  const arch::Arch& host = arch::for_machine(arch::kHostMachine);
+  std::vector<std::string> directories;
+  const auto add = [&directories](std::string_view name) {
+    for (const std::string_view root : {"/lib", "/usr/lib"}) directories.push_back(fmt::format("{}{}", root, name));
+  };
+  const auto add_multiarch = [&add](const arch::Arch& arch) { add(fmt::format("/{}", arch.loader.multiarch)); };
+  add_multiarch(host);
+  if (host.word_size == 8) add("64");
+  add("");
+  for (const arch::Arch* guest : arch::all()) {
+    if (guest->kernel.guest_of != host.machine) continue;
+    add_multiarch(*guest);
+    add("32");
+  }
+  return directories;
 }
 
 }  // namespace
@@ -108,15 +107,7 @@ LibrarySearch::Places LibrarySearch::host_places() {
   Places places;
   if (const char* list = std::getenv("LD_LIBRARY_PATH")) places.environment = split_path(list, true);
   places.cache_file = "/etc/ld.so.cache";
-#if defined(__x86_64__)
-  places.defaults = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
-                     "/lib/i386-linux-gnu",   "/usr/lib/i386-linux-gnu",   "/lib32", "/usr/lib32"};
-#elif defined(__aarch64__)
-  places.defaults = {
-      "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
-#else
-  places.defaults = {"/lib/i386-linux-gnu", "/usr/lib/i386-linux-gnu", "/lib", "/usr/lib"};
-#endif
+  places.defaults = default_directories();
   return places;
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "arch/arch.hpp"
 #include "elf/dynamic.hpp"
 #include "proc/file_head.hpp"
 #include "proc/library_search.hpp"
@@ -29,18 +30,9 @@ constexpr std::size_t kMaxFiles = 4096;
 // hostile one can make of a few kilobytes.
 constexpr std::size_t kMaxPlaces = 1 << 17;
 
-#if defined(__x86_64__)
-constexpr std::string_view kPlatform = "x86_64";
-#elif defined(__aarch64__)
-constexpr std::string_view kPlatform = "aarch64";
-#else
-constexpr std::string_view kPlatform = "i686";
-#endif
-
 /// What "$LIB" stands for is built into the loader: a multiarch directory on Debian, lib64 or lib elsewhere.
 std::string lib_directory(const elf::DynamicInfo& info) {
-  static constexpr std::string_view kTriplets[] = {"x86_64-linux-gnu", "i386-linux-gnu", "aarch64-linux-gnu"};
-  const std::string debian = fmt::format("lib/{}", kTriplets[static_cast<std::size_t>(info.machine)]);
+  const std::string debian = fmt::format("lib/{}", arch::for_machine(info.machine).loader.multiarch);
   std::error_code ec;
   if (fs::is_directory("/" + debian, ec)) return debian;
   return info.is64 ? "lib64" : "lib";
@@ -153,7 +145,7 @@ class Closure {
     const fs::path real = fs::canonical(file.path, ec);
     replace_token(text, "ORIGIN", (ec ? file.path : real).parent_path().native());
     replace_token(text, "LIB", lib_directory(file.info));
-    replace_token(text, "PLATFORM", kPlatform);
+    replace_token(text, "PLATFORM", arch::for_machine(host_machine()).loader.platform);
     return text;
   }
 

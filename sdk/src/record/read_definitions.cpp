@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "arch/arch.hpp"
 #include "record/definition_codes.hpp"
 #include "record/definitions.hpp"
 #include "record/limits.hpp"
@@ -13,12 +14,6 @@ namespace usdt::record {
 namespace {
 
 constexpr std::uint32_t kMostStringSize = 65536 + 2;  ///< of TraceOptions::string_size
-
-std::optional<Machine> machine_by_name(std::string_view name) {
-  for (const Machine machine : {Machine::x86_64, Machine::i386, Machine::aarch64})
-    if (to_string(machine) == name) return machine;
-  return std::nullopt;
-}
 
 /// Each below `limit`; false: they are not.
 template <class T>
@@ -109,8 +104,11 @@ bool Definitions::read_info(ByteReader& in) {
   info.machine = in.text();
   info.kernel = in.text();
   string_size = static_cast<std::uint32_t>(in.up_to(kMostStringSize));
-  plan.kernel_machine = machine_by_name(in.text()).value_or(Machine::x86_64);
-  return true;
+  // Recordings that do not name the kernel's machine are of earlier versions, and name the system's alone.
+  const std::string_view kernel = in.text();
+  const arch::Arch* arch = arch::for_name(kernel.empty() ? std::string_view(info.machine) : kernel);
+  if (arch != nullptr) plan.kernel_machine = arch->machine;
+  return arch != nullptr || kernel.empty();
 }
 
 bool Definitions::read_property(ByteReader& in) {
@@ -140,9 +138,9 @@ bool Definitions::read_file(ByteReader& in) {
   file.target.path = std::string(in.text());
   file.target.access = file.target.path;
   file.target.deleted = in.u8() != 0;
-  const auto machine = machine_by_name(in.text());
-  if (!machine) return false;
-  files.push_back({*machine, std::string(in.text())});
+  const arch::Arch* arch = arch::for_name(in.text());
+  if (arch == nullptr) return false;
+  files.push_back({arch->machine, std::string(in.text())});
   plan.files.add(std::move(file));
   return true;
 }

@@ -151,7 +151,7 @@ Number address_of(const Place& place, const std::string& text, const arch::Arch&
       if (memory == nullptr || memory->is_value) continue;
       Memory at = *memory;
       at.displacement += pieces->offset - piece.offset;
-      at.wraps_at_32_bits = arch.machine == Machine::i386;
+      at.wraps_at_32_bits = arch.wraps_at_32_bits;
       return of_memory(at);
     }
   }

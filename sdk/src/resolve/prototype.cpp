@@ -88,8 +88,7 @@ Location location_of(const arch::Place& place, std::uint32_t size, const arch::A
       return in_registers(registers[place.at],
                           place.at + 1 < registers.size() ? registers[place.at + 1] : RegisterId::none, size, arch);
     case arch::Place::Where::stack:
-      return Memory{
-          .displacement = place.at, .base = arch.stack_pointer, .wraps_at_32_bits = arch.machine == Machine::i386};
+      return Memory{.displacement = place.at, .base = arch.stack_pointer, .wraps_at_32_bits = arch.wraps_at_32_bits};
     case arch::Place::Where::elsewhere:
     case arch::Place::Where::unknown:
       break;

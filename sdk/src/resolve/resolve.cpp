@@ -117,7 +117,7 @@ Location Resolver::symbol_constant(const ConstOperand& operand) const {
   }
   return Memory{.displacement = *address + operand.bits(),
                 .origin = Origin::file,
-                .wraps_at_32_bits = arch_.machine == Machine::i386,
+                .wraps_at_32_bits = arch_.wraps_at_32_bits,
                 .is_value = true};
 }
 
@@ -146,7 +146,7 @@ Location Resolver::general_register(const arch::Register& reg) const {
     return because(fmt::format("{} bytes do not fit the {}-bit register {}", type_.size, reg.bits, reg.name), reg.name);
   // As an address, so that a breakpoint put behind the site's first byte is corrected like any other.
   if (reg.reg_class == arch::RegClass::ip)
-    return Memory{.origin = Origin::site, .wraps_at_32_bits = arch_.machine == Machine::i386, .is_value = true};
+    return Memory{.origin = Origin::site, .wraps_at_32_bits = arch_.wraps_at_32_bits, .is_value = true};
   return Register{.id = arch_.id(reg)};
 }
 

@@ -13,6 +13,7 @@
 namespace usdt::resolve {
 namespace {
 
+using arch::AddressRegisters;
 using arch::RegClass;
 using arch::Register;
 
@@ -53,9 +54,8 @@ Location Resolver::locate(const MemOperand& operand) const {
   const auto regs = registers_of(operand);
   if (!regs) return regs.error();
   Memory memory{.displacement = static_cast<std::uint64_t>(operand.disp)};
-  const bool arm = arch_.machine == Machine::aarch64;
-  if (auto broken = arm ? aarch64_address(operand, *regs, memory) : x86_address(operand, *regs, memory))
-    return std::move(*broken);
+  if (auto refusal = arch_.dialect->check_address(arch_, operand, *regs, memory))
+    return because(std::move(refusal->reason), refusal->token);
   if (is(regs->base, RegClass::gpr)) memory.base = arch_.id(*regs->base);
   if (is(regs->index, RegClass::gpr)) {
     memory.index = arch_.id(*regs->index);
@@ -71,7 +71,7 @@ Location Resolver::locate(const MemOperand& operand) const {
   return memory;
 }
 
-tl::expected<Resolver::AddressRegisters, Unreadable> Resolver::registers_of(const MemOperand& operand) const {
+tl::expected<AddressRegisters, Unreadable> Resolver::registers_of(const MemOperand& operand) const {
   AddressRegisters regs;
   for (const auto& [name, reg] : {std::pair{operand.base, &regs.base}, std::pair{operand.index, &regs.index}}) {
     if (name.empty()) continue;
@@ -84,63 +84,6 @@ tl::expected<Resolver::AddressRegisters, Unreadable> Resolver::registers_of(cons
         fmt::format("in segment %{}, which is not the thread's on {}", operand.segment, to_string(arch_.machine)),
         operand.segment));
   return regs;
-}
-
-/// The rules of an x86 address (Intel SDM volume 1, section 3.7.5), and its width.
-std::optional<Unreadable> Resolver::x86_address(const MemOperand& operand, AddressRegisters regs,
-                                                Memory& memory) const {
-  const unsigned widest = 8U * arch_.word_size;
-  for (const Register* reg : {regs.base, regs.index}) {
-    if (reg == nullptr) continue;
-    const bool addressing = reg->reg_class == RegClass::gpr ||
-                            (reg == regs.base && arch_.machine == Machine::x86_64 && reg->reg_class == RegClass::ip);
-    if (!addressing) return because(fmt::format("register {} cannot address memory", reg->name), reg->name);
-    if (reg->bits != 32 && reg->bits != widest)
-      return because(fmt::format("{}-bit register {} cannot address memory", reg->bits, reg->name), reg->name);
-    memory.wraps_at_32_bits |= reg->bits == 32;
-  }
-  // Their sum would wrap before the base of the segment is added, which wraps_at_32_bits does not say.
-  if (arch_.machine == Machine::x86_64 && !operand.segment.empty() && memory.wraps_at_32_bits)
-    return because(fmt::format("32-bit address register in segment %{}", operand.segment), operand.segment);
-  if (arch_.machine == Machine::i386) memory.wraps_at_32_bits = true;
-  if (!operand.segment.empty()) memory.origin = Origin::thread;
-  if (regs.index == nullptr) return std::nullopt;
-  if (regs.index->canon == "rsp" || regs.index->canon == "esp")
-    return because("the stack pointer cannot be an index", regs.index->name);
-  if (is(regs.base, RegClass::ip))
-    return because("an address relative to the instruction pointer has no index", regs.index->name);
-  if (regs.base != nullptr && regs.base->bits != regs.index->bits)
-    return because(fmt::format("base {} and index {} differ in width", regs.base->name, regs.index->name),
-                   regs.index->name);
-  if (!std::has_single_bit(operand.scale) || operand.scale > 8)
-    return because(fmt::format("scale {} is not 1, 2, 4 or 8", operand.scale));
-  return std::nullopt;
-}
-
-/// The rules of an arm64 address (Arm ARM section C1.3.3). An index that is the zero register adds nothing.
-std::optional<Unreadable> Resolver::aarch64_address(const MemOperand& operand, AddressRegisters regs,
-                                                    Memory& memory) const {
-  const auto addresses = [](const Register& reg) { return reg.reg_class == RegClass::gpr && reg.bits == 64; };
-  if (regs.base != nullptr && !addresses(*regs.base))
-    return because(fmt::format("register {} cannot be a base: only x0..x30 and sp can", regs.base->name),
-                   regs.base->name);
-  if (regs.base != nullptr && operand.symbol && operand.symbol->reloc.empty())
-    return because(fmt::format("symbol '{}' beside a base register without :lo12:", operand.symbol->name),
-                   operand.symbol->name);
-  if (regs.index == nullptr) return std::nullopt;
-  const Register& index = *regs.index;
-  if ((index.reg_class != RegClass::gpr && index.reg_class != RegClass::zero) || index.canon == "sp")
-    return because(fmt::format("register {} cannot be an index", index.name), index.name);
-  const bool extends_word = operand.extend == Extend::uxtw || operand.extend == Extend::sxtw;
-  if (index.bits == 32 && !extends_word)
-    return because(fmt::format("32-bit index {} without uxtw or sxtw", index.name), index.name);
-  if (index.bits == 64 && extends_word)
-    return because(fmt::format("64-bit index {} with a 32-bit extension", index.name), index.name);
-  if (!std::has_single_bit(operand.scale) || operand.scale > 16)
-    return because(fmt::format("index shift of {} is more than 4", operand.amount));
-  if (operand.extend == Extend::uxtw) memory.index_width = IndexWidth::low32;
-  if (operand.extend == Extend::sxtw) memory.index_width = IndexWidth::low32_signed;
-  return std::nullopt;
 }
 
 Resolver::Addressed Resolver::symbolic(const MemOperand& operand, AddressRegisters regs, Memory memory) const {
@@ -210,7 +153,7 @@ Resolver::Addressed Resolver::thread_local_symbol(const MemOperand& operand, Add
                                                   Memory memory) const {
   const SymbolRef& symbol = *operand.symbol;
   const bool dynamic = reloc == Reloc::dtp_offset;
-  if (!dynamic && reloc != (arch_.machine == Machine::i386 ? Reloc::ntp_offset : Reloc::tp_offset))
+  if (!dynamic && reloc != reloc_kind(arch_.thread_offset))
     return tl::unexpected(because(
         fmt::format("thread-local: relocation '{}' is not supported on {}", symbol.reloc, to_string(arch_.machine)),
         symbol.reloc));

@@ -9,6 +9,7 @@
 #include <tl/expected.hpp>
 
 #include "arch/arch.hpp"
+#include "arch/dialect.hpp"
 #include "elf/symbols.hpp"
 #include "usdt/arg.hpp"
 #include "usdt/operand.hpp"
@@ -49,11 +50,6 @@ class Resolver {
   using Found = tl::expected<std::uint64_t, Unreadable>;
   using Addressed = tl::expected<Memory, Unreadable>;
 
-  struct AddressRegisters {
-    const arch::Register* base = nullptr;   ///< null: none written
-    const arch::Register* index = nullptr;  ///< null: none written
-  };
-
   [[nodiscard]] std::optional<Unreadable> bad_size() const;
   [[nodiscard]] Location locate(std::monostate) const;
   [[nodiscard]] Location locate(const ConstOperand& operand) const;
@@ -67,18 +63,13 @@ class Resolver {
   [[nodiscard]] Location register_pair(const arch::Register& reg) const;
 
   // These are in resolve_memory.cpp: operands in memory.
-  [[nodiscard]] tl::expected<AddressRegisters, Unreadable> registers_of(const MemOperand& operand) const;
-  /// The machine's rules of an address: why `operand` breaks them; nothing with what they make of `memory`.
-  [[nodiscard]] std::optional<Unreadable> x86_address(const MemOperand& operand, AddressRegisters regs,
-                                                      Memory& memory) const;
-  [[nodiscard]] std::optional<Unreadable> aarch64_address(const MemOperand& operand, AddressRegisters regs,
-                                                          Memory& memory) const;
-  [[nodiscard]] Addressed symbolic(const MemOperand& operand, AddressRegisters regs, Memory memory) const;
-  [[nodiscard]] Addressed thread_local_symbol(const MemOperand& operand, AddressRegisters regs, Reloc reloc,
+  [[nodiscard]] tl::expected<arch::AddressRegisters, Unreadable> registers_of(const MemOperand& operand) const;
+  [[nodiscard]] Addressed symbolic(const MemOperand& operand, arch::AddressRegisters regs, Memory memory) const;
+  [[nodiscard]] Addressed thread_local_symbol(const MemOperand& operand, arch::AddressRegisters regs, Reloc reloc,
                                               Memory memory) const;
-  [[nodiscard]] Addressed plain_symbol(std::uint64_t address, AddressRegisters regs, Memory memory) const;
+  [[nodiscard]] Addressed plain_symbol(std::uint64_t address, arch::AddressRegisters regs, Memory memory) const;
   [[nodiscard]] Addressed got_slot(const MemOperand& operand, bool relative_to_base, Memory memory) const;
-  [[nodiscard]] Addressed page_offset(const MemOperand& operand, AddressRegisters regs, const Found& address,
+  [[nodiscard]] Addressed page_offset(const MemOperand& operand, arch::AddressRegisters regs, const Found& address,
                                       Memory memory) const;
 
   [[nodiscard]] Found symbol_address(const SymbolRef& symbol) const;

@@ -16,13 +16,12 @@ namespace {
 /// As many as x86-64 passes in registers.
 constexpr std::size_t kStackWords = 6;
 
-arch::UserShape shape_of(const Type& type, Machine machine) {
+arch::UserShape shape_of(const Type& type, const arch::Arch& arch) {
   using arch::Scalar;
-  const std::uint32_t alignment = machine == Machine::i386 ? std::min(type.size, 4U) : type.size;
   const auto kind = type.is_float() ? Scalar::Kind::floating : Scalar::Kind::integer;
   return {.kind = arch::UserShape::Kind::scalar,
           .size = type.size,
-          .alignment = alignment,
+          .alignment = arch.number_alignment(type.size),
           .scalars = {{.kind = kind, .offset = 0, .size = type.size}}};
 }
 
@@ -65,7 +64,7 @@ UntypedValues untyped_function(Machine machine) {
   for (std::size_t i = 0; arch.user_calls.arguments.empty() && i < kStackWords; ++i)
     add(Memory{.displacement = arch.entry_frame + i * arch.word_size,
                .base = arch.stack_pointer,
-               .wraps_at_32_bits = machine == Machine::i386});
+               .wraps_at_32_bits = arch.wraps_at_32_bits});
   values.result = untyped_word(arch, {}, Register{.id = arch.user_calls.result});
   values.result->result = true;
   return values;
@@ -77,7 +76,7 @@ UntypedValues hand_typed_function(Machine machine, std::span<const Type> types) 
   values.args.clear();
   arch::UserPlaces places(arch, {.kind = arch::UserShape::Kind::nothing, .scalars = {}});
   for (const Type& type : types) {
-    arch::UserValue value = arch::value_at(arch, places.next(shape_of(type, machine)), type);
+    arch::UserValue value = arch::value_at(arch, places.next(shape_of(type, arch)), type);
     values.args.push_back({.type = type,
                            .location = std::move(value.location),
                            .source = {},

@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "arch/arch.hpp"
 #include "stack/process.hpp"
 #include "stack/walk.hpp"
 #include "usdt/clock.hpp"
@@ -158,12 +159,12 @@ struct Symbolizer::Impl {
       return returns || place->offset == at || std::ranges::find(place->rets, at) != place->rets.end();
     });
   }
-  /// Since Linux 6.11, on x86 (is_uprobe_at_func_entry() in arch/x86/events/core.c).
   static bool kernel_adds_callers() {
     utsname name{};
     unsigned major = 0, minor = 0;
     if (::uname(&name) != 0 || std::sscanf(name.release, "%u.%u", &major, &minor) != 2) return false;
-    return std::string_view(name.machine).starts_with("x86") && (major > 6 || (major == 6 && minor >= 11));
+    const arch::Arch* kernel = arch::for_name(name.machine);
+    return kernel != nullptr && kernel->kernel.adds_callers && std::pair(major, minor) >= *kernel->kernel.adds_callers;
   }
 
   Stack name(const TableStack& key, const AttachPlan& plan) {

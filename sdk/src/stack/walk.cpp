@@ -2,8 +2,8 @@
 #include "stack/walk.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <span>
 
 #include "arch/arch.hpp"
 #include "usdt/bpf/event.h"
@@ -46,7 +46,7 @@ class Walk {
         stack_(stack),
         hit_(hit),
         arch_(arch::for_machine(hit.machine)),
-        numbers_(dwarf::frame_numbers(hit.machine)),
+        numbers_(arch_.frames),
         memory_(stack, word(stack.registers, arch_.reg(arch_.stack_pointer).pt_regs_word)),
         most_(layout.user_stack_depth) {
     for (unsigned n = 0; n < numbers_.count && n < arch_.dwarf_registers.size(); ++n) {
@@ -136,9 +136,7 @@ class Walk {
     return at >= 0 && static_cast<std::size_t>(at) < registers.size() ? registers[static_cast<std::size_t>(at)] : 0;
   }
   [[nodiscard]] std::uint64_t as_address(std::uint64_t value) const noexcept {
-    if (arch_.word_size == 4) return value & 0xffffffff;
-    // arm64: return addresses may be signed in the bits that addresses do not use (pointer authentication).
-    return hit_.machine == Machine::aarch64 ? value & 0xffffffffffffULL : value;
+    return value & arch_.return_address_mask;
   }
   void add(std::uint64_t address, bool return_address) {
     walked_.steps.push_back({.address = address, .return_address = return_address});
@@ -258,11 +256,9 @@ class Walk {
   /// arch/x86/include/asm/sigframe.h, of which the handler has taken the return address).
   bool step_out_of_signal() {
     const auto stack_pointer = registers_.values[numbers_.stack_pointer];
-    if (hit_.machine != Machine::x86_64 || !stack_pointer) return false;
-    // In the order of struct sigcontext_64 (arch/x86/include/uapi/asm/sigcontext.h): by their DWARF numbers.
-    constexpr std::array<std::uint8_t, 16> order{8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7};
-    constexpr std::uint64_t in_context = 40;  // uc_flags, uc_link and uc_stack of struct ucontext
-    const std::uint64_t context = *stack_pointer + in_context;
+    const std::span order = arch_.signal_frame.registers;
+    if (order.empty() || !stack_pointer) return false;
+    const std::uint64_t context = *stack_pointer + arch_.signal_frame.offset;
     forget_registers();
     for (std::size_t i = 0; i < order.size(); ++i) registers_.values[order[i]] = memory_.read(context + 8 * i, 8);
     const auto interrupted = memory_.read(context + 8 * order.size(), 8);
@@ -280,11 +276,9 @@ class Walk {
     return at && area->module->returns_at_once(*at);
   }
   bool return_from_entry() {
-    constexpr unsigned arm64_link = 30;
     auto& stack_pointer = registers_.values[numbers_.stack_pointer];
     if (!stack_pointer) return false;
-    const auto back = hit_.machine == Machine::aarch64 ? registers_.values[arm64_link]
-                                                       : memory_.read(*stack_pointer, arch_.word_size);
+    const auto back = numbers_.link ? registers_.values[*numbers_.link] : memory_.read(*stack_pointer, arch_.word_size);
     if (!back) return false;
     registers_.pc = as_address(*back);
     *stack_pointer += arch_.entry_frame;
@@ -326,7 +320,7 @@ class Walk {
   const RecordedStack& stack_;
   const Hit& hit_;
   const arch::Arch& arch_;
-  dwarf::FrameNumbers numbers_;
+  const arch::FrameNumbers& numbers_;
   Memory memory_;
   std::uint32_t most_;
   std::uint32_t frames_ = 0;

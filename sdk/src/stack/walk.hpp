@@ -30,7 +30,7 @@ struct Walked {
 
 /// What a record says of the moment of its hit.
 struct Hit {
-  Machine machine = Machine::x86_64;
+  Machine machine;
   bool returns = false;   ///< a function has returned: the hit's address is the one it returned to
   bool at_entry = false;  ///< at the first instruction of a function
 };

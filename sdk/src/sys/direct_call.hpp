@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// System calls without the C library.
+// System calls without the C library: all assembly of this stage.
 #pragma once
 
+#include <linux/sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -59,5 +60,50 @@ template <class... Words>
   return result < 0 ? -error : result;
 #endif
 }
+
+/// clone3(2), of which the C library has no function. The new task begins on its own stack, so that it cannot return
+/// from here. The frame pointer, which optimised code has other values in, is cleared last.
+inline long direct_clone3(const clone_args& args, int (*run)(void*), void* argument) noexcept {
+  long result;
+#if defined(__x86_64__)
+  asm volatile(
+      "syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\t"
+      "mov %[argument], %%rdi\n\tmov %[run], %%rax\n\txor %%ebp, %%ebp\n\tcall *%%rax\n\tud2\n1:"
+      : "=a"(result)
+      : "0"(SYS_clone3), "D"(&args), "S"(sizeof(args)), [run] "r"(run), [argument] "r"(argument)
+      : "rcx", "r11", "memory", "cc");
+#elif defined(__i386__)
+  asm volatile(
+      "int $0x80\n\ttest %%eax, %%eax\n\tjnz 1f\n\t"
+      "sub $12, %%esp\n\tpush %%edi\n\tcall *%%esi\n\tud2\n1:"
+      : "=a"(result)
+      : "0"(SYS_clone3), "b"(&args), "c"(sizeof(args)), "S"(run), "D"(argument)
+      : "memory", "cc");
+#elif defined(__aarch64__)
+  register long number asm("x8") = SYS_clone3;
+  register long x0 asm("x0") = reinterpret_cast<long>(&args);
+  register long x1 asm("x1") = sizeof(args);
+  asm volatile(
+      "svc #0\n\tcbnz x0, 1f\n\t"
+      "mov x0, %[argument]\n\tmov x9, %[run]\n\tmov x29, xzr\n\tblr x9\n\tbrk #0\n1:"
+      : "+r"(x0)
+      : "r"(number), "r"(x1), [run] "r"(run), [argument] "r"(argument)
+      : "memory", "cc");
+  result = x0;
+#else
+  static_cast<void>(args), static_cast<void>(run), static_cast<void>(argument);
+  result = -ENOSYS;
+#endif
+  return result;
+}
+
+/// Number of the system call that the kernel puts in the place of optimised uprobes (6.18, "uprobes/x86: Add uprobe
+/// syscall to speed up uprobe"); -1: the machine has none.
+inline constexpr long nr_uprobe =
+#if defined(__x86_64__)
+    336;
+#else
+    -1;
+#endif
 
 }  // namespace usdt::sys

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "sys/direct_call.hpp"
 #include "sys/separate_task.hpp"
 #include "sys/uapi.hpp"
 
@@ -40,13 +41,7 @@ int Syscalls::perf_event_set_bpf(int event_fd, int prog_fd) {
   return result(::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, prog_fd));
 }
 
-int Syscalls::uprobe() {
-#if defined(__x86_64__)
-  return result(::syscall(nr_uprobe));
-#else
-  return -ENOSYS;
-#endif
-}
+int Syscalls::uprobe() { return nr_uprobe < 0 ? -ENOSYS : result(::syscall(nr_uprobe)); }
 
 Syscalls& syscalls() noexcept {
   static Syscalls kernel;

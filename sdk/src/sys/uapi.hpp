@@ -249,9 +249,6 @@ struct BtfInfo {
 };
 static_assert(sizeof(BtfInfo) == 32);
 
-/// x86-64 syscall number of uprobe (6.18, "uprobes/x86: Add uprobe syscall to speed up uprobe").
-inline constexpr long nr_uprobe = 336;
-
 /// The kernel's ENOTSUPP, which is not in errno.h.
 inline constexpr int enotsupp = 524;
 

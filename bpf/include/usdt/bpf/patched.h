@@ -8,7 +8,7 @@
 #include "slots.h"
 
 /* Not in programs for 32-bit kernels, whose registers are loaded differently: these read link_spec. */
-#ifndef __TARGET_ARCH_i386
+#if USDT_TARGET(ADDRESS_SIZE) == 8
 #define USDT_CAN_PATCH 1
 #else
 #define USDT_CAN_PATCH 0

@@ -13,8 +13,11 @@
  *     STACK_WORD      the stack pointer
  *     KEPT_WORDS      registers that a function leaves as it found them
  *     GOROUTINE_WORD  the register that has the goroutine in Go programs (abi-internal.md of Go's compiler); 255: none
- *     CALLER_OFFSET   the register that has the return address at a function's first instruction, if one has it
- *     CODE_OFFSET     the register that tells 32-bit processes from others: its lowest byte is then COMPAT_CODE
+ *     CALLER_OFFSET   the register that has the return address at a function's first instruction; -1: the stack has it
+ *     ADDRESS_SIZE    bytes of an address in the kernel
+ *     CODE_OFFSET     the register that tells 32-bit processes from others: its lowest byte is then COMPAT_CODE; -1:
+ *                     all that are traced have addresses like the kernel's
+ *     TABLES_UNWIND   whether the kernel finds callers by tables, even of functions that have no frame yet
  *     KPROBE_IP       at a kprobe the instruction pointer is so many bytes behind the probe's address
  *     KERNEL_HALF     the lowest address of the kernel
  *     THREAD_SEGMENT  the segment whose base is the thread pointer (usdt_thread_base()); "": there is none
@@ -34,12 +37,15 @@
 #define USDT_X86_REG_BITS USDT_REG_BITS_X86
 #define USDT_X86_IP_OFFSET 128
 #define USDT_X86_FRAME_OFFSET 152
+#define USDT_X86_CALLER_OFFSET -1
+#define USDT_X86_ADDRESS_SIZE 8
 #define USDT_X86_STACK_WORD 19
 #define USDT_X86_KEPT_WORDS 0, 1, 2, 3, 4, 5 /* r15 to r12, rbp, rbx: System V ABI, AMD64, figure 3.4 */
 #define USDT_X86_GOROUTINE_WORD 1
 #define USDT_X86_RETURN_POPS 8
 #define USDT_X86_CODE_OFFSET 136 /* cs */
 #define USDT_X86_COMPAT_CODE 0x23 /* __USER32_CS of arch/x86/include/asm/segment.h; Xen has more above */
+#define USDT_X86_TABLES_UNWIND 1
 #define USDT_X86_KPROBE_IP 1 /* the byte of an int3 */
 #define USDT_X86_KERNEL_HALF (1ull << 63)
 #define USDT_X86_THREAD_SEGMENT "fs"
@@ -51,10 +57,15 @@
 #define USDT_I386_REG_BITS USDT_REG_BITS_X86
 #define USDT_I386_IP_OFFSET 48
 #define USDT_I386_FRAME_OFFSET 60
+#define USDT_I386_CALLER_OFFSET -1
+#define USDT_I386_ADDRESS_SIZE 4
 #define USDT_I386_STACK_WORD 19
 #define USDT_I386_KEPT_WORDS 4, 5, 13, 14 /* ebp, ebx, esi, edi */
 #define USDT_I386_GOROUTINE_WORD 255 /* none */
 #define USDT_I386_RETURN_POPS 4
+#define USDT_I386_CODE_OFFSET -1
+#define USDT_I386_COMPAT_CODE 0
+#define USDT_I386_TABLES_UNWIND 0
 #define USDT_I386_KPROBE_IP 1
 #define USDT_I386_KERNEL_HALF 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
 #define USDT_I386_THREAD_SEGMENT "gs"
@@ -72,10 +83,14 @@
 #define USDT_ARM64_IP_OFFSET 256
 #define USDT_ARM64_FRAME_OFFSET 232
 #define USDT_ARM64_CALLER_OFFSET 240
+#define USDT_ARM64_ADDRESS_SIZE 8
 #define USDT_ARM64_STACK_WORD 31
 #define USDT_ARM64_KEPT_WORDS 19, 20, 21, 22, 23, 24, 29 /* IHI 0055, 6.1.1 */
 #define USDT_ARM64_GOROUTINE_WORD 28
 #define USDT_ARM64_RETURN_POPS 0
+#define USDT_ARM64_CODE_OFFSET -1
+#define USDT_ARM64_COMPAT_CODE 0
+#define USDT_ARM64_TABLES_UNWIND 0
 #define USDT_ARM64_KPROBE_IP 0
 #define USDT_ARM64_KERNEL_HALF (1ull << 63)
 #define USDT_ARM64_THREAD_SEGMENT ""

@@ -25,16 +25,12 @@
 /* The size of an address in the process whose registers these are: 4 or 8 bytes. */
 static __always_inline __u32 usdt_address_size(void *regs)
 {
-#if defined(__TARGET_ARCH_x86)
 	__u64 code;
 
-	USDT_LOAD_REG(code, regs, USDT_X86_CODE_OFFSET);
-	return (code & 0xff) == USDT_X86_COMPAT_CODE ? 4 : 8;
-#elif defined(__TARGET_ARCH_i386)
-	return 4;
-#else
-	return 8;
-#endif
+	if (USDT_TARGET(CODE_OFFSET) < 0)
+		return USDT_TARGET(ADDRESS_SIZE);
+	USDT_LOAD_REG(code, regs, USDT_TARGET(CODE_OFFSET));
+	return (code & 0xff) == USDT_TARGET(COMPAT_CODE) ? 4 : 8;
 }
 
 /* The register that is word `word` in specs; 0: there is no such one. */

@@ -136,10 +136,10 @@ void write_arg(std::byte* to, const LibbpfLayout& layout, const usdt_arg_spec& a
 std::vector<LibbpfSites> sites_of_specs(const AttachPlan& plan) {
   std::vector<LibbpfSites> all(plan.specs.size(), {.narrow_addresses = true});
   for (const PlannedSite& site : plan.sites) {
-    const Machine machine = machine_of(plan, site);
+    const arch::Arch& arch = arch::for_machine(machine_of(plan, site));
     LibbpfSites& sites = all[site.spec.value];
-    sites.ip_word = static_cast<std::uint8_t>(arch::for_machine(machine).ip_word);
-    if (machine != Machine::i386) sites.narrow_addresses = false;
+    sites.ip_word = static_cast<std::uint8_t>(arch.ip_word);
+    if (!arch.wraps_at_32_bits) sites.narrow_addresses = false;
   }
   return all;
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "arch/arch.hpp"
 #include "backend/table.hpp"
 #include "expr/compile.hpp"
 #include "features/kernel_features.hpp"
@@ -148,8 +149,7 @@ Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, u
                                              bool sleepable, std::vector<sys::UniqueFd>& maps) {
   const bool of_span = kind.span == USDT_SPAN_END && placeholder == USDT_PATCH_FILTER;
   expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER, .of_span = of_span};
-  if (kind.source != USDT_SOURCE_USER)
-    surroundings.kernel_half = kernel == Machine::i386 ? USDT_I386_KERNEL_HALF : USDT_X86_KERNEL_HALF;
+  if (kind.source != USDT_SOURCE_USER) surroundings.kernel_half = arch::for_machine(kernel).kernel.half;
   const auto nested = sys::nested_pid_namespace();
   if (!nested) return fail(nested.error());
   if (*nested) {

@@ -1,9 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "features/red_zone_code.hpp"
+#include "features/measured_code.hpp"
 
 #include <link.h>
 
 #include <cstdlib>
+
+// A function each, whose first instruction has the breakpoint.
+#define TRAPPED_FUNCTION(name, code)                                                                           \
+  __asm__(".pushsection .text\n.balign 16\n.hidden " name "\n.globl " name "\n.type " name ",%function\n" name \
+          ":\n" code "\nret\n.size " name ", .-" name "\n.popsection\n")
+
+#if defined(__x86_64__)
+TRAPPED_FUNCTION("usdt_trapped_nop", "nop");
+TRAPPED_FUNCTION("usdt_trapped_emulated", "push %rbp\npop %rbp");
+TRAPPED_FUNCTION("usdt_trapped_step", "xor %eax, %eax");
+#elif defined(__i386__)
+TRAPPED_FUNCTION("usdt_trapped_nop", "nop");
+TRAPPED_FUNCTION("usdt_trapped_emulated", "push %ebp\npop %ebp");
+TRAPPED_FUNCTION("usdt_trapped_step", "xor %eax, %eax");
+#elif defined(__aarch64__)
+TRAPPED_FUNCTION("usdt_trapped_nop", "nop");
+TRAPPED_FUNCTION("usdt_trapped_emulated", "adr x0, .");
+TRAPPED_FUNCTION("usdt_trapped_step", "mov x0, x1");
+#else
+#error "no functions to have a breakpoint for this machine"
+#endif
+
+extern "C" {
+[[gnu::visibility("hidden")]] void usdt_trapped_nop();
+[[gnu::visibility("hidden")]] void usdt_trapped_emulated();
+[[gnu::visibility("hidden")]] void usdt_trapped_step();
+}
 
 #if defined(__x86_64__)
 
@@ -34,6 +61,20 @@ extern "C" {
 #endif
 
 namespace usdt::features {
+
+TrappedFunction trapped_function(TrappedInstruction instruction) noexcept {
+  switch (instruction) {
+    case TrappedInstruction::nop:
+      return usdt_trapped_nop;
+    case TrappedInstruction::emulated:
+      return usdt_trapped_emulated;
+    case TrappedInstruction::single_step:
+      return usdt_trapped_step;
+  }
+  return usdt_trapped_nop;
+}
+
+bool has_red_zone_code() noexcept { return red_zone_code(NopForm::nop).function != nullptr; }
 
 RedZoneCode red_zone_code([[maybe_unused]] NopForm form) noexcept {
 #if defined(__x86_64__)
