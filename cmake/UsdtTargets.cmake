@@ -170,6 +170,13 @@ function(usdt_test name)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     set_property(SOURCE ${others} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
   endif()
+  if(ARG_LABEL STREQUAL unit)  # what `./run test ROOM` builds
+    cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME room)
+    if(NOT TARGET unit_tests_${room})
+      add_custom_target(unit_tests_${room})
+    endif()
+    add_dependencies(unit_tests_${room} ${name})
+  endif()
   usdt_unity(${name} ${others} ${ARG_ALONE})
   usdt_headers(${name} test LINK GTest::gmock MORE <gmock/gmock.h> <gtest/gtest.h>)
   if(USDT_SANITIZE AND NOT ARG_APART)  # a start takes as long as many a test does: one CTest test is all of them
