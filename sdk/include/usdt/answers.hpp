@@ -118,6 +118,7 @@ class AnswerConsumer {
 /// Gives what it takes to each of several consumers, in their order. They live as long as the group.
 class ConsumerGroup final : public AnswerConsumer {
  public:
+  /// Makes a group of `consumers`, none of them null.
   explicit ConsumerGroup(std::vector<AnswerConsumer*> consumers) noexcept;
   ~ConsumerGroup() override;
 

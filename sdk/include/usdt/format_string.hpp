@@ -47,6 +47,7 @@ struct FormatString {
   /// What is shown by "%{EXPR}" is a list of its own.
   PrintList list = {};
 
+  /// Whether there is none, so that lines have their usual form.
   [[nodiscard]] bool empty() const noexcept { return pieces.empty(); }
   /// How many values it takes.
   [[nodiscard]] std::size_t values() const noexcept;

@@ -80,8 +80,9 @@ struct Prints {
   PrintList rest;                      ///< of probes without a list of their own; empty: every argument
   std::vector<ProbePrint> for_probes;  ///< the first that means a probe has its list
 
+  /// Whether every argument of every probe is shown.
   [[nodiscard]] bool empty() const noexcept { return rest.empty() && for_probes.empty(); }
-  /// Some list has this word.
+  /// Returns whether some list has this word.
   [[nodiscard]] bool has_word(HitField word) const;
 };
 
@@ -100,11 +101,15 @@ class PrintChoice {
   /// Of what was recorded, perhaps elsewhere: files are known by their names.
   explicit PrintChoice(const Prints& prints) : prints_(prints) {}
 
+  /// Returns the number of the list that a point has.
   [[nodiscard]] ListNumber of(const PointName& point) const;
+  /// Returns the number of the list that a probe of a plan has.
   [[nodiscard]] ListNumber of(const AttachPlan& plan, const PlannedProbe& probe) const;
+  /// Returns the list with this number, which is below count().
   [[nodiscard]] const PrintList& list(ListNumber number) const {
     return number == 0 ? prints_.rest : prints_.for_probes[number - 1].list;
   }
+  /// Returns how many lists there are, that of the rest included.
   [[nodiscard]] ListNumber count() const { return static_cast<ListNumber>(prints_.for_probes.size() + 1); }
 
  private:
@@ -120,6 +125,7 @@ struct Printed {
   std::vector<PrintList> lists;
   std::vector<ListNumber> of_probe;  ///< by AttachPlan::probes
 
+  /// Returns the list of a site's probe.
   [[nodiscard]] const PrintList& of(const PlannedSite& site) const { return lists[of_probe[site.probe.value]]; }
 };
 

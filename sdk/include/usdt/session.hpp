@@ -47,6 +47,7 @@ struct SessionOptions {
 /// Answers one or several questions, all of running programs or all of recordings.
 class Session {
  public:
+  /// Makes a session that has not been asked anything yet.
   explicit Session(SessionOptions options = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
