@@ -119,7 +119,7 @@ class AnswerConsumer {
 class ConsumerGroup final : public AnswerConsumer {
  public:
   /// Makes a group of `consumers`, none of them null.
-  explicit ConsumerGroup(std::vector<AnswerConsumer*> consumers) noexcept;
+  explicit ConsumerGroup(std::vector<AnswerConsumer*> consumers);
   ~ConsumerGroup() override;
 
   [[nodiscard]] Result<void> check(const AttachPlan& plan) override;

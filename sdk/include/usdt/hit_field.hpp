@@ -63,6 +63,15 @@ struct HitFieldInfo {
   std::string_view help;  ///< what it is, for people
 };
 
+/// Returns whether row n of `rows` is that of the field with number n.
+template <class Rows>
+[[nodiscard]] constexpr bool are_in_order(const Rows& rows) noexcept {
+  std::size_t n = 0;
+  for (const auto& row : rows)
+    if (row.field != static_cast<HitField>(n++)) return false;
+  return true;
+}
+
 /// Has a row for each field, in the order of HitField.
 inline constexpr auto kHitFields = [] {
   using OfType = ExpressionType;
@@ -102,13 +111,7 @@ inline constexpr auto kHitFields = [] {
       HitFieldInfo{HitField::kstack, "kstack", OfType::stack, Source::stack, Form::plain, false,
                    "the stack of the kernel; only a key of a table, or shown"}};
 }();
-static_assert(
-    [] {
-      for (std::size_t n = 0; n < kHitFields.size(); ++n)
-        if (kHitFields[n].field != static_cast<HitField>(n)) return false;
-      return true;
-    }(),
-    "each row is in the place of its field");
+static_assert(are_in_order(kHitFields), "each row is in the place of its field");
 
 /// Returns the row of a field.
 [[nodiscard]] constexpr const HitFieldInfo& info_of(HitField field) noexcept {

@@ -69,13 +69,8 @@ inline constexpr auto kFieldReaders = [] {
                     Reader{.field = HitField::ustack, .from = From::row},
                     Reader{.field = HitField::kstack, .from = From::row}};
 }();
-static_assert(
-    [] {
-      for (std::size_t n = 0; n < kHitFields.size(); ++n)
-        if (kFieldReaders.size() != kHitFields.size() || kFieldReaders[n].field != kHitFields[n].field) return false;
-      return true;
-    }(),
-    "each field has a reader, in its place");
+static_assert(kFieldReaders.size() == kHitFields.size() && are_in_order(kFieldReaders),
+              "each field has a reader, in its place");
 
 [[nodiscard]] constexpr const FieldReader& reader_of(HitField field) noexcept {
   return kFieldReaders[static_cast<std::size_t>(field)];

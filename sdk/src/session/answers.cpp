@@ -17,7 +17,7 @@ void raise_to(std::vector<std::uint64_t>& numbers, const std::vector<std::uint64
 
 }  // namespace
 
-ConsumerGroup::ConsumerGroup(std::vector<AnswerConsumer*> consumers) noexcept : all_(std::move(consumers)) {}
+ConsumerGroup::ConsumerGroup(std::vector<AnswerConsumer*> consumers) : all_(std::move(consumers)) {}
 ConsumerGroup::~ConsumerGroup() = default;
 
 Result<void> ConsumerGroup::check(const AttachPlan& plan) {
