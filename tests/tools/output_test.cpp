@@ -45,7 +45,7 @@ struct Shown {
     const auto output = line_output(plan, printed, flags, around, *out);
     around.begin(*event);
     output->event(*event);
-    EXPECT_EQ(output->flush(nullptr), Output::Flushed::all);
+    EXPECT_EQ(output->write_out(nullptr), Output::Flushed::all);
     std::ostringstream written;
     written << std::ifstream(path).rdbuf();
     text = written.str();

@@ -30,7 +30,7 @@ class Notices final : public usdt::AnswerConsumer {
   bool in_no_hurry() const override { return true; }
 
   /// Nothing: there was no end, as nothing was traced.
-  [[nodiscard]] const std::optional<Ending>& ending() const noexcept { return ending_; }
+  [[nodiscard]] const std::optional<Ending>& how_it_ended() const noexcept { return ending_; }
 
  private:
   Flags flags_;  ///< with the question as it is answered

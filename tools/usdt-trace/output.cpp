@@ -250,7 +250,7 @@ void Output::printed(std::size_t events) {
   for (; events > 0 && printed_ < lines_.size(); --events) lines_[printed_++].end = out_.printed();
 }
 
-Output::Flushed Output::flush(const usdt::tools::Stream::Patience& patience) {
+Output::Flushed Output::write_out(const usdt::tools::Stream::Patience& patience) {
   if (given_up_) return Flushed::failed;
   print_due();
   const Flushed result = out_.flush(patience);

@@ -29,7 +29,7 @@ class Output : public usdt::AnswerConsumer {
   /// Bytes that are buffered.
   [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
   /// Hands them to the kernel.
-  [[nodiscard]] Flushed flush(const usdt::tools::Stream::Patience& patience);
+  [[nodiscard]] Flushed write_out(const usdt::tools::Stream::Patience& patience);
   /// Nothing will be written any more: events that are not yet, and all that come, are lost.
   virtual void give_up();
   /// Events whose lines are lost, by probe of the plan. Exact after a flush.

@@ -36,8 +36,8 @@ struct Asked {
     return flags.question.recording.file.empty() || !flags.output.file.empty() ? sinks.front().get() : nullptr;
   }
   [[nodiscard]] bool has_losses() const {
-    if (!flags.strict || !notices->ending()) return false;
-    return notices->ending()->losses ||
+    if (!flags.strict || !notices->how_it_ended()) return false;
+    return notices->how_it_ended()->losses ||
            std::ranges::any_of(sinks, [](const auto& sink) { return sink->unreadable() > 0; });
   }
 };
@@ -186,7 +186,7 @@ class Run {
     if (failed) return run_time_failure;
     if (std::ranges::any_of(asked_, &Asked::has_losses)) return strict_failure;
     const bool cut = std::ranges::any_of(
-        asked_, [](const Asked& asked) { return asked.notices->ending() && asked.notices->ending()->cut; });
+        asked_, [](const Asked& asked) { return asked.notices->how_it_ended() && asked.notices->how_it_ended()->cut; });
     if (cut || (session.has_nothing_left() && !child_)) return run_time_failure;
     return end_asked_for() ? success : code_of_command.value_or(success);
   }

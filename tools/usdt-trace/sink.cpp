@@ -56,7 +56,7 @@ void Sink::begin(const usdt::AnswerStart& start) {
 void Sink::event(const usdt::Event& event) {
   constexpr std::uint64_t much = 1 << 20;
   output_->event(event);
-  if (output_->pending() > much) static_cast<void>(output_->flush(patience_.at_end));
+  if (output_->pending() > much) static_cast<void>(output_->write_out(patience_.at_end));
 }
 
 void Sink::table(const usdt::ArrangedTable& table) {
@@ -75,12 +75,12 @@ void Sink::notice(const usdt::SessionNotice& notice) {
   if (output_) output_->notice(notice);
 }
 
-bool Sink::flush() { return written_ && output_->flush(patience_.while_tracing) == Output::Flushed::all; }
+bool Sink::flush() { return written_ && output_->write_out(patience_.while_tracing) == Output::Flushed::all; }
 
 /// Where the reader sleeps on, or there is none, the rest is given up.
 void Sink::flush_rest() {
   if (!written_) return;
-  const auto result = output_->flush(patience_.at_end);
+  const auto result = output_->write_out(patience_.at_end);
   written_ = result == Output::Flushed::all;
   if (result == Output::Flushed::waiting) output_->give_up();
 }
