@@ -96,7 +96,7 @@ TEST(Stream, fits_text_into_columns_by_characters) {
     fitted("abcdef", 0, 3, true);
     fitted("", 2, 0, true);
     fitted("abc", 3, 3, true);
-    EXPECT_EQ(out->write_out(nullptr), usdt::tools::Stream::Flushed::all);
+    EXPECT_EQ(out->flush(nullptr), usdt::tools::Stream::Flushed::all);
   }
   std::ostringstream written;
   written << std::ifstream(path).rdbuf();
