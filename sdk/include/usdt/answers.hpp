@@ -35,7 +35,8 @@ struct ArrangedTable {
   bool last = true;                         ///< there will be no further look
 };
 
-/// What answers are about. All of it lives until the consumer has had AnswerConsumer::end().
+/// What answers are about. All of it lives until the consumer has had AnswerConsumer::end(), `plan` until
+/// AnswerConsumer::trace() gives another one.
 struct AnswerStart {
   const Question& question;
   const AttachPlan& plan;     ///< what is traced so far; AnswerConsumer::trace() tells when it grows
