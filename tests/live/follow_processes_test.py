@@ -176,7 +176,8 @@ def a_tracer_that_is_stopped_holds_nothing_for_long(run):
     children.run(5)
     result = finish(children.tracing)
     check(re.search(r"[1-9]\d* programs? went on after a second", result.stderr), result.describe())
-    check_equal(processes_named("usdt-keeper"), [], "processes that are left")
+    # One more may be there yet, of a tracer that is ending; tests run beside each other.
+    wait_until(lambda: not processes_named("usdt-keeper"), "processes that are left end", timeout=10)
 
 
 @scenario

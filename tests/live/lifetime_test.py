@@ -86,14 +86,16 @@ def sigterm_drains_and_summarises(run):
 def end_by_two_signals(run, seconds_between):
     """Of a trace whose end takes two seconds, since its command ignores SIGTERM."""
     program = puppet.build(run)
-    tracer = subprocess.Popen([run.tool, probe_of(program), "--count", "--", "sh", "-c", f"trap '' TERM; {program} fire:3; sleep 60"],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    notices = run.dir / "notices"
+    command = ["sh", "-c", f"trap '' TERM; {program} fire:3; exec sleep 20"]  # may outlive the tracer that is ended at once
+    with notices.open("w") as stderr:
+        tracer = run.start(run.tool, probe_of(program), "--count", "--", *command, stdout=subprocess.DEVNULL, stderr=stderr)
     time.sleep(1.5)
     tracer.send_signal(signal.SIGINT)
     time.sleep(seconds_between)
     tracer.send_signal(signal.SIGINT)
-    _, notices = tracer.communicate(timeout=60)
-    return tracer.returncode, notices
+    code = tracer.wait(10)
+    return code, notices.read_text()
 
 
 @scenario

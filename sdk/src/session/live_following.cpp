@@ -13,8 +13,6 @@
 namespace usdt::session {
 namespace {
 
-using Kind = SessionNotice::Kind;
-
 /// What it costs is measured of one program.
 Result<PlannedQuestion> not_taken(const Question& question) {
   return fail(ErrorKind::not_supported,
@@ -30,12 +28,12 @@ std::pair<dev_t, ino_t> inode_of(const ElfFile& elf) {
 }  // namespace
 
 void LiveQuestion::tell(const Followed& followed) {
-  tell(Kind::followed, followed_text(followed), followed.file);
+  tell(NoticeKind::followed, followed_text(followed), followed.file);
   if (tracer_) consumer_.followed(followed);
 }
 
 Result<void> LiveQuestion::begin_waiting(const Error& nothing_yet) {
-  tell(Kind::waiting, fmt::format("waiting: {}", nothing_yet.message));
+  tell(NoticeKind::waiting, fmt::format("waiting: {}", nothing_yet.message));
   run_.begin_holding();
   so_far_ = planner_->find_beginning();
   std::vector<KnownFile> known;
@@ -62,7 +60,7 @@ bool LiveQuestion::is_first(const FollowEvent& event) {
   FoundPoints more = so_far_;
   planner_->add_file(event.file, more);
   if (more.lacks_something()) {
-    tell(Kind::waiting, half_came_text(session::followed(event)));
+    tell(NoticeKind::waiting, half_came_text(session::followed(event)));
     so_far_ = std::move(more);
     following_.done(event);
     return false;
@@ -79,7 +77,7 @@ bool LiveQuestion::is_first(const FollowEvent& event) {
 
 Result<void> LiveQuestion::begin_following(const std::vector<KnownFile>& known) {
   auto begun = following_.begin(run_.subjects(), run_.command(), known, [&run = run_] { run.arrival().wake(); });
-  if (begun && following_.begun()) tell(Kind::following, fmt::format("following by {}", following_.source()));
+  if (begun && following_.begun()) tell(NoticeKind::following, fmt::format("following by {}", following_.source()));
   return begun;
 }
 
@@ -91,7 +89,7 @@ Result<void> LiveQuestion::begin_following() {
 
 /// It is offered again.
 void LiveQuestion::wait_again(const Error& changed) {
-  tell(Kind::waiting, fmt::format("waiting on: {}", changed.message));
+  tell(NoticeKind::waiting, fmt::format("waiting on: {}", changed.message));
   following_.refused(*std::exchange(first_, std::nullopt));
 }
 
@@ -135,7 +133,7 @@ void LiveQuestion::detach_gone(const std::vector<FollowEvent>& gone) {
   const auto sites = tracer_->let_go(files);
   watch_->expect_again();
   has_grown();
-  tell(Kind::released, sites ? let_go_text(names, *sites) : sites.error().message);
+  tell(NoticeKind::released, sites ? let_go_text(names, *sites) : sites.error().message);
 }
 
 void LiveQuestion::follow(const FollowEvent& event) {

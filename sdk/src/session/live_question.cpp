@@ -12,8 +12,6 @@
 
 namespace usdt::session {
 
-using Kind = SessionNotice::Kind;
-
 Result<void> LiveQuestion::open() {
   if (!question_.view.no_events()) ring_ = std::make_shared<EventRing>(question_.attaching.ring_megabytes << 20);
   return following_.open();
@@ -95,7 +93,8 @@ Result<Tracer> LiveQuestion::start(TraceOptions options) {
   of_command.scope = *OneProcess::of(*run_.command());
   plan_ = std::make_shared<const AttachPlan>(std::move(of_command));
   tracer = Tracer::start(plan_, options);
-  if (tracer) tell(Kind::scope, fmt::format("only the command's own process is traced, not its children: {}", why));
+  if (tracer)
+    tell(NoticeKind::scope, fmt::format("only the command's own process is traced, not its children: {}", why));
   return tracer;
 }
 
@@ -157,14 +156,14 @@ void LiveQuestion::tell_attached() {
   const std::vector<SkippedSite> skipped = skipped_sites(*tracer_);
   if (!skipped.empty() && (question_.where != nullptr || question_.view.question != nullptr))
     consumer_.notice(notice_of_all(tracer_->plan(), skipped));
-  for (const SessionNotice& each : notices_of_reasons(tracer_->plan(), skipped, Kind::left_out, "not attached"))
+  for (const SessionNotice& each : notices_of_reasons(tracer_->plan(), skipped, NoticeKind::left_out, "not attached"))
     consumer_.notice(each);
   watch_->tell_shortened();
   const auto text = [&](bool verbose) {
     return fmt::format("attached {}{}, after {:.1f} ms", attached_text(*tracer_, verbose),
                        verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string(), took);
   };
-  consumer_.notice({.kind = Kind::attached, .text = text(false), .detail = text(true)});
+  consumer_.notice({.kind = NoticeKind::attached, .text = text(false), .detail = text(true)});
   watch_->tell_others_pay();
   consumer_.flush_rest();  // the heading, before what the command says
   if (first_) tell(followed_and_attached(*first_, *plan_, tracer_->link().attached()));
@@ -218,7 +217,8 @@ Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
 void LiveQuestion::detach() {
   constexpr std::size_t many = 500;
   const std::size_t files = tracer_->plan().files.size();
-  if (files >= many) tell(Kind::detaching, fmt::format("detaching {} files, which takes the kernel a while", files));
+  if (files >= many)
+    tell(NoticeKind::detaching, fmt::format("detaching {} files, which takes the kernel a while", files));
   tracer_->detach();
 }
 
@@ -248,15 +248,15 @@ Result<void> LiveQuestion::finish() {
                  .follows = following_.begun(),
                  .nothing_left = nothing_left()});
   if (const auto counts = following_.counts())
-    for (const std::string& line : lines_of(*counts)) tell(Kind::ended, line);
+    for (const std::string& line : lines_of(*counts)) tell(NoticeKind::ended, line);
   return shown;
 }
 
 void LiveQuestion::finish_without_trace(std::string_view why) {
   finished_ = true;
-  tell(Kind::ended, std::string(why));
+  tell(NoticeKind::ended, std::string(why));
   if (const auto counts = following_.counts())
-    for (const std::string& line : lines_of(*counts)) tell(Kind::ended, line);
+    for (const std::string& line : lines_of(*counts)) tell(NoticeKind::ended, line);
   consumer_.end_untraced();
 }
 

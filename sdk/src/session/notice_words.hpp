@@ -13,6 +13,8 @@
 
 namespace usdt::session {
 
+using NoticeKind = SessionNotice::Kind;
+
 /// Writes "3 sites of 2 probes in 1 file, and 409 kernel functions"; `verbose`: each with "by tracing_multi".
 [[nodiscard]] std::string attached_text(const Tracer& tracer, bool verbose);
 
@@ -22,8 +24,8 @@ namespace usdt::session {
 /// Returns a notice for each of the first reasons why sites are left out, and one of the rest. `what` comes first:
 /// "not attached".
 [[nodiscard]] std::vector<SessionNotice> notices_of_reasons(const AttachPlan& plan,
-                                                            const std::vector<SkippedSite>& sites,
-                                                            SessionNotice::Kind kind, std::string_view what);
+                                                            const std::vector<SkippedSite>& sites, NoticeKind kind,
+                                                            std::string_view what);
 
 /// Returns the one notice that all `sites` have together: how many, and the first reason.
 [[nodiscard]] SessionNotice notice_of_all(const AttachPlan& plan, const std::vector<SkippedSite>& sites);

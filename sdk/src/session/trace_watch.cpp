@@ -16,13 +16,11 @@
 
 namespace usdt::session {
 
-using Kind = SessionNotice::Kind;
-
 void TraceWatch::tell_changes(bool follows) {
   const auto changes = tracer_.link().changes();
   for (; changes_told_ < changes.size(); ++changes_told_) {
     const FileChange& change = changes[changes_told_];
-    told_.notice({Kind::changed, tracer_.plan().files[change.file].target.path.native(),
+    told_.notice({NoticeKind::changed, tracer_.plan().files[change.file].target.path.native(),
                   change_text(tracer_.plan(), change, follows)});
   }
   nothing_left_ = changes_told_ > 0 && tracer_.link().attached() == 0 && !may_come_again_;
@@ -32,7 +30,7 @@ void TraceWatch::tell_shortened() {
   const std::vector<SkippedSite> all = shortened_sites(tracer_.plan());
   if (shortened_told_ >= all.size()) return;
   const std::vector<SkippedSite> fresh(all.begin() + static_cast<std::ptrdiff_t>(shortened_told_), all.end());
-  for (const SessionNotice& each : notices_of_reasons(tracer_.plan(), fresh, Kind::shortened, "not all values"))
+  for (const SessionNotice& each : notices_of_reasons(tracer_.plan(), fresh, NoticeKind::shortened, "not all values"))
     told_.notice(each);
   shortened_told_ = all.size();
 }
@@ -41,7 +39,7 @@ void TraceWatch::tell_others_pay() {
   const auto& why = tracer_.others_pay();
   if (!why || std::exchange(others_pay_told_, true)) return;
   told_.notice(
-      {Kind::others_pay,
+      {NoticeKind::others_pay,
        {},
        fmt::format("processes that are not traced have the breakpoints, too, and pay for each hit: {}", *why)});
 }
@@ -59,7 +57,7 @@ void TraceWatch::tell_given_up() {
   next_account_ = Clock::now() + std::max<Clock::duration>(pause, pause_of_work * (Clock::now() - began));
   if (given_up == 0) return;
   given_up_told_ = true;
-  told_.notice({Kind::given_up,
+  told_.notice({NoticeKind::given_up,
                 {},
                 fmt::format("more {} have begun and not ended than there is room for: the oldest are given up ({} so "
                             "far), and counted as abandoned",
@@ -97,12 +95,12 @@ void TraceWatch::tell_moved_code_of(const std::vector<pid_t>& pids) {
   for (std::string& each : moved_code(tracer_.plan(), pids)) {
     if (moved_told_.size() == most) return;
     if (const auto [text, fresh] = moved_told_.insert(std::move(each)); fresh)
-      told_.notice({Kind::moved_code, {}, *text});
+      told_.notice({NoticeKind::moved_code, {}, *text});
   }
 }
 
 void TraceWatch::tell_cgroups() {
-  if (tracer_.find_cgroups()) told_.notice({Kind::cgroup, {}, "followed: a cgroup went, or came again"});
+  if (tracer_.find_cgroups()) told_.notice({NoticeKind::cgroup, {}, "followed: a cgroup went, or came again"});
 }
 
 }  // namespace usdt::session
