@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that the tools write through tools/common/stream.hpp alone, which makes foreign text safe and knows what was
-written. Anything else that prints is named, with its line."""
+"""Checks that the tools and the library write through sdk/src/io/stream.hpp alone, which makes foreign text safe and knows
+what was written. Anything else that prints is named, with its line."""
 
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STREAM = ROOT / "tools/common/stream.cpp"
+STREAM = ROOT / "sdk/src/io/stream.cpp"
 PRINTS = re.compile(r"""
     \b(?:fmt|std)::v?print(?:ln)?\b
   | \b(?:f|d|v|vf|vd)?printf\b | \bf?puts\b | \bputc(?:har)?\b | \bfwrite\b | \bperror\b
@@ -22,11 +22,12 @@ NOT_CODE = re.compile(r'//.*|"(?:\\.|[^"\\\n])*"')
 def complaints(path):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if found := PRINTS.search(NOT_CODE.sub('""', line)):
-            yield f"{path.relative_to(ROOT)}:{number}: {found.group()}: print through usdt::tools::Stream (common/report.hpp)"
+            yield f"{path.relative_to(ROOT)}:{number}: {found.group()}: print through usdt::io::Stream"
 
 
 def main():
-    sources = [path for path in sorted((ROOT / "tools").rglob("*")) if path.suffix in (".cpp", ".hpp") and path != STREAM]
+    sources = [path for directory in ("tools", "sdk/src") for path in sorted((ROOT / directory).rglob("*"))
+               if path.suffix in (".cpp", ".hpp") and path != STREAM]
     found = [complaint for path in sources for complaint in complaints(path)]
     print("\n".join(found) if found else f"{len(sources)} files print through the one stream")
     sys.exit(1 if found else 0)

@@ -42,7 +42,7 @@ class Kept : public AnswerConsumer {
   void notice(const SessionNotice& notice) override { notices.push_back(notice.kind); }
   void summary(const SessionSummary& summary) override { total = summary.total(); }
   void end(const AnswerEnd& end) override { given = end.given; }
-  void end_untraced() override { untraced = true; }
+  void end_untraced(const usdt::Question& /*question*/) override { untraced = true; }
 
   std::size_t probes = 0;
   std::vector<int> numbers = {};

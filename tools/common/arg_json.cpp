@@ -15,6 +15,11 @@
 namespace usdt::tools {
 namespace {
 
+using io::json_key;
+using io::json_text;
+using io::json_text_or_null;
+using io::JsonWriter;
+
 std::string_view name_of(Extend extend) {
   switch (extend) {
     case Extend::none:

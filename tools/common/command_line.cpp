@@ -21,7 +21,7 @@
 #include "common/help.hpp"
 #include "common/nearest.hpp"
 #include "common/report.hpp"
-#include "common/terminal.hpp"
+#include "io/terminal.hpp"
 
 namespace usdt::tools {
 namespace {
@@ -103,9 +103,9 @@ std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
 
 /// Prints to standard output; returns the exit code.
 int print_lines(std::string_view text, int failure) {
-  Stream out(STDOUT_FILENO);
+  io::Stream out(STDOUT_FILENO);
   out.lines(text);
-  return out.flush() == Stream::Flushed::all ? 0 : failure;
+  return out.flush() == io::Stream::Flushed::all ? 0 : failure;
 }
 
 int print_asked(const CLI::App& app, const CLI::ParseError& asked, int failure) {
@@ -172,7 +172,7 @@ std::optional<std::string> complaint_of_nothing(const CLI::App& app) {
 
 std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error,
                                       const BriefHelp* brief) {
-  const std::size_t width = Terminal::of(STDOUT_FILENO).width;
+  const std::size_t width = io::Terminal::of(STDOUT_FILENO).width;
   app.formatter(help_formatter(width));
   std::string shell;
   bool manual = false;

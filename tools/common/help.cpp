@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "common/terminal.hpp"
+#include "io/terminal.hpp"
 
 namespace usdt::tools {
 namespace {
@@ -48,7 +48,7 @@ std::string option_lines(std::string_view option, std::string_view rest, std::si
   std::string text = beside ? fmt::format("{:<{}}", name, column) : name + "\n";
   for (bool first = true; !rest.empty(); first = false) {
     if (!first || !beside) text.append(column, ' ');
-    text.append(next_line(rest, width - column)).push_back('\n');
+    text.append(io::next_line(rest, width - column)).push_back('\n');
   }
   return text;
 }
@@ -63,7 +63,7 @@ std::string wrapped(std::string_view text, std::size_t width) {
       out.append(paragraph).push_back('\n');
       continue;
     }
-    while (!paragraph.empty()) out.append(next_line(paragraph, width)).push_back('\n');
+    while (!paragraph.empty()) out.append(io::next_line(paragraph, width)).push_back('\n');
   }
   return out;
 }

@@ -9,8 +9,8 @@
 namespace usdt::tools {
 namespace {
 
-Stream::Patience& patience() {
-  static Stream::Patience value;
+io::Stream::Patience& patience() {
+  static io::Stream::Patience value;
   return value;
 }
 
@@ -18,18 +18,18 @@ void flush_errors() { static_cast<void>(errors().flush(patience())); }
 
 }  // namespace
 
-Stream& errors() {
-  static Stream stream(STDERR_FILENO);
+io::Stream& errors() {
+  static io::Stream stream(STDERR_FILENO);
   return stream;
 }
 
-void set_patience(Stream::Patience value) { patience() = std::move(value); }
+void set_patience(io::Stream::Patience value) { patience() = std::move(value); }
 
 void print_error(std::string_view tool, const Error& error, std::string_view input) {
   print_notice(tool, error.message);
   if (!error.column || input.empty()) return;
   // Escapes before the column move the caret along.
-  const std::size_t column = shown_width(input.substr(0, *error.column));
+  const std::size_t column = io::shown_width(input.substr(0, *error.column));
   errors().print("  {}\n  {:>{}}\n", input, '^', column + 1);
   flush_errors();
 }

@@ -7,15 +7,15 @@
 #include <string>
 #include <string_view>
 
-#include "common/stream.hpp"
+#include "io/stream.hpp"
 #include "usdt/error.hpp"
 
 namespace usdt::tools {
 
 /// The stream to standard error.
-[[nodiscard]] Stream& errors();
+[[nodiscard]] io::Stream& errors();
 /// How long notices wait for a reader who is asleep; before this is called, as long as it takes.
-void set_patience(Stream::Patience patience);
+void set_patience(io::Stream::Patience patience);
 
 /// "usdt-list: message". For a syntax error in `input`, the input and a caret below its column follow.
 void print_error(std::string_view tool, const Error& error, std::string_view input = {});

@@ -77,9 +77,9 @@ Diagnosis diagnose() {
 
 int run_doctor(Format format) {
   const Diagnosis diagnosis = diagnose();
-  usdt::tools::Stream out(STDOUT_FILENO);
+  usdt::io::Stream out(STDOUT_FILENO);
   format == Format::json ? print_diagnosis_json(diagnosis, out) : print_diagnosis(diagnosis, out);
-  if (out.flush() != usdt::tools::Stream::Flushed::all) return output_failed(out);
+  if (out.flush() != usdt::io::Stream::Flushed::all) return output_failed(out);
   return std::ranges::all_of(diagnosis.verdicts, &Verdict::known) ? kFound : kTrouble;
 }
 

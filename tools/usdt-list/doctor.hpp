@@ -38,9 +38,9 @@ struct Diagnosis {
 [[nodiscard]] Verdict judge(const usdt::RedZoneTest& test, usdt::NopOptimisation nops);
 
 /// One page for people.
-void print_diagnosis(const Diagnosis& diagnosis, usdt::tools::Stream& out);
+void print_diagnosis(const Diagnosis& diagnosis, usdt::io::Stream& out);
 /// One object a line: kernel, features, privilege, backend, red_zone for each nop, verdict for each nop.
-void print_diagnosis_json(const Diagnosis& diagnosis, usdt::tools::Stream& out);
+void print_diagnosis_json(const Diagnosis& diagnosis, usdt::io::Stream& out);
 
 /// The whole command. kFound where every verdict is known, else kTrouble.
 [[nodiscard]] int run_doctor(Format format);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "common/json.hpp"
 #include "doctor.hpp"
+#include "io/json.hpp"
 
 namespace usdt_list {
 namespace {
 
-using usdt::tools::json_key;
-using usdt::tools::json_text;
-using usdt::tools::JsonWriter;
+using usdt::io::json_key;
+using usdt::io::json_text;
+using usdt::io::JsonWriter;
 
 /// One line: {"v":1,"type":TYPE, and what is added until it is destroyed.
 class Line {
  public:
-  Line(usdt::tools::Stream& out, std::string_view type) : out_(out), json_(buffer_) {
+  Line(usdt::io::Stream& out, std::string_view type) : out_(out), json_(buffer_) {
     json_.StartObject();
     json_key(json_, "v");
     json_.Uint(1);
@@ -31,7 +31,7 @@ class Line {
   }
   void text_or_null(std::string_view key, std::string_view value) {
     json_key(json_, key);
-    usdt::tools::json_text_or_null(json_, value);
+    usdt::io::json_text_or_null(json_, value);
   }
   void number(std::string_view key, std::uint32_t value) {
     json_key(json_, key);
@@ -43,12 +43,12 @@ class Line {
   }
 
  private:
-  usdt::tools::Stream& out_;
+  usdt::io::Stream& out_;
   rapidjson::StringBuffer buffer_;
   JsonWriter json_;
 };
 
-void write_features(const Diagnosis& all, usdt::tools::Stream& out) {
+void write_features(const Diagnosis& all, usdt::io::Stream& out) {
   for (const usdt::FeatureState& each : all.features) {
     Line line(out, "feature");
     line.text("name", to_string(each.feature));
@@ -59,7 +59,7 @@ void write_features(const Diagnosis& all, usdt::tools::Stream& out) {
   }
 }
 
-void write_tracing(const Diagnosis& all, usdt::tools::Stream& out) {
+void write_tracing(const Diagnosis& all, usdt::io::Stream& out) {
   {
     Line line(out, "privilege");
     line.text("answer", all.privilege ? "yes" : "no");
@@ -71,7 +71,7 @@ void write_tracing(const Diagnosis& all, usdt::tools::Stream& out) {
   line.text_or_null("detail", all.backend ? "" : all.backend.error().message);
 }
 
-void write_red_zone(const Diagnosis& all, usdt::tools::Stream& out) {
+void write_red_zone(const Diagnosis& all, usdt::io::Stream& out) {
   for (const usdt::RedZoneTest& test : all.red_zone) {
     Line line(out, "red_zone");
     line.text("nop", to_string(test.form));
@@ -92,7 +92,7 @@ void write_red_zone(const Diagnosis& all, usdt::tools::Stream& out) {
 
 }  // namespace
 
-void print_diagnosis_json(const Diagnosis& diagnosis, usdt::tools::Stream& out) {
+void print_diagnosis_json(const Diagnosis& diagnosis, usdt::io::Stream& out) {
   {
     Line line(out, "kernel");
     line.text("release", diagnosis.release);

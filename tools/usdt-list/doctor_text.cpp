@@ -9,7 +9,7 @@ namespace usdt_list {
 namespace {
 
 using usdt::Answer;
-using usdt::tools::Style;
+using usdt::io::Style;
 
 Style style_of(Answer answer) {
   return answer == Answer::yes ? Style::name : answer == Answer::no ? Style::bad : Style::mark;
@@ -17,7 +17,7 @@ Style style_of(Answer answer) {
 
 class Page {
  public:
-  Page(const Diagnosis& diagnosis, usdt::tools::Stream& out) : all_(diagnosis), out_(out) {}
+  Page(const Diagnosis& diagnosis, usdt::io::Stream& out) : all_(diagnosis), out_(out) {}
 
   void print() {
     out_.print("Linux {}, {}\n", all_.release, all_.machine);
@@ -34,8 +34,8 @@ class Page {
   void row(std::string_view label, std::string_view word, Style style, std::string_view text) {
     constexpr std::size_t kText = 33;  // column of `text`
     const std::size_t room = out_.room(kText, 20);
-    out_.print("  {:<17} {:<12} {}\n", label, out_.styled(word, style), usdt::tools::next_line(text, room));
-    while (!text.empty()) out_.print("{:{}}{}\n", "", kText, usdt::tools::next_line(text, room));
+    out_.print("  {:<17} {:<12} {}\n", label, out_.styled(word, style), usdt::io::next_line(text, room));
+    while (!text.empty()) out_.print("{:{}}{}\n", "", kText, usdt::io::next_line(text, room));
   }
 
   void print_features() {
@@ -89,11 +89,11 @@ class Page {
   }
 
   const Diagnosis& all_;
-  usdt::tools::Stream& out_;
+  usdt::io::Stream& out_;
 };
 
 }  // namespace
 
-void print_diagnosis(const Diagnosis& diagnosis, usdt::tools::Stream& out) { Page(diagnosis, out).print(); }
+void print_diagnosis(const Diagnosis& diagnosis, usdt::io::Stream& out) { Page(diagnosis, out).print(); }
 
 }  // namespace usdt_list

@@ -13,18 +13,18 @@
 #include <utility>
 
 #include "common/arg_json.hpp"
-#include "common/json.hpp"
-#include "common/terminal.hpp"
-#include "common/width.hpp"
+#include "io/json.hpp"
+#include "io/terminal.hpp"
+#include "io/width.hpp"
 
 namespace usdt_list {
 namespace {
 
-using usdt::tools::json_hex;
-using usdt::tools::json_key;
-using usdt::tools::json_text;
-using usdt::tools::JsonWriter;
-using usdt::tools::Style;
+using usdt::io::json_hex;
+using usdt::io::json_key;
+using usdt::io::json_text;
+using usdt::io::JsonWriter;
+using usdt::io::Style;
 
 std::string module_name(std::string_view module) { return std::string(module.empty() ? "vmlinux" : module); }
 
@@ -34,11 +34,11 @@ std::string signature_of(const ListedFunction& point) {
 
 class FunctionPrinter {
  public:
-  FunctionPrinter(int verbosity, usdt::tools::Stream& out) : verbosity_(verbosity), out_(out) {}
+  FunctionPrinter(int verbosity, usdt::io::Stream& out) : verbosity_(verbosity), out_(out) {}
 
   void print(const std::vector<ListedFunction>& functions) {
     for (const ListedFunction& each : functions) {
-      const std::size_t columns = usdt::tools::shown_width(each.name);
+      const std::size_t columns = usdt::io::shown_width(each.name);
       if (columns <= kWidestName) width_ = std::max(width_, columns);
     }
     for (auto first = functions.begin(); first != functions.end() && out_.error() == 0;) {
@@ -74,7 +74,7 @@ class FunctionPrinter {
     if (!out_.terminal().interactive) {
       out_.print("{}\t{}", point.name, text);
       if (!remark.empty()) out_.print("\t{}", remark);
-    } else if (std::max(width_, usdt::tools::shown_width(point.name)) + 2 + usdt::tools::shown_width(text) +
+    } else if (std::max(width_, usdt::io::shown_width(point.name)) + 2 + usdt::io::shown_width(text) +
                    (remark.empty() ? 0 : 2 + remark.size()) <=
                out_.terminal().width) {
       out_.print("{:<{}}  {}", out_.styled(point.name, Style::name), width_, out_.styled(text, style));
@@ -91,7 +91,7 @@ class FunctionPrinter {
   void print_below(std::string_view text, Style style) {
     constexpr std::size_t kIndent = 4;
     while (!text.empty())
-      out_.print("\n{:{}}{}", "", kIndent, out_.styled(usdt::tools::next_line(text, out_.room(kIndent, 20)), style));
+      out_.print("\n{:{}}{}", "", kIndent, out_.styled(usdt::io::next_line(text, out_.room(kIndent, 20)), style));
   }
 
   static std::string unreadable_remark(const ListedFunction& point) {
@@ -107,8 +107,8 @@ class FunctionPrinter {
     std::size_t name_width = 8;
     std::size_t type_width = 0;
     const auto measure = [&](const usdt::Arg& arg) {
-      name_width = std::max(name_width, usdt::tools::shown_width(arg.name()));
-      type_width = std::max(type_width, usdt::tools::shown_width(usdt::c_type_text(arg)));
+      name_width = std::max(name_width, usdt::io::shown_width(arg.name()));
+      type_width = std::max(type_width, usdt::io::shown_width(usdt::c_type_text(arg)));
     };
     for (const usdt::Arg& arg : each.args) measure(arg);
     if (each.result) measure(*each.result);
@@ -136,7 +136,7 @@ class FunctionPrinter {
   }
 
   int verbosity_;
-  usdt::tools::Stream& out_;
+  usdt::io::Stream& out_;
   std::size_t width_ = 0;
 };
 
@@ -207,7 +207,7 @@ void write_function(JsonWriter& json, const ListedFunction& each, const usdt::Pr
   json_text(json, each.name);
   file ? write_place(json, *each.of_file, *file) : write_place(json, each);
   json_key(json, "type");
-  usdt::tools::json_text_or_null(json, each.signature);
+  usdt::io::json_text_or_null(json, each.signature);
   json_key(json, "args");
   json.StartArray();
   for (std::size_t n = 0; n < each.args.size(); ++n)
@@ -364,12 +364,12 @@ std::vector<ListedFunction> list_functions(const usdt::ProbeFile& file) {
   return out;
 }
 
-void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::tools::Stream& out) {
+void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::io::Stream& out) {
   FunctionPrinter(verbosity, out).print(functions);
 }
 
 void print_functions_json(const std::vector<ListedFunction>& functions, const usdt::ProbeFile* file,
-                          usdt::tools::Stream& out) {
+                          usdt::io::Stream& out) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   for (const ListedFunction& each : functions) {

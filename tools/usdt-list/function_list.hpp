@@ -42,9 +42,9 @@ struct ListedFunction {
 
 /// One line for each name: the name and its typed signature; with verbosity 1 also where each function is and where its
 /// arguments are, and the refused ones. Aligned on a terminal, tab-separated otherwise.
-void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::tools::Stream& out);
+void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::io::Stream& out);
 /// One object for each (docs/json.md). `file`: that they are of; null: of the kernel.
 void print_functions_json(const std::vector<ListedFunction>& functions, const usdt::ProbeFile* file,
-                          usdt::tools::Stream& out);
+                          usdt::io::Stream& out);
 
 }  // namespace usdt_list

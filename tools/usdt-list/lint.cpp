@@ -10,15 +10,15 @@
 #include <span>
 #include <utility>
 
-#include "common/json.hpp"
 #include "common/report.hpp"
+#include "io/json.hpp"
 
 namespace usdt_list {
 namespace {
 
 using usdt::Site;
-using usdt::tools::json_key;
-using usdt::tools::json_text;
+using usdt::io::json_key;
+using usdt::io::json_text;
 
 /// The letters of a provider's name alone: what a slip of the pen changes least.
 std::string folded(std::string_view provider) {
@@ -219,9 +219,9 @@ std::size_t bytes_of_notes(const usdt::ProbeFile& file) {
   return bytes;
 }
 
-void print_json_line(const Finding& finding, const std::string& path, usdt::tools::Stream& out) {
+void print_json_line(const Finding& finding, const std::string& path, usdt::io::Stream& out) {
   rapidjson::StringBuffer buffer;
-  usdt::tools::JsonWriter json(buffer);
+  usdt::io::JsonWriter json(buffer);
   json.StartObject();
   json_key(json, "v"), json.Uint(1);
   json_key(json, "type"), json_text(json, "lint");
@@ -239,7 +239,7 @@ void print_json_line(const Finding& finding, const std::string& path, usdt::tool
 
 std::vector<Finding> lint(const usdt::ProbeFile& file) { return Linter(file).run(); }
 
-std::size_t print_lint(const usdt::ProbeFile& file, Format format, usdt::tools::Stream& out) {
+std::size_t print_lint(const usdt::ProbeFile& file, Format format, usdt::io::Stream& out) {
   const std::vector<Finding> findings = lint(file);
   const std::string path = file.target.access.string();
   for (const Finding& finding : findings) {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/stream.hpp"
 #include "flags.hpp"
+#include "io/stream.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_list {
@@ -26,6 +26,6 @@ struct Finding {
 [[nodiscard]] std::vector<Finding> lint(const usdt::ProbeFile& file);
 
 /// Prints the findings of `file` and how large its notes are; returns the number of faults.
-std::size_t print_lint(const usdt::ProbeFile& file, Format format, usdt::tools::Stream& out);
+std::size_t print_lint(const usdt::ProbeFile& file, Format format, usdt::io::Stream& out);
 
 }  // namespace usdt_list

@@ -12,11 +12,11 @@
 #include "common/guarded.hpp"
 #include "common/progress.hpp"
 #include "common/report.hpp"
-#include "common/stream.hpp"
 #include "doctor.hpp"
 #include "exit_code.hpp"
 #include "flags.hpp"
 #include "function_list.hpp"
+#include "io/stream.hpp"
 #include "lint.hpp"
 #include "members.hpp"
 #include "print.hpp"
@@ -234,7 +234,7 @@ class Lister {
 
   const Flags& flags_;
   usdt::tools::Progress progress_;
-  usdt::tools::Stream out_;
+  usdt::io::Stream out_;
   bool found_ = false;
   bool found_in_files_ = false;
   bool trouble_ = false;
@@ -244,7 +244,7 @@ class Lister {
 };
 
 int run_tool(int argc, char** argv) {
-  usdt::tools::reserve_standard_streams();
+  usdt::io::reserve_standard_streams();
   int exit_code = kFound;
   const auto flags = parse_flags(argc, argv, exit_code);
   if (!flags) return exit_code;

@@ -10,22 +10,22 @@
 #include <tuple>
 #include <vector>
 
-#include "common/json.hpp"
 #include "common/report.hpp"
-#include "common/width.hpp"
 #include "exit_code.hpp"
+#include "io/json.hpp"
+#include "io/width.hpp"
 #include "print.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_list {
 namespace {
 
-using usdt::tools::json_key;
-using usdt::tools::json_text;
-using usdt::tools::JsonWriter;
+using usdt::io::json_key;
+using usdt::io::json_text;
+using usdt::io::JsonWriter;
+using usdt::io::Style;
 using usdt::tools::print_error;
 using usdt::tools::print_notice;
-using usdt::tools::Style;
 
 /// A member, or bytes between two of them that none has.
 struct Row {
@@ -134,7 +134,7 @@ std::string bits_of(const Row& row) {
   return fmt::format("{}-{}", row.shift, row.shift + row.bits - 1);
 }
 
-void print_text(const Layout& layout, const std::string& source, usdt::tools::Stream& out) {
+void print_text(const Layout& layout, const std::string& source, usdt::io::Stream& out) {
   out.print("{}, {}, of {}\n", out.styled(layout.type, Style::bold),
             layout.size == 0 ? "of no known size" : usdt::tools::counted(layout.size, "byte"), source);
   for (const usdt::Enumerator& each : layout.enumerators)
@@ -142,7 +142,7 @@ void print_text(const Layout& layout, const std::string& source, usdt::tools::St
   if (layout.rows.empty()) return;
   std::size_t width = 4;
   for (const Row& row : layout.rows)
-    width = std::max(width, std::min<std::size_t>(usdt::tools::shown_width(name_of(row)) + 2 * row.depth, 40));
+    width = std::max(width, std::min<std::size_t>(usdt::io::shown_width(name_of(row)) + 2 * row.depth, 40));
   out.print("  {:>6} {:>6} {:>6}  {:<{}}  {}\n", "OFFSET", "SIZE", "BITS", "NAME", width, "TYPE");
   for (const Row& row : layout.rows) {
     out.print("  {:>6} {:>6} {:>6}  {:{}}", offset_of(row), size_of(row), bits_of(row), "", 2 * row.depth);
@@ -158,9 +158,9 @@ void print_text(const Layout& layout, const std::string& source, usdt::tools::St
 void write_row(JsonWriter& json, const Row& row) {
   json.StartObject();
   json_key(json, "name");
-  usdt::tools::json_text_or_null(json, row.name);
+  usdt::io::json_text_or_null(json, row.name);
   json_key(json, "type");
-  usdt::tools::json_text_or_null(json, row.type);
+  usdt::io::json_text_or_null(json, row.type);
   json_key(json, "offset");
   row.is_virtual ? json.Null() : json.Uint64(row.offset);
   json_key(json, "size");
@@ -181,7 +181,7 @@ void write_row(JsonWriter& json, const Row& row) {
 }
 
 /// `file`: empty for the kernel.
-void print_json(const Layout& layout, const std::string& file, usdt::tools::Stream& out) {
+void print_json(const Layout& layout, const std::string& file, usdt::io::Stream& out) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
@@ -190,7 +190,7 @@ void print_json(const Layout& layout, const std::string& file, usdt::tools::Stre
   json_key(json, "type");
   json_text(json, layout.type);
   json_key(json, "file");
-  usdt::tools::json_text_or_null(json, file);
+  usdt::io::json_text_or_null(json, file);
   json_key(json, "size");
   json.Uint64(layout.size);
   json_key(json, "union");
@@ -226,7 +226,7 @@ class MemberList {
     } else {
       complain(types.error());
     }
-    if (out_.flush() != usdt::tools::Stream::Flushed::all) return output_failed(out_);
+    if (out_.flush() != usdt::io::Stream::Flushed::all) return output_failed(out_);
     if (trouble_) return kTrouble;
     if (!found_ && missing_) print_error(kTool, *missing_);
     return found_ ? kFound : kNothing;
@@ -281,7 +281,7 @@ class MemberList {
   }
 
   const Flags& flags_;
-  usdt::tools::Stream out_;
+  usdt::io::Stream out_;
   std::optional<usdt::Error> missing_;
   bool found_ = false;
   bool trouble_ = false;

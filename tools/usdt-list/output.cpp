@@ -7,7 +7,7 @@
 
 namespace usdt_list {
 
-int output_failed(const usdt::tools::Stream& out) {
+int output_failed(const usdt::io::Stream& out) {
   if (out.error() != EPIPE) {
     usdt::tools::print_error(kTool, usdt::os_failure(usdt::ErrorKind::io, "write to standard output", out.error()));
   }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
-#include "common/stream.hpp"
+#include "io/stream.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_list {
 
 /// One line for each probe of `file`; verbosity 1 adds what its sites share, 2 every site with every argument. Aligned
 /// in columns on a terminal, below a heading if `heading`, tab-separated otherwise.
-void print_text(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::tools::Stream& out);
+void print_text(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::io::Stream& out);
 
 /// One object for each site, a line each: the JSON contract of usdt-list, version 1 (design.md section 6).
-void print_json(const usdt::ProbeFile& file, usdt::tools::Stream& out);
+void print_json(const usdt::ProbeFile& file, usdt::io::Stream& out);
 
 /// Where standard output could not be written: says so, unless nobody reads any more, and returns the exit code.
-[[nodiscard]] int output_failed(const usdt::tools::Stream& out);
+[[nodiscard]] int output_failed(const usdt::io::Stream& out);
 
 }  // namespace usdt_list

@@ -9,17 +9,17 @@
 #include <vector>
 
 #include "common/arg_json.hpp"
-#include "common/json.hpp"
+#include "io/json.hpp"
 #include "listing.hpp"
 #include "print.hpp"
 
 namespace usdt_list {
 namespace {
 
-using usdt::tools::json_hex;
-using usdt::tools::json_key;
-using usdt::tools::json_text;
-using usdt::tools::JsonWriter;
+using usdt::io::json_hex;
+using usdt::io::json_key;
+using usdt::io::json_text;
+using usdt::io::JsonWriter;
 
 std::string hex_bytes(const usdt::SiteBytes& bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -152,7 +152,7 @@ void write_site(JsonWriter& json, const FileKeys& file, const usdt::Site& site, 
 
 }  // namespace
 
-void print_json(const usdt::ProbeFile& file, usdt::tools::Stream& out) {
+void print_json(const usdt::ProbeFile& file, usdt::io::Stream& out) {
   FileKeys keys;
   keys.path = file.target.access.string();
   if (file.target.path != file.target.access) keys.mapped_path = file.target.path.string();

@@ -10,20 +10,20 @@
 #include <vector>
 
 #include "common/report.hpp"
-#include "common/terminal.hpp"
-#include "common/width.hpp"
 #include "describe.hpp"
+#include "io/terminal.hpp"
+#include "io/width.hpp"
 #include "listing.hpp"
 #include "print.hpp"
 
 namespace usdt_list {
 namespace {
 
+using usdt::io::printable;
+using usdt::io::shown_width;
+using usdt::io::Style;
+using usdt::io::width_of;
 using usdt::tools::counted;
-using usdt::tools::printable;
-using usdt::tools::shown_width;
-using usdt::tools::Style;
-using usdt::tools::width_of;
 
 /// How often each of some texts comes, in the order they came first. A probe can have as many as it has sites.
 class Tally {
@@ -94,7 +94,7 @@ constexpr std::size_t kIndent = 4;  ///< of what goes below a name
 
 class TextPrinter {
  public:
-  TextPrinter(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::tools::Stream& out)
+  TextPrinter(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::io::Stream& out)
       : file_(file),
         decoder_(file, verbosity >= 1 ? Costs::yes : Costs::no),
         verbosity_(verbosity),
@@ -247,14 +247,14 @@ class TextPrinter {
   const std::string build_id_ = file_.elf->build_id();
   int verbosity_;
   bool heading_;
-  usdt::tools::Stream& out_;
+  usdt::io::Stream& out_;
   std::size_t name_width_ = 0;
   std::size_t signature_width_ = 0;
 };
 
 }  // namespace
 
-void print_text(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::tools::Stream& out) {
+void print_text(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::io::Stream& out) {
   TextPrinter(file, verbosity, heading, out).print();
 }
 

@@ -25,10 +25,10 @@ usdt::Result<Explanation> explained(const Flags& flags) {
 int explain(const std::vector<Flags>& questions) {
   ignore_write_signals();
   const std::string& file = questions.front().output.file;
-  auto opened = file.empty() ? usdt::Result<usdt::tools::Stream>(usdt::tools::Stream(STDOUT_FILENO))
-                             : usdt::tools::Stream::create(file);
+  auto opened =
+      file.empty() ? usdt::Result<usdt::io::Stream>(usdt::io::Stream(STDOUT_FILENO)) : usdt::io::Stream::create(file);
   if (!opened) return complain(opened.error(), questions.front());
-  usdt::tools::Stream& out = *opened;
+  usdt::io::Stream& out = *opened;
   out.make_empty();
   int worst = success;
   for (const Flags& flags : questions) {
@@ -40,7 +40,7 @@ int explain(const std::vector<Flags>& questions) {
     }
     flags.output.format == Format::json ? write_json(*explanation, flags, out) : write_text(*explanation, flags, out);
   }
-  const bool written = out.flush() == usdt::tools::Stream::Flushed::all || out.error() == EPIPE;
+  const bool written = out.flush() == usdt::io::Stream::Flushed::all || out.error() == EPIPE;
   return written ? worst : run_time_failure;
 }
 

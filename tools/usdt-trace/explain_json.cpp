@@ -2,16 +2,16 @@
 // An explanation as JSON (docs/json.md).
 #include <fmt/format.h>
 
-#include "common/json.hpp"
 #include "explain.hpp"
+#include "io/json.hpp"
 
 namespace usdt_trace {
 namespace {
 
-using usdt::tools::json_key;
-using usdt::tools::json_text;
-using usdt::tools::json_text_or_null;
-using usdt::tools::JsonWriter;
+using usdt::io::json_key;
+using usdt::io::json_text;
+using usdt::io::json_text_or_null;
+using usdt::io::JsonWriter;
 
 std::string_view role_text(ExplainedSites::Role role) noexcept {
   switch (role) {
@@ -29,7 +29,7 @@ std::string_view role_text(ExplainedSites::Role role) noexcept {
 
 class JsonExplanation {
  public:
-  JsonExplanation(const Explanation& what, const Flags& flags, usdt::tools::Stream& out)
+  JsonExplanation(const Explanation& what, const Flags& flags, usdt::io::Stream& out)
       : what_(what), flags_(flags), out_(out), json_(object_) {}
 
   void write() {
@@ -64,9 +64,7 @@ class JsonExplanation {
 
   void probe(usdt::Index<usdt::PlannedProbe> probe) { text("probe", full_name(what_.plan, what_.plan.probes[probe])); }
 
-  void pc(const std::optional<usdt::VirtAddr>& pc) {
-    pc ? usdt::tools::json_hex(json_, pc->value) : void(json_.Null());
-  }
+  void pc(const std::optional<usdt::VirtAddr>& pc) { pc ? usdt::io::json_hex(json_, pc->value) : void(json_.Null()); }
 
   void sites(const ExplainedSites& each) {
     probe(each.probe);
@@ -141,14 +139,14 @@ class JsonExplanation {
 
   const Explanation& what_;
   const Flags& flags_;
-  usdt::tools::Stream& out_;
+  usdt::io::Stream& out_;
   rapidjson::StringBuffer object_;
   JsonWriter json_;
 };
 
 }  // namespace
 
-void write_json(const Explanation& explanation, const Flags& flags, usdt::tools::Stream& out) {
+void write_json(const Explanation& explanation, const Flags& flags, usdt::io::Stream& out) {
   JsonExplanation(explanation, flags, out).write();
 }
 

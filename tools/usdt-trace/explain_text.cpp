@@ -7,17 +7,16 @@
 #include <iterator>
 
 #include "common/report.hpp"
-#include "common/width.hpp"
 #include "explain.hpp"
-#include "output.hpp"
+#include "io/width.hpp"
 
 namespace usdt_trace {
 namespace {
 
+using usdt::io::padded;
+using usdt::io::printable;
+using usdt::io::shown_width;
 using usdt::tools::counted;
-using usdt::tools::padded;
-using usdt::tools::printable;
-using usdt::tools::shown_width;
 using Role = ExplainedSites::Role;
 
 constexpr std::size_t kLabel = 12;  ///< columns of what lines are about
@@ -43,7 +42,7 @@ std::string places_text(const usdt::AttachPlan& plan, const std::vector<usdt::In
 
 class TextExplanation {
  public:
-  TextExplanation(const Explanation& what, const Flags& flags, usdt::tools::Stream& out)
+  TextExplanation(const Explanation& what, const Flags& flags, usdt::io::Stream& out)
       : what_(what), flags_(flags), out_(out) {}
 
   void write() {
@@ -65,7 +64,7 @@ class TextExplanation {
 
  private:
   void write(const ExplainedSites& sites) {
-    out_.print("{}\n", out_.styled(full_name(what_.plan, what_.plan.probes[sites.probe]), usdt::tools::Style::bold));
+    out_.print("{}\n", out_.styled(full_name(what_.plan, what_.plan.probes[sites.probe]), usdt::io::Style::bold));
     if (sites.role == Role::span) {
       line("spans", fmt::format("of {}", counted(sites.sites.size(), "pair of sites")));
     } else {
@@ -104,7 +103,7 @@ class TextExplanation {
     if (sites.values.empty() && sites.role != Role::span) line("reads", "no argument");
     for (const ExplainedValue& value : sites.values) {
       std::string text = padded(printable(value.name), name) + "  " + padded(printable(value.type), type) + "  ";
-      const std::size_t indent = usdt::tools::width_of(text);
+      const std::size_t indent = usdt::io::width_of(text);
       text += value.unreadable.empty() ? value.where : fmt::format("<{}>", value.unreadable);
       if (value.reads > 0) text += fmt::format("; {}", counted(value.reads, "read"));
       if (!value.text.empty()) text += fmt::format("; text, {}", value.text);
@@ -150,23 +149,23 @@ class TextExplanation {
     const std::string shown = printable(text);
     std::string_view rest = shown;
     const std::size_t room = out_.room(kLabel + 2, 20);
-    std::string_view first = usdt::tools::next_line(rest, room);
+    std::string_view first = usdt::io::next_line(rest, room);
     out_.print("  {:<{}}{}\n", about, kLabel, first);
     if (room < indent + 20) indent = 0;
     while (!rest.empty()) {
-      first = usdt::tools::next_line(rest, room - indent);
+      first = usdt::io::next_line(rest, room - indent);
       out_.print("  {:<{}}{}\n", "", kLabel + indent, first);
     }
   }
 
   const Explanation& what_;
   const Flags& flags_;
-  usdt::tools::Stream& out_;
+  usdt::io::Stream& out_;
 };
 
 }  // namespace
 
-void write_text(const Explanation& explanation, const Flags& flags, usdt::tools::Stream& out) {
+void write_text(const Explanation& explanation, const Flags& flags, usdt::io::Stream& out) {
   TextExplanation(explanation, flags, out).write();
 }
 

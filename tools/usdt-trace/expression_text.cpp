@@ -8,7 +8,7 @@
 #include <bit>
 #include <utility>
 
-#include "common/escape.hpp"
+#include "io/escape.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -49,7 +49,7 @@ class Writer {
     if (!sign_of(node.op).empty()) return operation(node);
     if (node.op == Operator::integer) return integer(node);
     if (node.op == Operator::real) return real(node);
-    if (node.op == Operator::text) return usdt::tools::quoted(node.text);
+    if (node.op == Operator::text) return usdt::io::quoted(node.text);
     if (node.op == Operator::value) return name(node.bits);
     if (node.op == Operator::field) return std::string(to_string(static_cast<usdt::HitField>(node.bits)));
     if (node.op == Operator::matches) return matched(node, "==");
@@ -83,7 +83,7 @@ class Writer {
     const auto how = static_cast<usdt::TextMatch>(node.bits);
     const bool begins = how == usdt::TextMatch::prefix;
     return fmt::format("{} {} {}", text(node.of[0]), how == usdt::TextMatch::whole ? sign : "=~",
-                       usdt::tools::quoted(begins ? glob_escaped(node.text) + "*" : node.text));
+                       usdt::io::quoted(begins ? glob_escaped(node.text) + "*" : node.text));
   }
 
   [[nodiscard]] static std::string integer(const Node& node) {

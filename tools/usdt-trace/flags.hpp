@@ -16,19 +16,32 @@ namespace usdt_trace {
 inline constexpr std::string_view kOptionPrefix = "--";
 
 enum class Format : std::uint8_t { text, json, csv };
+/// As sink_formats() has it.
+[[nodiscard]] constexpr std::string_view name_of(Format format) {
+  return format == Format::json ? "json" : format == Format::csv ? "csv" : "text";
+}
+/// The form of a recording.
+inline constexpr std::string_view kRecordFormat = "record";
+
+/// Answers that are written to a file beside those that are shown.
+struct ExportPart {
+  std::string format;  ///< by name
+  std::string file;
+};
 
 /// The script that a question is of.
 struct ScriptPart {
   std::string file = {};        ///< empty: none
   std::string place = {};       ///< "gc.toml:7:1 (pauses)"
   std::size_t label_width = 0;  ///< of the longest name of a question
-  bool first_question = true;   ///< of those that show what they find
 };
 
 /// Who is shown answers, and how.
 struct OutputPart {
   Format format = Format::text;
   std::string file = {};  ///< empty: standard output
+  std::vector<ExportPart> exports = {};
+  bool shows_recorded = false;  ///< on standard output, too
   bool quiet = false;
   bool verbose = false;  ///< how sites are attached, too
 };

@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <map>
 
-#include "common/meaning.hpp"
 #include "common/report.hpp"
+#include "io/number_text.hpp"
 #include "missed.hpp"
-#include "view_output.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -121,13 +120,13 @@ void Ledger::print_left_out(const usdt::Account& total, usdt::CountCause guard, 
 void Ledger::print_overhead(const usdt::Overhead& overhead, const usdt::Account& total) const {
   const double hit_us = static_cast<double>(overhead.of_hit.count()) / 1000;
   say(fmt::format("  --max-overhead {:g}: {} of {}, {} of {:.2f} us{}", overhead.allowed * 100,
-                  percent_text(overhead.caused),
+                  usdt::io::percent_text(overhead.caused),
                   overhead.of_processors ? "what the processes did" : "one processor's time",
                   counted(total.hits, "hit"), hit_us, overhead.clocked ? "" : " (programs' share a rule of thumb)"));
   if (overhead.looked_at < 1) {
-    say(fmt::format("  looked at {} of {}, in {} of {} together; {}{}", percent_text(overhead.looked_at),
+    say(fmt::format("  looked at {} of {}, in {} of {} together; {}{}", usdt::io::percent_text(overhead.looked_at),
                     overhead.of_processors ? "what they did" : "it", counted(overhead.windows, "window"),
-                    usdt::tools::duration_text(static_cast<double>(overhead.looked_for.count())),
+                    usdt::io::duration_text(static_cast<double>(overhead.looked_for.count())),
                     estimated_text(total.estimated, overhead),
                     flags_.question.view.no_events() ? "" : ": events say how many they stand for (weight)"));
     say(fmt::format("  {} while the sites were being attached or detached were not looked at",

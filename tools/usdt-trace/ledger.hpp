@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "flags.hpp"
-#include "output.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {

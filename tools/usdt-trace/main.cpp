@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "common/guarded.hpp"
-#include "common/stream.hpp"
 #include "explain.hpp"
 #include "flags.hpp"
+#include "io/stream.hpp"
 #include "session.hpp"
 #include "signals.hpp"
 
 namespace {
 
 int run_tool(int argc, char** argv) {
-  usdt::tools::reserve_standard_streams();
+  usdt::io::reserve_standard_streams();
   usdt_trace::take_inherited_signals();
   int exit_code = 0;
   const auto questions = usdt_trace::parse_flags(argc, argv, exit_code);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "flags.hpp"
-#include "output.hpp"
 
 namespace usdt_trace {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "common/nearest.hpp"
-#include "common/width.hpp"
+#include "io/width.hpp"
 #include "script.hpp"
 
 namespace usdt_trace {
@@ -152,9 +152,7 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   for (const ScriptQuestion& question : script->questions) {
     auto made = question_flags(*script, question, app, line);
     if (!made) return usdt::fail(made.error());
-    made->script.first_question =
-        std::ranges::all_of(questions, [](const Flags& each) { return !each.question.view.each_event(); });
-    width = std::max(width, usdt::tools::shown_width(question.name));
+    width = std::max(width, usdt::io::shown_width(question.name));
     questions.push_back(std::move(*made));
   }
   for (std::size_t n = 0; n < questions.size(); ++n) {

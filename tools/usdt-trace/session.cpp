@@ -16,9 +16,10 @@
 #include "child.hpp"
 #include "common/report.hpp"
 #include "ending.hpp"
+#include "notice.hpp"
 #include "notices.hpp"
 #include "signals.hpp"
-#include "sink.hpp"
+#include "usdt/sink.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -28,13 +29,9 @@ using Clock = std::chrono::steady_clock;
 /// One question with those who take its answers.
 struct Asked {
   const Flags& flags;
-  std::vector<std::unique_ptr<Sink>> sinks = {};
+  std::vector<std::unique_ptr<usdt::Sink>> sinks = {};
   std::unique_ptr<Notices> notices = {};
 
-  /// Where events are shown; null: they are only recorded.
-  [[nodiscard]] const Sink* shown() const {
-    return flags.question.recording.file.empty() || !flags.output.file.empty() ? sinks.front().get() : nullptr;
-  }
   [[nodiscard]] bool has_losses() const {
     if (!flags.strict || !notices->how_it_ended()) return false;
     return notices->how_it_ended()->losses ||
@@ -55,7 +52,7 @@ class Run {
     usdt::Session session({.command = child_ ? child_->pid() : 0, .before_attaching = [this] { begin_holding(); }});
     session_ = &session;
     const EndsBySignal ends(session);
-    usdt::tools::set_patience(patience().at_end);
+    usdt::tools::set_patience(patience_at_end());
     for (Asked& asked : asked_) {
       std::vector<usdt::AnswerConsumer*> consumers;
       for (const auto& sink : asked.sinks) consumers.push_back(sink.get());
@@ -74,32 +71,45 @@ class Run {
  private:
   // --- before anything is traced ---
   usdt::Result<void> open() {
-    const Sink* shown = nullptr;
     for (Asked& asked : asked_) {
       if (asked.flags.dump_on_signal) catch_dump_signal();  // it may come before anything is traced
-      if (auto opened = open_sinks(asked, shown); !opened) return about(asked, opened.error());
+      if (auto opened = open_sinks(asked); !opened) return about(asked, opened.error());
       if (auto apart = check_apart(asked); !apart) return about(asked, apart.error());
-      if (shown == nullptr) shown = asked.shown();
       asked.notices = std::make_unique<Notices>(asked.flags, [this] { return command_ended().has_value(); });
     }
     return {};
   }
 
   /// What is recorded is shown only where that is asked for.
-  usdt::Result<void> open_sinks(Asked& asked, const Sink* shown) {
-    const Flags& flags = asked.flags;
-    const std::string& recording = flags.question.recording.file;
-    if (recording.empty() || !flags.output.file.empty()) {
-      auto sink = shown != nullptr ? usdt::Result<std::unique_ptr<Sink>>(shown->sibling(flags))
-                                   : Sink::open(flags.output.file, Sink::What::shown, flags, patience());
+  usdt::Result<void> open_sinks(Asked& asked) {
+    const OutputPart& output = asked.flags.output;
+    const std::string& recording = asked.flags.question.recording.file;
+    std::vector<ExportPart> wanted;
+    if (recording.empty() || !output.file.empty() || output.shows_recorded)
+      wanted.push_back({std::string(name_of(output.format)), output.file});
+    if (!recording.empty()) wanted.push_back({std::string(kRecordFormat), recording});
+    wanted.insert(wanted.end(), output.exports.begin(), output.exports.end());
+    for (const ExportPart& each : wanted) {
+      auto sink = open_sink(each, asked.flags);
       if (!sink) return usdt::fail(sink.error());
       asked.sinks.push_back(std::move(*sink));
     }
-    if (recording.empty()) return {};
-    auto sink = Sink::open(recording, Sink::What::recorded, flags, patience());
-    if (!sink) return usdt::fail(sink.error());
-    asked.sinks.push_back(std::move(*sink));
     return {};
+  }
+
+  /// Questions of a script that are shown in one place share it.
+  usdt::Result<std::unique_ptr<usdt::Sink>> open_sink(const ExportPart& wanted, const Flags& flags) {
+    for (const Asked& asked : asked_)
+      for (const auto& sink : asked.sinks)
+        if (&asked.flags != &flags && sink->format().name == wanted.format && sink->options().file == wanted.file)
+          return sink->sibling();
+    return usdt::Sink::open(wanted.format, {.file = wanted.file,
+                                            .wait_while_tracing = patience_while_tracing(),
+                                            .wait_at_end = patience_at_end(),
+                                            .label_width = flags.script.label_width,
+                                            .counts_unreadable = flags.strict,
+                                            .program = "usdt-trace " USDT_VERSION,
+                                            .tell = [&flags](const std::string& text) { notice(flags, text); }});
   }
 
   /// Two would write over each other, whatever names they have for the file.
@@ -110,10 +120,10 @@ class Run {
         std::filesystem::equivalent(asked.flags.output.file, asked.flags.question.recording.replay, unknown))
       return refuse(fmt::format("--output {} is the recording itself", asked.flags.output.file));
     for (const auto& sink : asked.sinks) {
-      const auto file = sink->stream().file();
+      const auto file = sink->file();
       if (!file) continue;
       const auto [known, is_new] = written_files_.try_emplace(*file, sink.get());
-      if (!is_new && &known->second->stream() != &sink->stream())
+      if (!is_new && !known->second->is_sibling_of(*sink))
         return refuse(fmt::format("{} and {} are one file: output and recording need one each", known->second->name(),
                                   sink->name()));
     }
@@ -165,30 +175,40 @@ class Run {
 
   /// While the trace shall go on a reader is waited for, of course; then a second, in which one who is only slow takes
   /// what there is.
-  [[nodiscard]] Patience patience() {
-    return {.while_tracing = [this](std::chrono::milliseconds) { return !over(); },
-            .at_end =
-                [this](std::chrono::milliseconds) {
-                  constexpr std::chrono::seconds grace{1};
-                  if (!over()) return true;
-                  if (!last_patience_) last_patience_ = Clock::now() + grace;
-                  return Clock::now() < *last_patience_;
-                }};
+  [[nodiscard]] usdt::SinkPatience patience_while_tracing() {
+    return [this](std::chrono::milliseconds) { return !over(); };
+  }
+  [[nodiscard]] usdt::SinkPatience patience_at_end() {
+    return [this](std::chrono::milliseconds) {
+      constexpr std::chrono::seconds grace{1};
+      if (!over()) return true;
+      if (!last_patience_) last_patience_ = Clock::now() + grace;
+      return Clock::now() < *last_patience_;
+    };
   }
   [[nodiscard]] bool over() const { return session_ != nullptr ? session_->over() : end_asked_for(); }
 
   // --- how it ended ---
   [[nodiscard]] int exit_code(const usdt::Session& session, std::optional<int> code_of_command) const {
     // Questions of a script show what they find in one place, which fails for all of them.
-    const bool failed = std::ranges::any_of(asked_, [](const Asked& asked) {
-      return std::ranges::any_of(asked.sinks, [](const auto& sink) { return sink->failed(); });
-    });
-    if (failed) return run_time_failure;
+    if (std::ranges::any_of(asked_, has_failed)) return run_time_failure;
     if (std::ranges::any_of(asked_, &Asked::has_losses)) return strict_failure;
     const bool cut = std::ranges::any_of(
         asked_, [](const Asked& asked) { return asked.notices->how_it_ended() && asked.notices->how_it_ended()->cut; });
     if (cut || (session.has_nothing_left() && !child_)) return run_time_failure;
     return end_asked_for() ? success : code_of_command.value_or(success);
+  }
+
+  /// Whether output could not be written, which is said.
+  static bool has_failed(const Asked& asked) {
+    for (const auto& sink : asked.sinks) {
+      const auto why = sink->failure();
+      if (!why) continue;
+      usdt::tools::print_notice(
+          "usdt-trace", fmt::format("{}: {}; what is missing there is counted as not_written", sink->name(), *why));
+      return true;
+    }
+    return false;
   }
 
   /// A script says which of its questions it is.
@@ -198,7 +218,7 @@ class Run {
 
   const Flags& first_;
   std::vector<Asked> asked_;
-  std::map<std::pair<dev_t, ino_t>, const Sink*> written_files_;  ///< by any question
+  std::map<std::pair<dev_t, ino_t>, const usdt::Sink*> written_files_;  ///< by any question
   std::optional<Child> child_;
   const usdt::Session* session_ = nullptr;
   std::optional<Clock::time_point> last_patience_;

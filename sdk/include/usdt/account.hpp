@@ -87,5 +87,12 @@ struct SessionSummary {
 /// Returns numbers of events, which are by probe, in the accounts where they are.
 [[nodiscard]] std::vector<std::uint64_t> by_account(const AttachPlan& plan, const std::vector<std::uint64_t>& events);
 
+/// Says in words how numbers of a trace with AskedLimits::max_overhead are estimated, and how far they may be off:
+/// "estimated from 12 % of what the processes did".
+[[nodiscard]] std::string estimated_text(const Overhead& overhead);
+/// Says how many hits there were by such an estimate: "about 4000 hits in all"; "3000 to 6000 hits in all", where what
+/// a hit costs makes much of the estimate.
+[[nodiscard]] std::string estimated_text(std::uint64_t hits, const Overhead& overhead);
+
 }  // namespace v1
 }  // namespace usdt

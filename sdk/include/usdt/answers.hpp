@@ -106,7 +106,7 @@ class AnswerConsumer {
   /// The end, once all consumers have had the account.
   virtual void end(const AnswerEnd& /*end*/) {}
   /// In place of begin() and of all that follows it: the session ended before there was anything to trace.
-  virtual void end_untraced() {}
+  virtual void end_untraced(const Question& /*question*/) {}
 
   /// Events that did not get to where they were to be written, by probe of the plan: they count as lost. Empty: none.
   [[nodiscard]] virtual std::vector<std::uint64_t> not_written() const { return {}; }
@@ -143,7 +143,7 @@ class ConsumerGroup final : public AnswerConsumer {
   void flush_rest() override { each(&AnswerConsumer::flush_rest); }
   void summary(const SessionSummary& summary) override { each(&AnswerConsumer::summary, summary); }
   void end(const AnswerEnd& end) override { each(&AnswerConsumer::end, end); }
-  void end_untraced() override { each(&AnswerConsumer::end_untraced); }
+  void end_untraced(const Question& question) override { each(&AnswerConsumer::end_untraced, question); }
   /// Of each probe the most that one of them says.
   [[nodiscard]] std::vector<std::uint64_t> not_written() const override;
   [[nodiscard]] std::vector<std::uint64_t> forgotten() override;

@@ -17,6 +17,7 @@
 //   a whole trace       session.hpp (questions answered, live or out of a recording)
 //   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp and counts.hpp (of
 //                       all hits)
+//   answers as files    sink.hpp (text, JSON, CSV, recordings)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //                       replay.hpp (a question about one), recorded_question.hpp
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp

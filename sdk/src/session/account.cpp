@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
 #include "base/counted.hpp"
+#include "io/number_text.hpp"
 #include "usdt/question.hpp"
 #include "usdt/question_plan.hpp"
 
@@ -86,6 +88,37 @@ std::string change_text(const AttachPlan& plan, const FileChange& change, bool f
       return fmt::format("{} was removed: processes that have it mapped are traced on", path);
   }
   return path;
+}
+
+namespace {
+
+/// Errors of estimates that are smaller are no more than chance makes.
+constexpr double kErrorToSay = 0.1;
+
+}  // namespace
+
+std::string estimated_text(const Overhead& overhead) {
+  const double error = overhead.estimate_error();
+  const std::string bound = error < kErrorToSay ? ""
+                            : error < 1
+                                ? fmt::format(", within {:.0f} %", error * 100)
+                                : fmt::format(
+                                      "; numbers may be {:.0f} times too large, and no telling how many times too "
+                                      "small: hits took {} of the time",
+                                      1 + error, io::percent_text(1 - overhead.own_share));
+  return fmt::format("estimated from {} of {}{}", io::percent_text(overhead.looked_at),
+                     overhead.of_processors ? "what the processes did" : "the time", bound);
+}
+
+std::string estimated_text(std::uint64_t hits, const Overhead& overhead) {
+  const double error = overhead.estimate_error();
+  const auto part = [hits](double divisor) {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(hits) / divisor));
+  };
+  if (error < kErrorToSay) return fmt::format("about {} in all", counted(hits, "hit"));
+  if (error < 1) return fmt::format("{} to {} hits in all", part(1 + error), part(1 - error));
+  return fmt::format("at least {} in all, and no telling how many more: hits took {} of the time",
+                     counted(part(1 + error), "hit"), io::percent_text(1 - overhead.own_share));
 }
 
 }  // namespace v1

@@ -17,7 +17,7 @@ Result<void> LiveQuestion::open() {
   return following_.open();
 }
 
-void LiveQuestion::tell(Kind kind, std::string text, std::string subject) {
+void LiveQuestion::tell(NoticeKind kind, std::string text, std::string subject) {
   consumer_.notice({kind, std::move(subject), std::move(text)});
 }
 
@@ -257,7 +257,7 @@ void LiveQuestion::finish_without_trace(std::string_view why) {
   tell(NoticeKind::ended, std::string(why));
   if (const auto counts = following_.counts())
     for (const std::string& line : lines_of(*counts)) tell(NoticeKind::ended, line);
-  consumer_.end_untraced();
+  consumer_.end_untraced(question_);
 }
 
 SessionSummary LiveQuestion::summary() {

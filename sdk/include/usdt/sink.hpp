@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Sinks: ready-made consumers (answers.hpp) that write the answers to a question somewhere, in one of the forms that
+// sink_formats() lists. usdt-trace's --format, --export and --record are these, and a program's own sessions may feed
+// several of them and consumers of its own at once:
+//
+//     auto json = usdt::Sink::open("json", {.file = "answers.json"});
+//     if (!json) return fail(json.error());
+//     session.add(question, **json);
+//
+// Nothing that other programs wrote (comm, strings, names) reaches a terminal or a line unescaped. A reader that goes
+// away, a full disk or one who sleeps ends no session: events that were not written count as lost (not_written()), and
+// failure() says why. One thread at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "usdt/answers.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+/// A form that answers are written in.
+struct SinkFormat {
+  std::string_view name;         ///< "json"
+  bool has_lines;                ///< lines of text, which a pipe or a terminal may take; else a file for other programs
+  std::string_view description;  ///< a line about it, as help texts show it
+};
+
+/// Returns all forms there are, in the order in which help texts name them.
+[[nodiscard]] std::span<const SinkFormat> sink_formats() noexcept;
+
+/// Says, again and again while a reader takes nothing, whether to go on waiting for it. It is given the time since the
+/// reader last took something.
+using SinkPatience = std::function<bool(std::chrono::milliseconds)>;
+
+/// Where a sink writes, and what else it has to know.
+struct SinkOptions {
+  std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
+  int descriptor = 1;                         ///< stays the caller's
+  SinkPatience wait_while_tracing = nullptr;  ///< null: as long as it takes
+  SinkPatience wait_at_end = nullptr;         ///< of what is left when the trace is over; null: as long as it takes
+  std::size_t label_width = 0;                ///< columns of the names before lines of questions that have names
+  bool counts_unreadable = false;             ///< of recordings: unreadable() is counted, which takes time
+  std::string program = "libusdt";            ///< what recordings say they were written by
+  /// Is given sentences for people about what was written, from within calls of the sink; null: nobody is told.
+  std::function<void(const std::string&)> tell = nullptr;
+};
+
+/// Writes the answers to one question.
+class Sink final : public AnswerConsumer {
+ public:
+  /// Opens a sink of the format with this name. A file keeps what it has until answers begin. Errors: invalid_argument
+  /// (there is no such format), io, no_permission, not_found (the file).
+  [[nodiscard]] static Result<std::unique_ptr<Sink>> open(std::string_view format, SinkOptions options);
+  ~Sink() override;
+
+  /// Returns another sink that writes to where this one does, for another question of the session.
+  [[nodiscard]] std::unique_ptr<Sink> sibling() const;
+  /// Whether both write to one opened file: they are siblings.
+  [[nodiscard]] bool is_sibling_of(const Sink& other) const noexcept;
+
+  /// What it writes to, in words: the name of the file, or "standard output".
+  [[nodiscard]] const std::string& name() const noexcept;
+  [[nodiscard]] const SinkFormat& format() const noexcept;
+  /// As it was opened with.
+  [[nodiscard]] const SinkOptions& options() const noexcept;
+  /// The regular file it writes to, by device and inode; nothing: it writes to something else.
+  [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> file() const;
+  /// Why not everything was written; nothing: it was, or the reader of a pipe had seen enough and went.
+  [[nodiscard]] std::optional<std::string> failure() const;
+
+  /// Refuses a plan by which the file it writes to is traced: who runs that file would die of it.
+  [[nodiscard]] Result<void> check(const AttachPlan& plan) override;
+  void begin(const AnswerStart& start) override;
+  void trace(const AttachPlan& plan, std::size_t probes) override;
+  void know(std::size_t probes) override;
+  void event(const Event& event) override;
+  void followed(const Followed& followed) override;
+  void table(const ArrangedTable& table) override;
+  void heat(const HeatSlice& slice, bool last) override;
+  void slowest(const SlowestEvents& events, bool last) override;
+  void notice(const SessionNotice& notice) override;
+  [[nodiscard]] bool flush() override;
+  [[nodiscard]] bool wants_account() const override;
+  void account(const SessionSummary& summary) override;
+  [[nodiscard]] bool in_no_hurry() const override;
+  void ending(const SessionSummary& summary) override;
+  void flush_rest() override;
+  void summary(const SessionSummary& summary) override;
+  void end_untraced(const Question& question) override;
+  [[nodiscard]] std::vector<std::uint64_t> not_written() const override;
+  [[nodiscard]] std::vector<std::uint64_t> forgotten() override;
+  [[nodiscard]] std::uint64_t unreadable() const override;
+
+ private:
+  struct Impl;
+  explicit Sink(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace v1
+}  // namespace usdt

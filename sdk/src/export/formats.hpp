@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The table of sinks: a new one is a row of it and a file that makes its Output.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "export/output.hpp"
+#include "usdt/sink.hpp"
+
+namespace usdt::exports {
+
+/// One form.
+struct FormatRow {
+  SinkFormat format;
+  /// Makes what writes it, once answers begin.
+  std::unique_ptr<Output> (*make)(const AnswerStart& start, const OutputPlace& place);
+  bool tells_of_nothing = false;  ///< who reads it gets the account of a session that had nothing to trace, too
+};
+
+/// In the order of sink_formats().
+[[nodiscard]] std::span<const FormatRow> format_rows() noexcept;
+/// Returns the row with this name. Errors: invalid_argument, with the names there are.
+[[nodiscard]] Result<const FormatRow*> find_format(std::string_view name);
+
+[[nodiscard]] std::unique_ptr<Output> make_text_output(const AnswerStart& start, const OutputPlace& place);
+[[nodiscard]] std::unique_ptr<Output> make_json_output(const AnswerStart& start, const OutputPlace& place);
+[[nodiscard]] std::unique_ptr<Output> make_csv_output(const AnswerStart& start, const OutputPlace& place);
+/// Of all of a trace, or of what was last of it (AskedRecording::last).
+[[nodiscard]] std::unique_ptr<Output> make_record_output(const AnswerStart& start, const OutputPlace& place);
+
+}  // namespace usdt::exports

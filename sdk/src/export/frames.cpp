@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/frames.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace usdt::exports {
+namespace {
+
+using io::json_hex;
+using io::json_key;
+using io::json_text;
+
+std::string kernel_frame_text(const Frame& frame) {
+  if (frame.function.empty()) return fmt::format("{:#x}", frame.address.value);
+  std::string text = fmt::format("{}+{:#x}", frame.function, frame.distance);
+  return frame.module.empty() ? text : fmt::format("{} [{}]", text, frame.module);
+}
+
+void write_frame(io::JsonWriter& json, const Frame& frame) {
+  json.StartObject();
+  if (frame.address.value != 0) json_key(json, "address"), json_hex(json, frame.address.value);
+  if (!frame.function.empty()) {
+    json_key(json, "function"), json_text(json, frame.function);
+    json_key(json, "offset"), json.Uint64(frame.distance);
+  }
+  if (frame.inlined) json_key(json, "inline"), json.Bool(true);
+  if (!frame.module.empty()) json_key(json, "module"), json_text(json, frame.module);
+  if (!frame.build_id.empty()) json_key(json, "build_id"), json_text(json, frame.build_id);
+  if (frame.offset) json_key(json, "file_offset"), json_hex(json, frame.offset->value);
+  if (frame.line > 0) {
+    json_key(json, "source"), json.StartObject();
+    json_key(json, "file"), json_text(json, frame.source);
+    json_key(json, "line"), json.Uint(frame.line);
+    json.EndObject();
+  }
+  if (frame.issue != FrameIssue::none) json_key(json, "error"), json_text(json, issue_text(frame));
+  json.EndObject();
+}
+
+/// What others call functions has separators, too.
+std::string without_separators(std::string name) {
+  std::ranges::replace(name, ';', ':');
+  return name;
+}
+
+/// Where the code is in its file: "libfoo.so+0x1234", as tools take it that find functions elsewhere. Empty: it is in
+/// no file.
+std::string place_in_file(const Frame& frame) {
+  if (frame.module.empty() || !frame.offset) return {};
+  return fmt::format("{}+{:#x}", frame.module.substr(frame.module.rfind('/') + 1), frame.offset->value);
+}
+
+std::string folded_frame(const Frame& frame) {
+  if (frame.address.value == 0 && frame.function.empty()) return fmt::format("[{}]", issue_text(frame));
+  std::string name = frame.function;
+  if (name.empty()) name = place_in_file(frame);
+  if (name.empty()) name = fmt::format("[{}]", frame.module.substr(frame.module.rfind('/') + 1));
+  if (name == "[]") name = "[unknown]";
+  return without_separators(name) + (frame.kernel ? "_[k]" : frame.inlined ? "_[i]" : "");
+}
+
+}  // namespace
+
+std::string issue_text(const Frame& frame) {
+  return fmt::format("{}{}{}", to_string(frame.issue), frame.detail.empty() ? "" : ": ", frame.detail);
+}
+
+std::string frame_text(const Frame& frame) {
+  if (frame.kernel) return kernel_frame_text(frame);
+  std::string text;
+  const auto add = [&](const std::string& part) { text.append(text.empty() ? "" : " ").append(part); };
+  if (frame.inlined)
+    add(frame.function + " (inlined)");
+  else if (!frame.function.empty())
+    add(fmt::format("{}+{:#x}", frame.function, frame.distance));
+  else if (const std::string place = place_in_file(frame); !place.empty())
+    add(place);
+  else if (frame.address.value != 0)
+    add(fmt::format("{:#x}", frame.address.value));
+  if (frame.issue != FrameIssue::none) add(fmt::format("<{}>", issue_text(frame)));
+  if (frame.line > 0) add(fmt::format("at {}:{}", frame.source, frame.line));
+  if (!frame.module.empty()) add(fmt::format("({})", frame.module));
+  return text;
+}
+
+std::vector<std::string> frame_texts(const Stack& stack) {
+  std::vector<std::string> lines;
+  for (const Frame& frame : stack.frames) lines.push_back(frame_text(frame));
+  if (stack.end != FrameIssue::none && stack.end != FrameIssue::depth_reached)
+    lines.push_back(fmt::format("<{}>", to_string(stack.end)));
+  return lines;
+}
+
+void write_frames(io::JsonWriter& json, const Stack& stack) {
+  json.StartArray();
+  for (const Frame& frame : stack.frames) {
+    if (frame.kernel)
+      json_text(json, kernel_frame_text(frame));
+    else
+      write_frame(json, frame);
+  }
+  json.EndArray();
+}
+
+std::string folded_text(const Stack& stack) {
+  std::string text;
+  for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame)
+    text.append(text.empty() ? "" : ";").append(folded_frame(*frame));
+  return text;
+}
+
+}  // namespace usdt::exports

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Frames of stacks, as they are shown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/json.hpp"
+#include "usdt/stack.hpp"
+
+namespace usdt::exports {
+
+/// Why a frame has no name: the issue, and what more is known of it.
+[[nodiscard]] std::string issue_text(const Frame& frame);
+/// "handle(int)+0x1a at server.cc:42 (/usr/bin/server)"; a function of the kernel: "vfs_read+0x1a",
+/// "nft_do_chain+0x40 [nf_tables]"; the address of one without a name.
+[[nodiscard]] std::string frame_text(const Frame& frame);
+/// One for each line, and why the stack ends where it does, unless as many frames were asked for.
+[[nodiscard]] std::vector<std::string> frame_texts(const Stack& stack);
+/// The frames as a JSON array (docs/json.md).
+void write_frames(io::JsonWriter& json, const Stack& stack);
+/// The functions, outermost first, as programs that draw flame graphs have them: "main;serve;read_[k]".
+[[nodiscard]] std::string folded_text(const Stack& stack);
+
+}  // namespace usdt::exports

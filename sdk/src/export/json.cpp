@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The JSON contract of usdt-trace, version 1: one object a line (docs/json.md).
+#include "io/json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <initializer_list>
+#include <utility>
+
+#include "export/formats.hpp"
+#include "export/frames.hpp"
+#include "export/output.hpp"
+#include "export/table_output.hpp"
+#include "export/value_text.hpp"
+#include "export/words.hpp"
+#include "usdt/utf8.hpp"
+
+namespace usdt::exports {
+namespace {
+
+using io::json_key;
+using io::json_real;
+using io::json_text;
+using io::json_text_or_null;
+
+class JsonOutput final : public Output {
+ public:
+  JsonOutput(const AnswerStart& start, const OutputPlace& place)
+      : Output(start, place),
+        printed_(start.printed),
+        stacks_(start.question.stacks.kernel_depth > 0 && !start.question.stacks.kernel_in_lists),
+        user_stacks_(start.question.stacks.user_depth > 0 && !start.question.stacks.user_in_lists),
+        question_(start.question),
+        json_(object_) {
+    trace(start.plan, start.plan.probes.size());
+  }
+
+  void look_up(const AttachPlan& plan, std::size_t /*probes*/) override {
+    causes_ = count_causes(question_, plan);
+    columns_ = Columns(plan, printed_);
+    names_.clear();
+    pcs_.clear();
+    for (const PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
+    args_of_.assign(plan.probes.size(), nullptr);
+    for (const PlannedSite& site : plan.sites) {
+      pcs_.push_back(pc_text(pc_of(plan, site)));
+      args_of_[site.probe.value] = &plan.args[site.args];
+    }
+  }
+
+  void write_event(const Event& event) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    show_event(event);
+    json_.EndObject();
+    put_line();
+    Output::printed(1);
+  }
+
+  void slowest(const SlowestEvents& events, bool /*last*/) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head(question_.view.in_flight ? "in_flight" : "slowest");
+    json_key(json_, "events"), json_.StartArray();
+    for (const KeptEvent& kept : events.events()) {
+      around_.begin(kept);
+      json_.StartObject();
+      show_event(*kept.event);
+      json_.EndObject();
+    }
+    json_.EndArray();
+    json_.EndObject();
+    put_line();
+  }
+
+  void show_event(const Event& event) {
+    const bool span = event.site().span.has_value();
+    head(span ? "span" : "event");
+    json_key(json_, "ts"), json_.Uint64(event.timestamp());
+    json_key(json_, "time"), time(wall_time(event));
+    json_key(json_, "cpu"), json_.Uint(event.cpu());
+    json_key(json_, "pid"), json_.Uint(event.pid());
+    json_key(json_, "tid"), json_.Uint(event.tid());
+    json_key(json_, "comm"), json_text(json_, event.comm());
+    json_key(json_, "probe"), json_text(json_, names_[event.site().probe.value]);
+    if (event.weight() != 1) weight(event.weight());
+    json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
+    if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
+    json_key(json_, "args"), args(event);
+    returned(event);
+    texts(event);
+    // Which of args are strings cut at the string size.
+    if (!truncated_.empty()) {
+      json_key(json_, "truncated"), json_.StartArray();
+      for (const unsigned n : truncated_) json_.Uint(n);
+      json_.EndArray();
+    }
+    const PrintList& list = printed_.of(event.site());
+    if (!has_word(list, HitField::kstack)) stack(event);
+    if (!has_word(list, HitField::ustack)) user_stack();
+  }
+
+  void table(const ArrangedTable& look) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head("table");
+    sampled();
+    if (look.overhead) write_overhead(*look.overhead);
+    write_table(json_, {question_.view, plan(), look.table, look.rows});
+    json_.EndObject();
+    put_line();
+  }
+
+  void heat(const HeatSlice& slice, bool /*last*/) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head("heat");
+    json_key(json_, "value"), json_text(json_, question_.view.value);
+    json_key(json_, "from"), time(slice.from);
+    json_key(json_, "to"), time(slice.to);
+    write_slice(json_, question_.view, slice);
+    json_.EndObject();
+    put_line();
+  }
+
+  void write_followed(const Followed& followed) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head("followed");
+    json_key(json_, "ts"), json_.Uint64(followed.time);
+    json_key(json_, "time"), time(followed.wall_time);
+    json_key(json_, "kind"), json_text(json_, to_string(followed.kind));
+    if (followed.pid > 0) json_key(json_, "pid"), json_.Int(followed.pid);
+    json_key(json_, "file"), json_text(json_, followed.file);
+    if (followed.error.empty()) {
+      json_key(json_, "probes"), json_.Uint64(followed.probes);
+      json_key(json_, "sites"), json_.Uint64(followed.sites);
+      json_key(json_, "attached"), json_.Uint64(followed.attached);
+      json_key(json_, "after_ns"), json_.Uint64(followed.after_ns);
+    } else {
+      json_key(json_, "error"), json_text(json_, followed.error);
+    }
+    json_.EndObject();
+    put_line();
+  }
+
+  void write_summary(const SessionSummary& summary) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head("summary");
+    sampled();
+    if (question_.limits.max_rate > 0) json_key(json_, "max_rate"), json_.Uint(question_.limits.max_rate);
+    if (summary.overhead) write_overhead(*summary.overhead);
+    counts(summary.total());
+    missed(summary.missed);
+    if (summary.shielded > 0) json_key(json_, "shielded"), json_.Uint64(summary.shielded);
+    json_key(json_, "probes"), json_.StartArray();
+    for (std::size_t i = 0; i < summary.probes.size(); ++i) {
+      if (plan().probes[Index<PlannedProbe>(i)].span) continue;  // the accounts are those of its ends
+      json_.StartObject();
+      json_key(json_, "probe"), json_text(json_, names_[i]);
+      counts(summary.probes[i]);
+      missed(summary.probes[i].missed);
+      // A kernel function has one signature; the sites of a file's probe may differ, and usdt-list has them.
+      if (!plan().probes[Index<PlannedProbe>(i)].file && args_of_[i]) types(*args_of_[i]);
+      json_.EndObject();
+    }
+    json_.EndArray();
+    json_key(json_, "skipped"), json_.StartArray();
+    for (const SkippedSite& site : summary.skipped) {
+      json_.StartObject();
+      json_key(json_, "probe"), json_text(json_, names_[site.probe.value]);
+      json_key(json_, "pc"), json_text_or_null(json_, pc_text(site.pc));
+      json_key(json_, "reason"), json_text(json_, site.reason);
+      json_.EndObject();
+    }
+    json_.EndArray();
+    changed(summary.changed);
+    if (!summary.cut.empty()) json_key(json_, "cut"), json_text(json_, summary.cut);
+    json_.EndObject();
+    put_line();
+  }
+
+ private:
+  void changed(const std::vector<FileChange>& changes) {
+    json_key(json_, "changed"), json_.StartArray();
+    for (const FileChange& change : changes) {
+      json_.StartObject();
+      json_key(json_, "file"), json_text(json_, plan().files[change.file].target.path.native());
+      json_key(json_, "change"), json_text(json_, to_string(change.kind));
+      json_key(json_, "let_go"), json_.Uint64(change.let_go);
+      json_.EndObject();
+    }
+    json_.EndArray();
+  }
+
+  void put_line() {
+    out_.json({object_.GetString(), object_.GetSize()});
+    object_.Clear();
+  }
+
+  void missed(std::optional<std::uint64_t> hits) {
+    json_key(json_, "missed"), hits ? json_.Uint64(*hits) : json_.Null();
+  }
+
+  void head(std::string_view type) {
+    json_key(json_, "v"), json_.Uint(1);
+    json_key(json_, "type"), json_text(json_, type);
+    if (!question_.name.empty()) json_key(json_, "question"), json_text(json_, question_.name);
+  }
+
+  /// Where what follows is estimated.
+  void sampled() {
+    if (question_.limits.sample > 1) json_key(json_, "sampled"), json_.Uint(question_.limits.sample);
+  }
+
+  void weight(double weight) {
+    json_key(json_, "weight");
+    const auto whole = static_cast<std::uint64_t>(weight);
+    static_cast<double>(whole) == weight ? json_.Uint64(whole) : json_.Double(weight);
+  }
+
+  /// What --max-overhead came to, so far.
+  void write_overhead(const Overhead& overhead) {
+    json_key(json_, "overhead"), json_.StartObject();
+    json_key(json_, "allowed_percent"), json_.Double(overhead.allowed * 100);
+    json_key(json_, "caused_percent"), json_.Double(overhead.caused * 100);
+    json_key(json_, "of"), json_text(json_, overhead.of_processors ? "processes" : "one processor");
+    json_key(json_, "looked_at"), json_.Double(overhead.looked_at);
+    json_key(json_, "own_share"), json_.Double(overhead.own_share);
+    json_key(json_, "windows"), json_.Uint64(overhead.windows);
+    json_key(json_, "looked_for_ns"), json_.Int64(overhead.looked_for.count());
+    json_key(json_, "lasted_ns"), json_.Int64(overhead.lasted.count());
+    json_key(json_, "hit_ns"), json_.Int64(overhead.of_hit.count());
+    json_key(json_, "clocked"), json_.Bool(overhead.clocked);
+    if (!overhead.trouble.empty()) json_key(json_, "error"), json_text(json_, overhead.trouble);
+    json_.EndObject();
+  }
+
+  void counts(const Account& counts) {
+    json_key(json_, "events"), json_.Uint64(counts.delivered);
+    json_key(json_, "hits"), json_.Uint64(counts.hits);
+    reasons(counts, {CountRole::left_out, CountRole::estimate});
+    json_key(json_, "lost"), json_.StartObject();
+    reasons(counts, {CountRole::lost});
+    json_.EndObject();
+    reasons(counts, {CountRole::pairing});
+  }
+
+  /// The numbers of these roles, as far as a question of this kind has them.
+  void reasons(const Account& counts, std::initializer_list<CountRole> roles) {
+    for (const CountInfo& count : v1::counts()) {
+      const auto told = tell_count(count, counts, plan().spans.has_value());
+      if (!told || std::ranges::find(roles, told->role) == roles.end()) continue;
+      const bool is_there = told->value > 0 && (count.comes_of & kIfAny) != 0;
+      if (!is_there && count.comes_of != 0 && (count.comes_of & causes_) == 0) continue;
+      json_key(json_, told->name), json_.Uint64(told->value);
+    }
+  }
+
+  /// RFC 3339, UTC.
+  void time(std::int64_t wall) {
+    const std::time_t second = wall / 1'000'000'000;
+    if (second != second_) {
+      second_ = second;
+      std::tm utc{};
+      ::gmtime_r(&second, &utc);
+      day_and_second_ = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", utc.tm_year + 1900, utc.tm_mon + 1,
+                                    utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+    }
+    json_text(json_, fmt::format("{}.{:09}Z", day_and_second_, wall % 1'000'000'000));
+  }
+
+  void args(const Event& event) {
+    truncated_.clear();
+    json_.StartArray();
+    const PrintList& list = printed_.of(event.site());
+    if (list.empty()) unasked_of(event, false);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const PrintItem& item = list[i];
+      const auto position = columns_.position(event, i);
+      if (!position && item.word)
+        word(event, item);
+      else if (!position)
+        error("no such argument");
+      else if (item.form == PrintItem::Form::text)
+        text(event, *position, static_cast<unsigned>(i));
+      else if (item.form == PrintItem::Form::address)
+        address(event, *position);
+      else if (item.form == PrintItem::Form::bytes)
+        bytes(event, *position, static_cast<unsigned>(i));
+      else if (item.form == PrintItem::Form::hex)
+        hex(event, *position);
+      else if (described_text(plan(), event, *position))
+        text(event, *position, static_cast<unsigned>(i));
+      else
+        whole(event, *position, static_cast<unsigned>(i));
+    }
+    json_.EndArray();
+    if (!event.site().span || !list.empty()) return;
+    json_key(json_, "end_args"), json_.StartArray();
+    unasked_of(event, true);
+    json_.EndArray();
+  }
+
+  /// One of the words of questions.
+  void word(const Event& event, const PrintItem& item) {
+    if (info_of(*item.word).type == ExpressionType::stack) return frames(event, *item.word);
+    const WordValue value = word_value(*item.word, event, {question_.began, names_[event.site().probe.value], around_});
+    if (const auto* unread = std::get_if<NoWord>(&value)) return error(unread->reason);
+    if (const auto* text = std::get_if<std::string>(&value)) return json_text(json_, *text);
+    const std::uint64_t number = std::get<std::uint64_t>(value);
+    item.form == PrintItem::Form::hex ? json_text(json_, fmt::format("{:#x}", number))
+                                      : static_cast<void>(json_.Uint64(number));
+  }
+
+  /// A stack that is shown among the values.
+  void frames(const Event& event, HitField word) {
+    const auto stack = stack_value(word, event, around_);
+    stack ? write_frames(json_, **stack) : error(stack.error().message);
+  }
+
+  /// "ntop(x)"
+  void address(const Event& event, std::size_t n) {
+    const auto text = address_in(event, n);
+    text ? json_text(json_, *text) : error(text.error().message);
+  }
+
+  /// "buf(p, 16)"
+  void bytes(const Event& event, std::size_t n, unsigned position) {
+    const auto read = event.text(n);
+    if (!read) return error(read.error().message);
+    if (read->truncated) truncated_.push_back(position);
+    json_text(json_, hex_digits(read->bytes));
+  }
+
+  /// The arguments of one end of a span, or of another hit.
+  void unasked_of(const Event& event, bool end) {
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      const Arg& arg = event.arg_info(n);
+      if (arg.of_end == end && !arg.result && !arg.derived) unasked(event, n);
+    }
+  }
+
+  /// Its number among those that are shown: of a span's end they are counted on behind those of the beginning.
+  static unsigned number_of(const Event& event, std::size_t n) {
+    if (!event.arg_info(n).of_end) return static_cast<unsigned>(n);
+    unsigned before = 0;
+    for (std::size_t i = 0; i < n; ++i) before += event.arg_info(i).derived || event.arg_info(i).result ? 0 : 1;
+    return before;
+  }
+
+  /// An argument nobody asked for by name: pointers to characters as their text, if that could be had.
+  void unasked(const Event& event, std::size_t n) {
+    event.arg_info(n).type.kind == TypeKind::text&& event.text(n) ? text(event, n, number_of(event, n))
+                                                                  : whole(event, n, number_of(event, n));
+  }
+
+  /// A value with its members: an object, or an array. `position`: of what it belongs to, among "args".
+  void whole(const Event& event, std::size_t n, unsigned position) {
+    const Arg& arg = event.arg_info(n);
+    if (const auto why = why_undecided(event, n); !why.empty()) return error(why);
+    if (arg.is_list()) return list(event, n, position);
+    if (arg.length) return text(event, n, position);
+    if (const auto wide = wide_number(event, n, false))
+      return wide->is_error ? error(wide->text) : json_text(json_, wide->text);
+    if (const auto characters = text_of_elements(event, n)) return json_text(json_, *characters);
+    if (const auto name = type_of_interface(event, n); !name.empty()) return json_text(json_, name);
+    if (!has_members(arg) || !members(event, n, position)) value(event, n);
+  }
+
+  /// The name of the type that an interface of Go has: the number is an address that says nothing to anybody.
+  static std::string_view type_of_interface(const Event& event, std::size_t n) {
+    const Arg& arg = event.arg_info(n);
+    if (!arg.declaration || arg.declaration->meaning != "type") return {};
+    const Value value = event.value(n);
+    const auto* address = std::get_if<std::uint64_t>(&value);
+    return address == nullptr ? std::string_view() : enumerator_name(arg, *address);
+  }
+
+  /// Writes the members of a value; returns false where none are known.
+  bool members(const Event& event, std::size_t whole, unsigned position) {
+    if (is_no_alternative(event, whole)) return error(kNoAlternative), true;
+    const bool array = event.arg_info(whole).type.kind == TypeKind::array;
+    bool any = false;
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      if (event.arg_info(n).part_of != whole) continue;
+      if (!std::exchange(any, true)) array ? json_.StartArray() : json_.StartObject();
+      if (event.arg_info(n).hidden || !is_there(event, n)) continue;
+      if (!array) json_key(json_, event.label(n));
+      this->whole(event, n, position);
+    }
+    if (any) array ? json_.EndArray() : json_.EndObject();
+    return any;
+  }
+
+  /// The elements that there are, and how many more.
+  void list(const Event& event, std::size_t whole, unsigned position) {
+    const auto count = length_of(event, whole);
+    if (!count) return error(count.error().message);
+    json_.StartArray();
+    std::uint64_t shown = 0;
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      if (event.arg_info(n).part_of != whole || !is_there(event, n)) continue;
+      ++shown;
+      this->whole(event, n, position);
+    }
+    if (*count > shown) {
+      json_.StartObject();
+      json_key(json_, "error"), json_text(json_, more_text(*count - shown));
+      json_.EndObject();
+    }
+    json_.EndArray();
+  }
+
+  /// What numbers among the arguments plainly point to.
+  void texts(const Event& event) {
+    if (!printed_.of(event.site()).empty()) return;
+    bool any = false;
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      if (event.arg_info(n).derived) continue;
+      const auto text = event.arg_info(n).type.kind == TypeKind::text
+                            ? std::nullopt
+                            : unasked_text(plan(), event, n, question_.values.likely_texts);
+      if (!text) continue;
+      if (!std::exchange(any, true)) json_key(json_, "texts"), json_.StartObject();
+      const unsigned number = number_of(event, n);
+      json_key(json_, fmt::format("{}", number)), this->text(*text, number);
+    }
+    if (any) json_.EndObject();
+  }
+
+  /// The end of a call of a kernel function.
+  void returned(const Event& event) {
+    for (std::size_t n = 0; printed_.of(event.site()).empty() && n < event.arg_count(); ++n) {
+      const Arg& arg = event.arg_info(n);
+      if (!arg.result || arg.derived || is_to_come(plan(), question_.view, arg)) continue;
+      json_key(json_, "return");
+      unasked(event, n);
+    }
+    if (event.duration() > 0) json_key(json_, "duration_ns"), json_.Uint64(event.duration());
+  }
+
+  void stack(const Event& event) {
+    if (!stacks_ || event.probe().file) return;
+    json_key(json_, "kstack");
+    const auto& stack = around_.kernel_stack();
+    if (!stack) return error(stack.error().message);
+    write_frames(json_, *stack);
+  }
+
+  void user_stack() {
+    if (!user_stacks_) return;
+    json_key(json_, "ustack");
+    const auto& stack = around_.user_stack();
+    if (!stack) return error(stack.error().message);
+    write_frames(json_, *stack);
+    if (stack->end != FrameIssue::none) json_key(json_, "ustack_end"), json_text(json_, to_string(stack->end));
+  }
+
+  /// Names and types of a kernel function's arguments.
+  void types(const std::vector<Arg>& all) {
+    json_key(json_, "args"), json_.StartArray();
+    for (const Arg& arg : all)
+      if (!arg.result && !arg.derived) type(arg);
+    json_.EndArray();
+    for (const Arg& arg : all) {
+      if (!arg.result || arg.derived) continue;
+      json_key(json_, "return");
+      type(arg);
+    }
+  }
+
+  void type(const Arg& arg) {
+    json_.StartObject();
+    if (!arg.result) json_key(json_, "name"), json_text(json_, arg.name());
+    json_key(json_, "type"), json_text_or_null(json_, arg.c_type());
+    json_.EndObject();
+  }
+
+  /// Empty: not known, or a tracepoint.
+  static std::string pc_text(std::optional<VirtAddr> pc) {
+    return pc ? fmt::format("{:#x}", pc->value) : std::string();
+  }
+
+  void error(std::string_view reason) {
+    ++unreadable_;
+    json_.StartObject();
+    json_key(json_, "error"), json_text(json_, reason);
+    json_.EndObject();
+  }
+
+  void value(const Event& event, std::size_t n) {
+    const Value value = event.value(n);
+    if (const auto* none = std::get_if<ArgError>(&value)) return error(none->reason);
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+      json_.Int64(*whole);
+    } else if (const auto* natural = std::get_if<std::uint64_t>(&value)) {
+      json_.Uint64(*natural);
+    } else {
+      json_real(json_, std::get<double>(value));
+    }
+  }
+
+  void hex(const Event& event, std::size_t n) {
+    const Value value = event.value(n);
+    if (const auto* none = std::get_if<ArgError>(&value)) return error(none->reason);
+    if (const auto* number = std::get_if<double>(&value)) return json_real(json_, *number);
+    const unsigned spare = 64 - 8 * event.arg_info(n).type.size;
+    const auto* whole = std::get_if<std::int64_t>(&value);
+    const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
+    json_text(json_, fmt::format("{:#x}", bits << spare >> spare));
+  }
+
+  void text(const Event& event, std::size_t n, unsigned position) {
+    auto text = event.text(n);
+    text ? this->text(*text, position) : error(text.error().message);
+  }
+
+  void text(const Text& text, unsigned position) {
+    if (text.truncated) truncated_.push_back(position);
+    json_text(json_, text.truncated ? without_partial_utf8(text.bytes) : text.bytes);
+  }
+
+  const Printed& printed_;
+  bool stacks_;
+  bool user_stacks_;
+  const Question& question_;
+  std::uint16_t causes_ = 0;  ///< count_causes()
+  Columns columns_;
+  std::vector<std::string> names_;
+  std::vector<const std::vector<Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
+  std::vector<std::string> pcs_;
+  std::vector<unsigned> truncated_;
+  std::time_t second_ = -1;
+  std::string day_and_second_;  ///< "2026-11-22T01:02:03"
+  rapidjson::StringBuffer object_;
+  io::JsonWriter json_;
+};
+
+}  // namespace
+
+std::unique_ptr<Output> make_json_output(const AnswerStart& start, const OutputPlace& place) {
+  return std::make_unique<JsonOutput>(start, place);
+}
+
+}  // namespace usdt::exports

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "io/stream.hpp"
+#include "usdt/answers.hpp"
+#include "usdt/sink.hpp"
+
+namespace usdt::exports {
+
+/// Where a sink and its siblings write.
+struct Destination {
+  Destination(io::Stream opened, SinkOptions asked)
+      : stream(std::move(opened)),
+        options(std::move(asked)),
+        name(!options.file.empty()     ? options.file
+             : options.descriptor == 1 ? "standard output"
+                                       : fmt::format("descriptor {}", options.descriptor)) {}
+
+  io::Stream stream;
+  SinkOptions options;
+  std::string name;
+  bool has_header = false;  ///< one of them has said what the columns of events are
+};
+
+/// What an output is given beside the answers.
+struct OutputPlace {
+  io::Stream& out;
+  Destination& shared;
+};
+
+/// Turns events into lines, and knows which of them were written.
+class Output : public AnswerConsumer {
+ public:
+  using Flushed = io::Stream::Flushed;
+
+  Output(const AnswerStart& start, const OutputPlace& place) : around_(start.around), out_(place.out) {}
+
+  void trace(const AttachPlan& plan, std::size_t probes) override;
+  /// Prints it; `around` has been told of it before.
+  void event(const Event& event) override;
+  void followed(const Followed& followed) override { write_followed(followed); }
+  void summary(const SessionSummary& summary) override { write_summary(summary); }
+  /// Bytes that are buffered.
+  [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
+  /// Hands them to the kernel.
+  [[nodiscard]] Flushed write_out(const io::Stream::Patience& patience);
+  /// Nothing will be written any more: events that are not yet, and all that come, are lost.
+  virtual void give_up();
+  /// Events whose lines are lost, by probe of the plan. Exact after a flush.
+  [[nodiscard]] std::vector<std::uint64_t> not_written() const override { return not_written_; }
+  [[nodiscard]] std::uint64_t unreadable() const override { return unreadable_; }
+
+ protected:
+  /// `probes`: of the plan, that there are so far.
+  virtual void look_up(const AttachPlan& plan, std::size_t probes) = 0;
+  virtual void write_event(const Event& event) = 0;
+  virtual void write_followed(const Followed& followed) = 0;
+  virtual void write_summary(const SessionSummary& summary) = 0;
+  /// What write_event() has not printed yet, as far as it is time.
+  virtual void print_due() {}
+  /// The oldest `events` that were not printed are.
+  void printed(std::size_t events);
+  [[nodiscard]] std::int64_t wall_time(const Event& event) {
+    return static_cast<std::int64_t>(event.timestamp()) + around_.wall_offset();
+  }
+
+  [[nodiscard]] const AttachPlan& plan() const noexcept { return *plan_; }
+
+  Surroundings& around_;
+  io::Stream& out_;
+  std::uint64_t unreadable_ = 0;
+  std::vector<std::uint64_t> not_written_;
+
+ private:
+  /// An event in the buffer, and where its line ends.
+  struct Line {
+    std::uint64_t end;
+    std::uint32_t probe;
+  };
+  const AttachPlan* plan_ = nullptr;
+  std::vector<Line> lines_;
+  std::size_t printed_ = 0;  ///< of them; the others have no end yet
+  bool given_up_ = false;
+};
+
+/// Names of probes for lines: "PROVIDER:NAME", and full_name() where several files have a probe of that name.
+class ShortNames {
+ public:
+  ShortNames() = default;
+  /// Of a plan that lives as long, of which the first `probes` are known.
+  ShortNames(const AttachPlan& plan, std::size_t probes);
+  /// There are more of them.
+  void know(std::size_t probes);
+  [[nodiscard]] const std::string& operator[](std::size_t probe) const { return names_[probe]; }
+  /// How many are known.
+  [[nodiscard]] std::size_t size() const noexcept { return known_; }
+
+ private:
+  const AttachPlan* plan_ = nullptr;
+  std::vector<std::string> names_;
+  std::map<std::string, std::size_t> first_of_;  ///< the first probe of each name
+  std::size_t known_ = 0;
+};
+
+/// What each item of a print list means at each site.
+class Columns {
+ public:
+  Columns() = default;
+  Columns(const AttachPlan& plan, const Printed& printed);
+  /// Number of an argument of the event's site; nothing: it has no such argument.
+  [[nodiscard]] std::optional<std::size_t> position(const Event& event, std::size_t item) const {
+    return positions_[printed_->of_probe[event.site().probe.value]][event.site().args.value][item];
+  }
+
+ private:
+  using Positions = std::vector<std::optional<std::size_t>>;  ///< by item
+  const Printed* printed_ = nullptr;
+  std::vector<std::vector<Positions>> positions_;  ///< by list, by AttachPlan::args
+};
+
+/// The text of a site's argument that its provider describes as text.
+[[nodiscard]] std::optional<Text> described_text(const AttachPlan& plan, const Event& event, std::size_t n);
+/// What is shown with its members, where it has any.
+[[nodiscard]] bool has_members(const Arg& arg);
+/// The text of an array of characters that is not in memory: its elements are values of their own. Nothing: it is none,
+/// or some element could not be read.
+[[nodiscard]] std::optional<std::string> text_of_elements(const Event& event, std::size_t array);
+
+/// A number of more than 8 bytes, which is read in parts.
+struct WideNumber {
+  std::string text;
+  bool is_error = false;  ///< `text` says why it is not there
+};
+/// Nothing: argument `n` is none, or nothing is read of it.
+[[nodiscard]] std::optional<WideNumber> wide_number(const Event& event, std::size_t n, bool hex);
+
+/// How many elements a list (Arg::is_list()) has at this hit, or why that is not known.
+[[nodiscard]] Result<std::uint64_t> length_of(const Event& event, std::size_t list);
+/// Whether argument `n`, maybe an element of a list, is not behind its last one.
+[[nodiscard]] bool is_there(const Event& event, std::size_t n);
+/// Whether the members of `whole` are alternatives of which, by its discriminant, none is there: what was read is no
+/// such value.
+[[nodiscard]] bool is_no_alternative(const Event& event, std::size_t whole);
+inline constexpr std::string_view kNoAlternative = "its discriminant is that of no variant";
+/// Why it is not known whether argument `n`, one of several alternatives, is there; empty: it is known.
+[[nodiscard]] std::string_view why_undecided(const Event& event, std::size_t n);
+/// "97 more": of what is left out.
+[[nodiscard]] std::string more_text(std::uint64_t number);
+
+/// Text that nobody asked for: that of an argument that is known to point to characters, or (`likely`) plainly does.
+[[nodiscard]] std::optional<Text> unasked_text(const AttachPlan& plan, const Event& event, std::size_t n, bool likely);
+
+/// Whether it is the result of a call that has not returned yet (--in-flight). A span may begin where one returns.
+[[nodiscard]] bool is_to_come(const AttachPlan& plan, const View& view, const Arg& arg);
+
+/// An unsigned word that can only be an address: Linux maps x86-64 and arm64 programs, heaps, libraries and stacks at
+/// 0x55... to 0x7f..., and the kernel from 0xffff'8000'0000'0000 on, where no ordinary count is.
+/// What kernel types call a pointer is one, whatever its value.
+[[nodiscard]] bool looks_like_address(const Arg& arg, std::uint64_t value);
+
+}  // namespace usdt::exports

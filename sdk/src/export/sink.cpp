@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/sink.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "export/formats.hpp"
+#include "export/output.hpp"
+#include "io/stream.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+/// Siblings have one destination.
+struct Sink::Impl {
+  std::shared_ptr<exports::Destination> destination;
+  const exports::FormatRow* row;
+  std::unique_ptr<exports::Output> output = nullptr;
+  bool written = true;   ///< everything so far
+  std::string why = {};  ///< nothing can be written, if it is not the destination's fault
+
+  [[nodiscard]] io::Stream& stream() const noexcept { return destination->stream; }
+};
+
+Sink::Sink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Sink::~Sink() = default;
+
+Result<std::unique_ptr<Sink>> Sink::open(std::string_view format, SinkOptions options) {
+  const auto row = exports::find_format(format);
+  if (!row) return fail(row.error());
+  std::shared_ptr<exports::Destination> destination;
+  if (options.file.empty()) {
+    destination = std::make_shared<exports::Destination>(io::Stream(options.descriptor), std::move(options));
+  } else {
+    auto created = io::Stream::create(options.file);
+    if (!created) return fail(created.error());
+    destination = std::make_shared<exports::Destination>(std::move(*created), std::move(options));
+  }
+  return std::unique_ptr<Sink>(
+      new Sink(std::make_unique<Impl>(Impl{.destination = std::move(destination), .row = *row})));
+}
+
+std::unique_ptr<Sink> Sink::sibling() const {
+  return std::unique_ptr<Sink>(
+      new Sink(std::make_unique<Impl>(Impl{.destination = impl_->destination, .row = impl_->row})));
+}
+
+bool Sink::is_sibling_of(const Sink& other) const noexcept { return impl_->destination == other.impl_->destination; }
+
+const std::string& Sink::name() const noexcept { return impl_->destination->name; }
+const SinkFormat& Sink::format() const noexcept { return impl_->row->format; }
+const SinkOptions& Sink::options() const noexcept { return impl_->destination->options; }
+std::optional<std::pair<dev_t, ino_t>> Sink::file() const { return impl_->stream().file(); }
+
+Result<void> Sink::check(const AttachPlan& plan) {
+  const auto written = file();
+  for (const auto number : plan.files.indices()) {
+    const PlannedFile& file = plan.files[number];
+    struct stat st {};
+    if (!written || file.elf == nullptr || ::fstat(file.elf->fd(), &st) != 0) continue;
+    if (*written == std::pair(st.st_dev, st.st_ino))
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{} is the file {}, which is to be traced: nothing is written to it", name(),
+                              file.target.path.native()));
+  }
+  return {};
+}
+
+/// From here on there is an output. A file keeps what it had until then: a question that comes to nothing takes no
+/// recording away.
+void Sink::begin(const AnswerStart& start) {
+  if (!impl_->row->format.has_lines && start.layout == nullptr) {
+    impl_->why = "what comes out of a recording is not recorded again";
+    impl_->written = false;
+    return;
+  }
+  impl_->stream().make_empty();
+  impl_->output = impl_->row->make(start, {impl_->stream(), *impl_->destination});
+}
+
+void Sink::trace(const AttachPlan& plan, std::size_t probes) {
+  if (impl_->output) impl_->output->trace(plan, probes);
+}
+
+void Sink::know(std::size_t probes) {
+  if (impl_->output) impl_->output->know(probes);
+}
+
+void Sink::event(const Event& event) {
+  constexpr std::uint64_t much = 1 << 20;
+  if (!impl_->output) return;
+  impl_->output->event(event);
+  if (impl_->output->pending() > much) static_cast<void>(impl_->output->write_out(options().wait_at_end));
+}
+
+void Sink::followed(const Followed& followed) {
+  if (impl_->output) impl_->output->followed(followed);
+}
+
+void Sink::table(const ArrangedTable& table) {
+  if (impl_->written) impl_->output->table(table);
+}
+
+void Sink::heat(const HeatSlice& slice, bool last) {
+  if (impl_->written) impl_->output->heat(slice, last);
+}
+
+void Sink::slowest(const SlowestEvents& events, bool last) {
+  if (impl_->written) impl_->output->slowest(events, last);
+}
+
+void Sink::notice(const SessionNotice& notice) {
+  if (impl_->output) impl_->output->notice(notice);
+}
+
+bool Sink::flush() {
+  return impl_->written && impl_->output->write_out(options().wait_while_tracing) == exports::Output::Flushed::all;
+}
+
+bool Sink::wants_account() const { return impl_->output && impl_->output->wants_account(); }
+
+void Sink::account(const SessionSummary& summary) {
+  if (impl_->output) impl_->output->account(summary);
+}
+
+bool Sink::in_no_hurry() const { return !impl_->row->format.has_lines; }
+
+void Sink::ending(const SessionSummary& summary) {
+  if (impl_->output) impl_->output->ending(summary);
+}
+
+/// Where the reader sleeps on, or there is none, the rest is given up.
+void Sink::flush_rest() {
+  if (!impl_->written) return;
+  const auto result = impl_->output->write_out(options().wait_at_end);
+  impl_->written = result == exports::Output::Flushed::all;
+  if (result == exports::Output::Flushed::waiting) impl_->output->give_up();
+}
+
+void Sink::summary(const SessionSummary& summary) {
+  if (impl_->written) impl_->output->summary(summary);
+}
+
+/// Of a script, who reads gets the account of the others.
+void Sink::end_untraced(const Question& question) {
+  if (!impl_->row->tells_of_nothing || !question.name.empty()) return;
+  const AttachPlan nothing;
+  const Printed printed;
+  LiveSurroundings around(question);
+  begin({.question = question, .plan = nothing, .layout = nullptr, .printed = printed, .around = around});
+  summary({.probes = {}, .skipped = {}, .missed = 0, .changed = {}});
+  flush_rest();
+  impl_->output.reset();
+}
+
+std::vector<std::uint64_t> Sink::not_written() const {
+  return impl_->output ? impl_->output->not_written() : std::vector<std::uint64_t>();
+}
+
+std::vector<std::uint64_t> Sink::forgotten() {
+  return impl_->output ? impl_->output->forgotten() : std::vector<std::uint64_t>();
+}
+
+std::uint64_t Sink::unreadable() const { return impl_->output ? impl_->output->unreadable() : 0; }
+
+std::optional<std::string> Sink::failure() const {
+  const int error = impl_->stream().error();
+  if (impl_->written || error == EPIPE) return std::nullopt;
+  if (!impl_->why.empty()) return impl_->why;
+  if (error == 0) return "its reader took nothing for a second";
+  return error == EBADF ? "it is closed" : std::system_category().message(error);
+}
+
+}  // namespace v1
+}  // namespace usdt

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/json.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/view.hpp"
+
+namespace usdt::exports {
+
+/// Rows, and what they are.
+struct ShownTable {
+  const View& view;
+  const AttachPlan& plan;
+  const PlannedTable& table;
+  const std::vector<ArrangedRow>& rows;
+};
+
+/// What tables are shown on.
+struct Page {
+  std::size_t columns = 80;                   ///< for histograms with their bars
+  std::size_t room = std::string_view::npos;  ///< columns that lines may have
+  bool redrawn = false;                       ///< the next table takes its place: all lines have to fit, stacks, too
+};
+
+/// The table as columns, or as histograms; whatever is text of others is printable. Words that there is no room for are
+/// shortened(), numbers never: a line is longer than the page only for one.
+[[nodiscard]] std::vector<std::string> table_lines(const ShownTable& shown, const Page& page);
+
+/// Its members of a JSON object: "by", "rows" (docs/json.md).
+void write_table(io::JsonWriter& json, const ShownTable& shown);
+/// The same of a stretch of time: "count", "buckets".
+void write_slice(io::JsonWriter& json, const View& view, const HeatSlice& slice);
+
+}  // namespace usdt::exports

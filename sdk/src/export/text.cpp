@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/counted.hpp"
+#include "export/formats.hpp"
+#include "export/frames.hpp"
+#include "export/meaning.hpp"
+#include "io/width.hpp"
+
+namespace usdt::exports {
+namespace {
+
+constexpr std::size_t kBeforeProbe = 15 + 1 + 15 + 1 + 7 + 1;  ///< time, command and process
+constexpr std::size_t kWidestProbe = 40;                       ///< longer ones push their own line
+constexpr std::size_t kSomeArguments = 15;                     ///< that a terminal shall have room for behind it
+
+/// Stands before the lines of a question that has a name.
+std::string label_of(const Question& question, std::size_t width) {
+  return question.name.empty() ? std::string() : io::padded(io::printable(question.name), width) + "  ";
+}
+
+}  // namespace
+
+TextOutput::TextOutput(const AnswerStart& start, const OutputPlace& place)
+    : Output(start, place),
+      printed_(start.printed),
+      count_only_(start.question.view.count_only),
+      likely_texts_(start.question.values.likely_texts),
+      sample_(start.question.limits.sample),
+      limited_(start.question.limits.max_overhead > 0),
+      began_(start.question.began),
+      kernel_stacks_below_(!start.question.stacks.kernel_in_lists),
+      user_stacks_below_(!start.question.stacks.user_in_lists),
+      format_(start.question.values.format),
+      view_(start.question.view),
+      question_(start.question.name),
+      label_(label_of(start.question, place.shared.options.label_width)) {
+  trace(start.plan, start.plan.probes.size());
+}
+
+/// Says what the columns are, once, whatever questions are answered there.
+void TextOutput::show_header(Destination& shared) {
+  if (!view_.each_event() || std::exchange(shared.has_header, true)) return;
+  if (!out_.terminal().interactive || !format_.empty()) return;
+  out_.print("{:<{}}{}\n", "", io::width_of(label_),
+             out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID/TID", "PROBE",
+                                     probe_width_),
+                         io::Style::bold));
+}
+
+void TextOutput::look_up(const AttachPlan& plan, std::size_t probes) {
+  columns_ = Columns(plan, printed_);
+  names_ = ShortNames(plan, probes);
+  measured_ = 0;
+  make_room();
+}
+
+void TextOutput::make_room() {
+  const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
+  for (; measured_ < names_.size(); ++measured_)
+    probe_width_ = std::max(probe_width_, std::min(io::shown_width(names_[measured_]), widest));
+}
+
+void TextOutput::show_event(const Event& event) {
+  format_.empty() ? show_line(event) : show_formatted(event);
+  const PrintList& list = printed_.of(event.site());
+  if (kernel_stacks_below_ && !has_word(list, HitField::kstack)) show_frames(around_.kernel_stack());
+  if (user_stacks_below_ && !has_word(list, HitField::ustack)) show_frames(around_.user_stack());
+}
+
+void TextOutput::show_line(const Event& event) {
+  const bool ranked = view_.slowest > 0;
+  const auto took = [&] { return io::duration_text(static_cast<double>(event.duration())); };
+  line_ = out_.printed();
+  if (ranked)
+    out_.print("{:>10} ", took());
+  else
+    out_.print("{}", label_);
+  show_time(wall_time(event));
+  if (event.tid() == event.pid() || ranked)  // which have a column for threads
+    out_.print(" {:<15} {:<7}", event.comm(), event.pid());
+  else
+    out_.print(" {:<15} {}/{}", event.comm(), event.pid(), event.tid());
+  const auto show_probe = [&] {
+    out_.print(" {:<{}}", names_[event.site().probe.value], out_.terminal().interactive ? probe_width_ : 0);
+  };
+  if (ranked) out_.print(" {:<7}", event.tid());
+  ranked ? show_piece(show_probe) : show_probe();  // which leave less room for it
+  const PrintList& list = printed_.of(event.site());
+  if (list.empty()) {
+    for (std::size_t n = 0; n < event.arg_count(); ++n)
+      if (!event.arg_info(n).derived && !is_to_come(plan(), view_, event.arg_info(n)))
+        show_piece([&] { show_named(event, n); });
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
+  if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });
+  out_.print("\n");
+}
+
+void TextOutput::show_formatted(const Event& event) {
+  const PrintList& list = printed_.of(event.site());
+  out_.print("{}", label_);
+  std::size_t next = 0;
+  for (const FormatPiece& piece : format_.pieces) {
+    if (piece.kind == FormatPiece::Kind::text) {
+      show_own(piece.text);
+      continue;
+    }
+    const std::uint64_t at = out_.printed();
+    if (piece.kind == FormatPiece::Kind::field)
+      show_field(event, piece.field);
+    else if (next < list.size())
+      show_as(piece, event, list[next], next);
+    next += piece.kind == FormatPiece::Kind::value ? 1 : 0;
+    const bool cuts = piece.precision && piece.conversion == 's';
+    out_.fit(at, piece.width, cuts ? *piece.precision : SIZE_MAX, piece.left);
+  }
+  out_.print("\n");
+}
+
+void TextOutput::show_own(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    out_.print("{}", text.substr(0, end));
+    if (end == text.size()) return;
+    text[end] == '\n' ? out_.print("\n") : out_.print("\t");
+    text.remove_prefix(end + 1);
+  }
+}
+
+void TextOutput::show_field(const Event& event, EventField field) {
+  switch (field) {
+    case EventField::time:
+      return show_time(wall_time(event));
+    case EventField::nsecs:
+      return out_.print("{}", event.timestamp() + event.duration());
+    case EventField::pid:
+      return out_.print("{}", event.pid());
+    case EventField::tid:
+      return out_.print("{}", event.tid());
+    case EventField::cpu:
+      return out_.print("{}", event.cpu());
+    case EventField::comm:
+      return out_.print("{}", event.comm());
+    case EventField::probe:
+      return out_.print("{}", names_[event.site().probe.value]);
+    case EventField::duration:
+      return event.duration() > 0 ? out_.print("{}", io::duration_text(static_cast<double>(event.duration())))
+                                  : out_.print("-");
+  }
+}
+
+void TextOutput::show_time(std::int64_t wall) {
+  const auto second = static_cast<std::time_t>(wall / 1'000'000'000);
+  if (second != clock_second_) {
+    clock_second_ = second;
+    std::tm local{};
+    ::localtime_r(&second, &local);
+    clock_ = fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
+  }
+  out_.print("{}.{:06}", clock_, wall % 1'000'000'000 / 1000);
+}
+
+void TextOutput::show_frames(const Result<Stack>& stack) {
+  if (!stack) {
+    out_.print("    ");
+    show_error(stack.error().message);
+    out_.print("\n");
+    return;
+  }
+  for (const std::string& line : frame_texts(*stack)) out_.print("    {}\n", line);
+}
+
+std::unique_ptr<Output> make_text_output(const AnswerStart& start, const OutputPlace& place) {
+  auto output = std::make_unique<TextOutput>(start, place);
+  output->show_header(place.shared);
+  return output;
+}
+
+}  // namespace usdt::exports

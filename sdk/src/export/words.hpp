@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Words of questions (HitField) among what is shown of events: "pid", "elapsed", "ip".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "usdt/hit_field.hpp"
+#include "usdt/surroundings.hpp"
+
+namespace usdt::exports {
+
+/// What is known of one event beside what it has.
+struct WordSource {
+  std::uint64_t began;     ///< Flags::began
+  std::string_view probe;  ///< the name of its probe
+  Surroundings& around;    ///< which are about it
+};
+/// Why an event does not have it.
+struct NoWord {
+  std::string reason;
+};
+/// What a word is of one event.
+using WordValue = std::variant<std::uint64_t, std::string, NoWord>;
+/// As questions have it: of calls and spans `nsecs` and `elapsed` are of their end, all else is of their beginning.
+/// Stacks are folded: "main;serve;read".
+[[nodiscard]] WordValue word_value(HitField word, const Event& event, const WordSource& source);
+/// HitField::ustack or kstack, or why there is none.
+[[nodiscard]] Result<const Stack*> stack_value(HitField word, const Event& event, Surroundings& around);
+/// A number as lines show it: times with a unit, addresses in hexadecimal.
+[[nodiscard]] std::string word_text(HitField word, std::uint64_t number);
+
+}  // namespace usdt::exports
