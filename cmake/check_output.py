@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that the tools and the library write through sdk/src/io/stream.hpp alone, which makes foreign text safe and knows
+"""Checks that the tools and the sinks write through sdk/src/io/stream.hpp alone, which makes foreign text safe and knows
 what was written. Anything else that prints is named, with its line."""
 
 import pathlib
@@ -26,7 +26,7 @@ def complaints(path):
 
 
 def main():
-    sources = [path for directory in ("tools", "sdk/src") for path in sorted((ROOT / directory).rglob("*"))
+    sources = [path for directory in ("tools", "sdk/src/io", "sdk/src/export") for path in sorted((ROOT / directory).rglob("*"))
                if path.suffix in (".cpp", ".hpp") and path != STREAM]
     found = [complaint for path in sources for complaint in complaints(path)]
     print("\n".join(found) if found else f"{len(sources)} files print through the one stream")

@@ -70,6 +70,55 @@ TEST(Sink, stacks_are_of_hits_in_the_kernel) {
   EXPECT_THAT(Shown("json", false, 0).text, Not(HasSubstr("kstack")));
 }
 
+TEST(Sink, gives_whole_lines_to_a_caller_and_knows_when_it_takes_no_more) {
+  std::vector<std::string> given;
+  bool takes = true;
+  const auto sink = Sink::open("json", {.write = [&](std::string_view text) {
+                                 given.emplace_back(text);
+                                 return takes;
+                               }});
+  ASSERT_TRUE(sink);
+  EXPECT_EQ((*sink)->file(), std::nullopt);
+  const Question question;
+  (*sink)->end_untraced(question);
+  ASSERT_EQ(given.size(), 1U);
+  EXPECT_THAT(given[0], ::testing::StartsWith("{\"v\":1,\"type\":\"summary\","));
+  EXPECT_THAT(given[0], EndsWith("}\n"));
+  EXPECT_EQ((*sink)->failure(), std::nullopt);
+
+  takes = false;
+  const auto refused = (*sink)->sibling();
+  refused->end_untraced(question);
+  EXPECT_EQ(given.size(), 2U);
+  EXPECT_EQ(refused->failure(), std::nullopt) << "as a reader that has seen enough";
+}
+
+TEST(Sink, there_is_one_for_each_name_in_the_table_and_for_no_other) {
+  for (const SinkFormat& format : sink_formats()) {
+    const auto sink = Sink::open(format.name, {.write = [](std::string_view) { return true; }});
+    ASSERT_TRUE(sink) << format.name;
+    EXPECT_EQ((*sink)->format().name, format.name);
+    EXPECT_FALSE(format.description.empty());
+  }
+  const auto other = Sink::open("jsno", {});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().message, "\"jsno\" is no format: text, json, csv, record");
+}
+
+TEST(Sink, what_comes_out_of_a_recording_is_not_recorded_again) {
+  const auto sink = Sink::open("record", {.write = [](std::string_view) { return true; }});
+  ASSERT_TRUE(sink);
+  const Question question;
+  const AttachPlan plan;
+  const Printed printed;
+  LiveSurroundings around(question);
+  (*sink)->begin({.question = question, .plan = plan, .layout = nullptr, .printed = printed, .around = around});
+  EXPECT_FALSE((*sink)->flush());
+  (*sink)->flush_rest();
+  (*sink)->summary({.probes = {}, .skipped = {}, .missed = 0, .changed = {}});
+  EXPECT_EQ((*sink)->failure(), "what comes out of a recording is not recorded again");
+}
+
 TEST(EstimatedText, says_how_far_off_the_numbers_of_a_table_may_be_in_both_directions) {
   Overhead overhead;
   overhead.looked_at = 0.001;

@@ -57,9 +57,10 @@ struct AskedProcesses {
 
 /// The values of events.
 struct AskedValues {
-  Prints print = {};                ///< which are shown
-  FormatString format = {};         ///< how lines of them look; empty: one after the other
-  bool likely_texts = true;         ///< shows the text that an argument plainly points to
+  Prints print = {};         ///< which are shown
+  FormatString format = {};  ///< how lines of them look; empty: one after the other
+  /// Shows the text that an argument plainly points to; nothing: text for people does, what programs read does not.
+  std::optional<bool> likely_texts = {};
   std::uint32_t depth = 1;          ///< structs within structs that are shown with their members
   std::uint32_t string_size = 200;  ///< of a text at most so many bytes
 };

@@ -42,12 +42,19 @@ struct SinkFormat {
 /// Returns all forms there are, in the order in which help texts name them.
 [[nodiscard]] std::span<const SinkFormat> sink_formats() noexcept;
 
+/// Says whether the answers to a question can be written in the form with this name. Needs no privilege. Errors:
+/// invalid_argument, with what does not go with what, and why.
+[[nodiscard]] Result<void> check_sink_format(std::string_view format, const Question& question);
+
 /// Says, again and again while a reader takes nothing, whether to go on waiting for it. It is given the time since the
 /// reader last took something.
 using SinkPatience = std::function<bool(std::chrono::milliseconds)>;
 
 /// Where a sink writes, and what else it has to know.
 struct SinkOptions {
+  /// Is given what is written, in pieces that end with a line's end where the form has lines. False: it takes no more,
+  /// and the session has done what it was asked for. Null: `file` is written to.
+  std::function<bool(std::string_view)> write = nullptr;
   std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
   int descriptor = 1;                         ///< stays the caller's
   SinkPatience wait_while_tracing = nullptr;  ///< null: as long as it takes

@@ -27,7 +27,7 @@ std::string name_of_argument(const Arg& arg, std::size_t n) {
 class CsvOutput final : public TextOutput {
  public:
   CsvOutput(const AnswerStart& start, const OutputPlace& place)
-      : TextOutput(start, place),
+      : TextOutput(start, place, false),
         view_(start.question.view),
         counts_(start.question.view.count_only),
         events_(start.question.view.each_event() || start.question.view.slowest > 0),

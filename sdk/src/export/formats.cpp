@@ -8,14 +8,36 @@
 #include <array>
 #include <vector>
 
+#include "session/rules.hpp"
+
 namespace usdt {
 namespace exports {
 namespace {
 
+using session::check_rules;
+using session::Rule;
+
+Result<void> check_json(const Question& question) {
+  return check_rules(question, std::array{Rule{question.view.folded, "--folded is text: JSON has the stacks anyway"}});
+}
+
+Result<void> check_csv(const Question& question) {
+  return check_rules(
+      question,
+      std::array{
+          Rule{question.view.folded || !question.values.format.empty(),
+               "--format csv has columns: --folded and --format-string are lines of their own"},
+          Rule{!question.values.print.for_probes.empty(),
+               "--format csv has the same columns for all probes: one --print LIST"},
+          Rule{!question.name.empty(), "--format csv is of one question: those of a script have different columns"},
+      });
+}
+
 constexpr std::array kRows{
     FormatRow{{"text", true, "a line for each event, columns for tables: for people"}, make_text_output},
-    FormatRow{{"json", true, "one object a line (docs/json.md)"}, make_json_output, true},
-    FormatRow{{"csv", true, "values with commas between them, below a line with their names"}, make_csv_output},
+    FormatRow{{"json", true, "one object a line (docs/json.md)"}, make_json_output, check_json, true},
+    FormatRow{
+        {"csv", true, "values with commas between them, below a line with their names"}, make_csv_output, check_csv},
     FormatRow{{"record", false, "all of each event, compressed, which --replay shows in any way"}, make_record_output},
 };
 
@@ -34,6 +56,12 @@ Result<const FormatRow*> find_format(std::string_view name) {
 }  // namespace exports
 
 inline namespace v1 {
+
+Result<void> check_sink_format(std::string_view format, const Question& question) {
+  const auto row = exports::find_format(format);
+  if (!row) return fail(row.error());
+  return (*row)->check == nullptr ? Result<void>() : (*row)->check(question);
+}
 
 std::span<const SinkFormat> sink_formats() noexcept {
   static constexpr auto kFormats = [] {

@@ -16,6 +16,8 @@ struct FormatRow {
   SinkFormat format;
   /// Makes what writes it, once answers begin.
   std::unique_ptr<Output> (*make)(const AnswerStart& start, const OutputPlace& place);
+  /// Says what of a question it cannot write.
+  Result<void> (*check)(const Question& question) = nullptr;
   bool tells_of_nothing = false;  ///< who reads it gets the account of a session that had nothing to trace, too
 };
 

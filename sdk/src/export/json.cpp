@@ -423,7 +423,7 @@ class JsonOutput final : public Output {
       if (event.arg_info(n).derived) continue;
       const auto text = event.arg_info(n).type.kind == TypeKind::text
                             ? std::nullopt
-                            : unasked_text(plan(), event, n, question_.values.likely_texts);
+                            : unasked_text(plan(), event, n, question_.values.likely_texts.value_or(false));
       if (!text) continue;
       if (!std::exchange(any, true)) json_key(json_, "texts"), json_.StartObject();
       const unsigned number = number_of(event, n);

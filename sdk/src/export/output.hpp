@@ -23,7 +23,8 @@ struct Destination {
   Destination(io::Stream opened, SinkOptions asked)
       : stream(std::move(opened)),
         options(std::move(asked)),
-        name(!options.file.empty()     ? options.file
+        name(options.write             ? "the caller"
+             : !options.file.empty()   ? options.file
              : options.descriptor == 1 ? "standard output"
                                        : fmt::format("descriptor {}", options.descriptor)) {}
 

@@ -32,7 +32,9 @@ Result<std::unique_ptr<Sink>> Sink::open(std::string_view format, SinkOptions op
   const auto row = exports::find_format(format);
   if (!row) return fail(row.error());
   std::shared_ptr<exports::Destination> destination;
-  if (options.file.empty()) {
+  if (options.write) {
+    destination = std::make_shared<exports::Destination>(io::Stream(options.write), std::move(options));
+  } else if (options.file.empty()) {
     destination = std::make_shared<exports::Destination>(io::Stream(options.descriptor), std::move(options));
   } else {
     auto created = io::Stream::create(options.file);

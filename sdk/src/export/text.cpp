@@ -25,11 +25,11 @@ std::string label_of(const Question& question, std::size_t width) {
 
 }  // namespace
 
-TextOutput::TextOutput(const AnswerStart& start, const OutputPlace& place)
+TextOutput::TextOutput(const AnswerStart& start, const OutputPlace& place, bool shows_likely_texts)
     : Output(start, place),
       printed_(start.printed),
       count_only_(start.question.view.count_only),
-      likely_texts_(start.question.values.likely_texts),
+      likely_texts_(start.question.values.likely_texts.value_or(shows_likely_texts)),
       sample_(start.question.limits.sample),
       limited_(start.question.limits.max_overhead > 0),
       began_(start.question.began),

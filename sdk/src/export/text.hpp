@@ -20,7 +20,8 @@ namespace usdt::exports {
 
 class TextOutput : public Output {
  public:
-  TextOutput(const AnswerStart& start, const OutputPlace& place);
+  /// `shows_likely_texts`: unless the question says it (AskedValues::likely_texts).
+  TextOutput(const AnswerStart& start, const OutputPlace& place, bool shows_likely_texts = true);
   void show_header(Destination& shared);
   void look_up(const AttachPlan& plan, std::size_t probes) override;
   void know(std::size_t probes) override {

@@ -64,6 +64,7 @@ void Stream::make_empty() {
 
 Stream::Stream(Stream&& other) noexcept
     : fd_(other.fd_),
+      take_(std::move(other.take_)),
       ours_(std::exchange(other.ours_, false)),
       has_old_(std::exchange(other.has_old_, false)),
       may_wait_(other.may_wait_),
@@ -159,12 +160,16 @@ std::size_t Stream::cut(std::uint64_t at, std::size_t lines, std::size_t columns
 /// reader never sees half of one when writing ends.
 std::string_view Stream::piece() const {
   const std::string_view rest(buffer_.data() + done_, buffer_.size() - done_);
-  if (kind_ == Kind::file || kind_ == Kind::socket || rest.size() <= PIPE_BUF) return rest;
+  if ((kind_ != Kind::pipe && kind_ != Kind::terminal) || rest.size() <= PIPE_BUF) return rest;
   const std::size_t line = rest.rfind('\n', PIPE_BUF - 1);
   return rest.substr(0, line == rest.npos ? PIPE_BUF : line + 1);
 }
 
 std::int64_t Stream::put(std::string_view data) const {
+  if (kind_ == Kind::call) {
+    errno = EPIPE;
+    return take_(data) ? static_cast<std::int64_t>(data.size()) : -1;
+  }
   if (kind_ == Kind::socket) return ::send(fd_, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (may_wait_ && !writable(0)) {
     errno = EAGAIN;

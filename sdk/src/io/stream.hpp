@@ -89,6 +89,9 @@ class Stream {
 
   /// Writes to a descriptor of others. Nothing about it is changed: other processes share it.
   explicit Stream(int fd);
+  /// Gives what is written to `take`, whole lines of it wherever there are any; false: it takes nothing any more.
+  using Take = std::function<bool(std::string_view)>;
+  explicit Stream(Take take) : take_(std::move(take)), may_wait_(false), kind_(Kind::call) {}
   /// Writes to a new file, or to an old one, which keeps what it has until make_empty().
   [[nodiscard]] static Result<Stream> create(const std::string& path);
   /// Drops what the file had before it was opened, the first time: from here on there is something better to be in it.
@@ -161,7 +164,7 @@ class Stream {
   [[nodiscard]] std::uint64_t written() const noexcept { return before_ + done_; }
 
  private:
-  enum class Kind : std::uint8_t { file, socket, pipe, terminal };
+  enum class Kind : std::uint8_t { file, socket, pipe, terminal, call };
 
   template <class T>
   auto part(const T& value) const {
@@ -184,7 +187,8 @@ class Stream {
     return {buffer_.data() + from, buffer_.size() - from};
   }
 
-  int fd_;
+  int fd_ = -1;
+  Take take_;             ///< of Kind::call
   bool ours_ = false;     ///< fd_ is closed at the end
   bool has_old_ = false;  ///< the file may have what was there before
   bool may_wait_ = true;  ///< a write may wait for the reader, whatever poll() said before

@@ -4,24 +4,15 @@
 #include <array>
 #include <variant>
 
-#include "session/option_names.hpp"
+#include "session/rules.hpp"
 #include "usdt/question.hpp"
 
 namespace usdt {
 inline namespace v1 {
 namespace {
 
-/// A reason to refuse a question, and whether it holds.
-struct Rule {
-  bool broken = false;
-  const char* why = "";
-};
-
-template <std::size_t N>
-Result<void> check(const Question& question, const std::array<Rule, N>& rules) {
-  const auto broken = std::ranges::find(rules, true, &Rule::broken);
-  return broken == rules.end() ? Result<void>() : session::refuse(broken->why, question.option_prefix);
-}
+using session::check_rules;
+using session::Rule;
 
 bool has_limit(const Question& question) { return question.limits.max_events != UINT64_MAX; }
 bool has_stacks(const Question& question) { return question.stacks.kernel_depth > 0 || question.stacks.user_depth > 0; }
@@ -37,7 +28,7 @@ Result<void> check_view(const Question& question) {
   const bool none = view.no_events();
   // A live table is looked at some 20 times a second; the events of a recording have their own times.
   constexpr double shortest = 0.1;
-  return check(
+  return check_rules(
       question,
       std::array{
           Rule{replays(question) && view.interval && !view.heat_map,
@@ -59,7 +50,7 @@ Result<void> check_view(const Question& question) {
 Result<void> check_slowest(const Question& question) {
   if (question.view.slowest == 0) return {};
   if (question.view.in_flight)
-    return check(
+    return check_rules(
         question,
         std::array{
             Rule{question.view.count_only, "--in-flight shows beginnings, and --count keeps none"},
@@ -68,20 +59,20 @@ Result<void> check_slowest(const Question& question) {
                  "--in-flight looks at all of them: --sample, --max-rate and --max-overhead do not go with it"},
             Rule{has_limit(question), "--in-flight shows so many beginnings: --max-events does not go with it"},
         });
-  return check(question,
-               std::array{
-                   Rule{question.view.count_only, "--slowest shows events, and --count has none"},
-                   Rule{records(question), "--record takes all events: --slowest goes with its --replay"},
-                   Rule{leaves_hits_out(question.limits),
-                        "--slowest looks at all of them: --sample, --max-rate and --max-overhead do not go with it"},
-                   Rule{has_limit(question), "--slowest shows so many events: --max-events does not go with it"},
-               });
+  return check_rules(
+      question, std::array{
+                    Rule{question.view.count_only, "--slowest shows events, and --count has none"},
+                    Rule{records(question), "--record takes all events: --slowest goes with its --replay"},
+                    Rule{leaves_hits_out(question.limits),
+                         "--slowest looks at all of them: --sample, --max-rate and --max-overhead do not go with it"},
+                    Rule{has_limit(question), "--slowest shows so many events: --max-events does not go with it"},
+                });
 }
 
 /// Checks what limits leave out.
 Result<void> check_limits(const Question& question) {
   const AskedLimits& limits = question.limits;
-  return check(
+  return check_rules(
       question,
       std::array{
           Rule{limits.max_overhead > 0 && limits.sample > 1, "--max-overhead and --sample: one of them"},
@@ -97,7 +88,7 @@ Result<void> check_limits(const Question& question) {
 /// Checks what spans do not go with yet.
 Result<void> check_spans(const Question& question) {
   const bool spans = !question.points.ends.empty();
-  return check(
+  return check_rules(
       question,
       std::array{
           Rule{!spans && !question.points.pairing.begin.empty(), "--pair-by is about spans: 'A ~~ B'"},
@@ -113,7 +104,7 @@ bool is_of_kernel(const PointPattern& pattern) { return std::holds_alternative<K
 Result<void> check_processes(const Question& question) {
   const AskedProcesses& processes = question.processes;
   const bool some = !processes.pids.empty() || !processes.command.empty();
-  return check(
+  return check_rules(
       question,
       std::array{
           Rule{question.stacks.kernel_depth > 0 && std::ranges::none_of(question.points.patterns, is_of_kernel),

@@ -38,7 +38,7 @@ TextOptions texts_of(const PrintList& list, const Question& question) {
   TextOptions texts;
   for (const PrintItem& item : list) ask_for_text(item, texts);
   texts.typed = list.empty() && !question.view.no_events();
-  texts.likely = texts.typed && question.values.likely_texts;
+  texts.likely = texts.typed && question.values.likely_texts.value_or(true);
   return texts;
 }
 
