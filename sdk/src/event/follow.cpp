@@ -124,7 +124,8 @@ Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_stock_
   const backends::LibbpfLog quiet;
   if (const int error = bpf_map__reuse_fd(follow->map("usdt_descendants"), *marks))
     return fail(os_failure(ErrorKind::io, "share the marks of descendants", -error));
-  if (auto loaded = follow->load(); !loaded) return fail(loaded.error().within("the programs that follow forks"));
+  if (auto loaded = follow->load(backends::VerifierLog::all); !loaded)
+    return fail(loaded.error().within("the programs that follow forks"));
   ForkMarks out;
   constexpr std::array<std::pair<const char*, const char*>, 3> programs = {{{"usdt_on_free", "sched_process_free"},
                                                                             {"usdt_on_fork", "sched_process_fork"},

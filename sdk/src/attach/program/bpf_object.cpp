@@ -268,6 +268,9 @@ constexpr std::uint32_t kMostPrograms = 4096;
 /// Whether a program is more than the verifier goes through, which is a million instructions.
 bool is_too_much(const Error& error) { return error.kind == ErrorKind::verifier && error.os_error == E2BIG; }
 
+/// Whether the verifier may have more to say, or the kernel is too old to be asked for its complaint alone.
+bool is_worth_a_log(const Error& error) { return error.kind == ErrorKind::verifier || error.os_error == EINVAL; }
+
 /// Whether it has to be ready for the specs of all its sites. One that knows its only spec is a small part of it.
 bool has_many_specs(const CarrierPlan& carriers) { return carriers.in_cookie + carriers.in_table > 0; }
 
@@ -297,7 +300,10 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
                         .max_programs = options.max_programs};
   auto carriers = plan_carriers(*shared, wanted);
   if (!carriers) return fail(carriers.error());
-  auto copies = backends::load_copies(recipe, opened, *shared, *carriers, backend, options);
+  const auto load_copies = [&](backends::VerifierLog log) {
+    return backends::load_copies(recipe, opened, *shared, *carriers, backend, options, log);
+  };
+  auto copies = load_copies(backends::VerifierLog::complaint);
   while (!copies && *carrier == Carrier::automatic && is_too_much(copies.error().error)) {
     if (has_many_specs(*carriers) && wanted.carrier != Carrier::per_link) {
       wanted.carrier = Carrier::per_link;
@@ -310,8 +316,9 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
     auto again = plan_carriers(*shared, wanted);
     if (!again) break;
     carriers = std::move(again);
-    copies = backends::load_copies(recipe, opened, *shared, *carriers, backend, options);
+    copies = load_copies(backends::VerifierLog::complaint);
   }
+  if (!copies && is_worth_a_log(copies.error().error)) copies = load_copies(backends::VerifierLog::all);
   if (!copies) return fail(std::move(copies.error().error));
   return LoadedObject(std::make_unique<LoadedObject::Impl>(
       std::move(shared), std::move(*carriers), std::move(*copies), backend,

@@ -76,11 +76,9 @@ struct LoadFailure {
 /// Loads a copy of the object for each program of `carriers`, and fills the maps they share. `opened`, which is of
 /// `recipe`, becomes the first one, unless that needs other code. The copies are closed, and with them all that was
 /// loaded, where one cannot be loaded.
-[[nodiscard]] tl::expected<std::vector<ObjectCopy>, LoadFailure> load_copies(const Recipe& recipe,
-                                                                             std::optional<ObjectCopy>& opened,
-                                                                             const AttachPlan& plan,
-                                                                             const CarrierPlan& carriers, Backend files,
-                                                                             const LoadOptions& options);
+[[nodiscard]] tl::expected<std::vector<ObjectCopy>, LoadFailure> load_copies(
+    const Recipe& recipe, std::optional<ObjectCopy>& opened, const AttachPlan& plan, const CarrierPlan& carriers,
+    Backend files, const LoadOptions& options, VerifierLog log);
 
 }  // namespace usdt::backends
 

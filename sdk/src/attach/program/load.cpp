@@ -201,8 +201,14 @@ Result<ObjectCode> code_for(std::span<const std::byte> bytes, const PlannedProgr
 class Loader {
  public:
   Loader(const Recipe& recipe, std::optional<ObjectCopy>& opened, const AttachPlan& plan, const CarrierPlan& carriers,
-         Backend files, const LoadOptions& options)
-      : recipe_(recipe), opened_(opened), plan_(plan), carriers_(carriers), files_(files), options_(options) {}
+         Backend files, const LoadOptions& options, VerifierLog log)
+      : recipe_(recipe),
+        opened_(opened),
+        plan_(plan),
+        carriers_(carriers),
+        files_(files),
+        options_(options),
+        log_(log) {}
 
   tl::expected<std::vector<ObjectCopy>, LoadFailure> run() {
     const LibbpfLog quiet;
@@ -243,7 +249,7 @@ class Loader {
         !typed)
       return typed;
     if (options_.sleepable && !is_kernel(program.kind.backend)) let_sleep(copy);
-    if (auto done = copy.load(); !done) {
+    if (auto done = copy.load(log_); !done) {
       if (carriers_.programs.size() == 1) return done;
       return fail(done.error().within(fmt::format("program {} of {}", number.value + 1, carriers_.programs.size())));
     }
@@ -284,6 +290,7 @@ class Loader {
   const CarrierPlan& carriers_;
   Backend files_;
   const LoadOptions& options_;
+  VerifierLog log_;
   usdt_kernel_constants kernel_{};
   Index<PlannedProgram> at_ = {};
   std::vector<ObjectCopy> copies_;
@@ -300,8 +307,9 @@ bool is_site_program(const bpf_program* program) {
 
 tl::expected<std::vector<ObjectCopy>, LoadFailure> load_copies(const Recipe& recipe, std::optional<ObjectCopy>& opened,
                                                                const AttachPlan& plan, const CarrierPlan& carriers,
-                                                               Backend files, const LoadOptions& options) {
-  return Loader(recipe, opened, plan, carriers, files, options).run();
+                                                               Backend files, const LoadOptions& options,
+                                                               VerifierLog log) {
+  return Loader(recipe, opened, plan, carriers, files, options, log).run();
 }
 
 }  // namespace usdt::backends
