@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario
+from harness import AT_ONCE, Skip, check, check_equal, main, require_program, require_root, scenario
 from said import quiet
 
 RUST = """
@@ -49,7 +49,7 @@ def rust_program(run, *flags):
 
 
 def args_of(run, program, function, asked, *options):
-    traced = run.trace(f"uprobe:{program}:enums::{function}", "--print", asked, "--depth", "6", *options, command=quiet(program))
+    traced = run.trace(f"uprobe:{program}:enums::{function}", "--print", asked, "--depth", "6", *options, *AT_ONCE, command=quiet(program))
     traced.check_code(0)
     return [event["args"] for event in traced.events]
 
@@ -127,7 +127,7 @@ def optionals_of_cpp_are_there_or_not(run):
             program = run.build(f"optional-{compiler}{level}".replace("+", "p"), [source], ["-g", "-std=c++20", level], compiler)
 
             def args(function, asked):
-                traced = run.trace(f"uprobe:{program}:{function}*", "--print", asked, "--depth", "4", command=quiet(program))
+                traced = run.trace(f"uprobe:{program}:{function}*", "--print", asked, "--depth", "4", *AT_ONCE, command=quiet(program))
                 traced.check_code(0)
                 return [event["args"][0] for event in traced.events]
 
@@ -201,7 +201,7 @@ def variants_optionals_and_containers_of_cpp(run):
         program = run.build(name, [source], ["-g", "-std=c++20", level, *flags, *(["-fstandalone-debug"] if compiler == "clang++" else [])], compiler)
 
         def traced(kind, function, asked):
-            result = run.trace(f"{kind}:{program}:{function}*", "--print", asked, "--depth", "4", "--no-inline", command=quiet(program))
+            result = run.trace(f"{kind}:{program}:{function}*", "--print", asked, "--depth", "4", "--no-inline", *AT_ONCE, command=quiet(program))
             result.check_code(0)
             return [event["args"] for event in result.events]
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Failure, check, check_equal, main, require_root, scenario, wait_line, wait_until, with_long
+from harness import AT_ONCE, Failure, check, check_equal, main, require_root, scenario, wait_line, wait_until, with_long
 from hits_support import LEVELS, built, calls_said, compare, compilers, coroutine_flags, hits_seen
 
 COROUTINES = """
@@ -349,7 +349,7 @@ def functions_that_two_files_have_are_those_of_the_copy_that_was_kept(run):
             said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
             for name in ["leaf", "first", *(f"@shared.h:{line}" for line in (6, 8, 10, 13))]:
                 out = run.dir / "out"
-                result = run.trace(f"uprobe:{program}:{name}", "--count", command=["sh", "-c", f"exec {program} > {out}"])
+                result = run.trace(f"uprobe:{program}:{name}", "--count", *AT_ONCE, command=["sh", "-c", f"exec {program} > {out}"])
                 check_equal(out.read_text(), said, f"{where}: {name}: what the program says\n{result.stderr}")
                 # (Without debug information of the first file nothing is known of its copies.)
                 if name == "leaf" and otherwise != "-g0" and "calls may be missed" not in result.stderr:

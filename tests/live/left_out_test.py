@@ -7,7 +7,7 @@ import re
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
+from harness import AT_ONCE, check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
 
 SPOILED = """
 #include <stdio.h>
@@ -340,7 +340,7 @@ def classes_whose_special_members_have_conditions_shift_no_arguments(run):
     for level in ("-O0", "-O2"):
         program = build(run, "constrained", CONSTRAINED, "g++", ["-std=c++20", level])
         for name, wanted in (("with_destructor", [7, 8]), ("with_copy", [7, 8]), ("with_plain", [7, 8]), ("by_value", [7, {"v": 55, "on": 1}, 8])):
-            traced = run.trace(f"ucall:{program}:{name}", "--depth", 4, command=[program])
+            traced = run.trace(f"ucall:{program}:{name}", "--depth", 4, *AT_ONCE, command=[program])
             (event,) = traced.events
             right = sum(judge(shown, value, f"{level} {name} {n}") for n, (shown, value) in enumerate(zip(event["args"], wanted)))
             result = {"v": 8, "on": 1} if name != "by_value" else 8
@@ -392,7 +392,7 @@ def a_parameter_that_is_not_told_shifts_none_of_extern_c(run):
         program = build(run, "untold", UNTOLD, compiler, ["-O0"])
         for name, wanted, result in (("make", lambda i: [{"x": i}, i + 5, i + 6], lambda i: {"x": i + 5}),
                                      ("count", lambda i: [{"x": i}, i + 7, "text"], lambda i: i + 7), ("plain", lambda i: [i, -i], lambda i: i)):
-            traced = run.trace(f"ucall:{program}:{name}", "--depth", 4, command=[program])
+            traced = run.trace(f"ucall:{program}:{name}", "--depth", 4, *AT_ONCE, command=[program])
             for i, event in enumerate(traced.events):
                 told = len(event["args"])  # an object that is not told is the first
                 right = [judge(*pair, f"{compiler} {name} call {i}") for pair in zip(event["args"], wanted(i)[-told:], strict=True)]
@@ -448,7 +448,7 @@ def results_of_functions_that_no_other_file_calls_are_those_that_their_code_hand
                   "unused": lambda i: {"text": "odd" if i & 1 else "even"}, "constant": lambda i: 31317, "second": lambda i: {"a": i * 5, "b": i * 11}}
         right = {}
         for name, result in wanted.items():
-            traced = run.trace(f"uretprobe:{program}:{name}", "--depth", "3", command=[program])
+            traced = run.trace(f"uretprobe:{program}:{name}", "--depth", "3", *AT_ONCE, command=[program])
             check_equal(len(traced.events), 3, f"{level} {name}: {traced.stderr}")
             right[name] = sum(judge(event["return"], result(i), f"{level} {name}") for i, event in enumerate(traced.events))
         check_equal([right[name] for name in ("used", "both", "room")], [3, 6, 9], f"{level}: what callers use is read")

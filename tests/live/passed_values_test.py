@@ -9,7 +9,7 @@ import random
 import tempfile
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import check, check_equal, main, require_root, scenario, with_long
+from harness import AT_ONCE, check, check_equal, main, require_root, scenario, with_long
 from said import quiet
 
 INTEGERS = [("signed char", 8, True), ("unsigned char", 8, False), ("short", 16, True), ("unsigned short", 16, False),
@@ -129,7 +129,7 @@ def compare(run, seed, compiler, flags):
     shown, most = 0, 8  # functions of one trace
     for first in range(0, FUNCTIONS, most):
         names = list(program.expected)[first:first + most]
-        traced = run.trace([f"ucall:{built}:{each}" for each in names], "--depth", 4, command=quiet(built))
+        traced = run.trace([f"ucall:{built}:{each}" for each in names], "--depth", 4, *AT_ONCE, command=quiet(built))
         check_equal(len(traced.events), len(names), f"{name}: calls\n{traced.stderr}")
         for event in traced.events:
             function = event["probe"].rsplit(":", 1)[1]
@@ -205,7 +205,7 @@ def values_behind_what_has_no_name_are_those_that_were_passed(run):
                 said = run.dir / "said"
                 names = ["go*"] if language == "c" else ["go*", "call*", "one*", "maybe*", "Middle::Middle", "Last::Last"]
                 traced = run.trace([f"uprobe:{program}:{name}" for name in names], "--print", "first, second",
-                                   command=["sh", "-c", f"exec {program} > {said}"])
+                                   *AT_ONCE, command=["sh", "-c", f"exec {program} > {said}"])
                 judge_unnamed(f"{compiler} {level}", traced, said.read_text().splitlines())
 
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, scenario, with_long
+from harness import AT_ONCE, Skip, check, check_equal, main, require_root, scenario, with_long
 from said import quiet
 
 # A value is kept out of the optimiser's sight; `std::hint::black_box` is there since 1.66 only.
@@ -151,7 +151,7 @@ def compare(run, program, crate, expected, calls):
     """Each result against what is known; how many were read, and the reasons of the others."""
     prefix = f":{crate}::"
     traced = run.trace([f"uretprobe:{program}:{crate}::{name}" for name in expected], "--print", "retval", "--depth", "8", "--no-inline",
-                       command=quiet(program))
+                       *AT_ONCE, command=quiet(program))
     traced.check_code(0)
     read, errors = 0, collections.Counter()
     # The optimiser leaves some functions out, and makes one of several that are alike.

@@ -300,6 +300,12 @@ class Run:
         return self.trace_start(probes, *options, command=command, **popen).finish(timeout)
 
 
+# Options of a trace whose command has many sites, or which is one of many. A command's own breakpoints, which nobody else
+# has, take the kernel 45 ms each to remove, one after the other; these, which everybody has, are gone at once. What is read
+# is the same. Several tests of each kind of value are without.
+AT_ONCE = ("--backend", "uprobe_multi")
+
+
 def wait_until(condition, what, timeout=20.0, every=0.005):
     """Polls; a condition that never holds fails the scenario with `what`."""
     deadline = time.monotonic() + timeout

@@ -11,7 +11,7 @@ import re
 import truth
 from builds import COMPILERS, LINKS, build, build_forms
 from elf_view import notes
-from harness import check, check_equal, main, require_m32, require_root, require_x86_64, scenario, with_long
+from harness import AT_ONCE, check, check_equal, main, require_m32, require_root, require_x86_64, scenario, with_long
 
 # What gcc's optimizer then writes for some of LINKS; the test must not pass for want of such operands.
 THREAD_LOCAL = {"pie": r"%[fg]s:\w+@n?tpoff", "nopie": r"%[fg]s:\w+@n?tpoff", "static": r"%[fg]s:\w+@n?tpoff",
@@ -27,8 +27,7 @@ FULL = [f"{compiler}-{level}-{link}{bits}" for compiler, level, link, bits in
         itertools.product(COMPILERS, ("O0", "O1", "O2", "O3", "Os"), LINKS, ("", "-m32"))]
 
 
-# A command that is traced with its children gets breakpoints of its own, and the kernel takes 45 ms to remove each: these
-# builds are traced so, as everybody's commands are; the others by a link that is gone at once. The values are the same.
+# Traced as everybody's commands are, with breakpoints of their own.
 ALONE = {"gcc-O2-pie", "clang-O2-sharedld", "gxx-O2-pie-m32"}
 
 
@@ -46,7 +45,7 @@ def check_combination(run, name):
     compiler, level, link, *_ = name.split("-")
     if compiler in ("gcc", "gxx") and level != "O0" and link in THREAD_LOCAL:
         check(any(re.search(THREAD_LOCAL[link], note.args) for note in notes(holder)), f"no {THREAD_LOCAL[link]}")
-    options = [] if name in ALONE else ["--backend", "uprobe_multi"]
+    options = () if name in ALONE else AT_ONCE
     trace_and_compare(run, program, f"usdt:{holder}:truth:*", "values", 6, holder, options)
     trace_and_compare(run, program, f"usdt:{holder}:truth:*", "threads", 4, holder, options)
     trace_and_compare(run, program, f"usdt:{holder}:text:*", "texts", 12, holder,

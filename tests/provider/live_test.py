@@ -6,12 +6,10 @@ import re
 import subprocess
 
 from builds import ROOT, build_probes, check_by_gdb, compile_and_link
-from harness import check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
+from harness import AT_ONCE, check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
 from static_log import check_shown, said
 
 ROUNDS = 7
-# A command's own breakpoints, which the kernel removes one after the other, 45 ms each, are enough for one of them.
-AT_ONCE = ("--backend", "uprobe_multi")
 
 
 def check_values(run, compiler, flags, options):
