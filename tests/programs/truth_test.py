@@ -27,6 +27,11 @@ FULL = [f"{compiler}-{level}-{link}{bits}" for compiler, level, link, bits in
         itertools.product(COMPILERS, ("O0", "O1", "O2", "O3", "Os"), LINKS, ("", "-m32"))]
 
 
+# A command that is traced with its children gets breakpoints of its own, and the kernel takes 45 ms to remove each: these
+# builds are traced so, as everybody's commands are; the others by a link that is gone at once. The values are the same.
+ALONE = {"gcc-O2-pie", "clang-O2-sharedld", "gxx-O2-pie-m32"}
+
+
 def trace_and_compare(run, program, probes, mode, rounds, holder, options=()):
     log = run.dir / f"{mode}.log"
     result = run.trace(probes, *options, command=["env", f"TRUTH_LOG={log}", program, mode, rounds])
@@ -41,10 +46,11 @@ def check_combination(run, name):
     compiler, level, link, *_ = name.split("-")
     if compiler in ("gcc", "gxx") and level != "O0" and link in THREAD_LOCAL:
         check(any(re.search(THREAD_LOCAL[link], note.args) for note in notes(holder)), f"no {THREAD_LOCAL[link]}")
-    trace_and_compare(run, program, f"usdt:{holder}:truth:*", "values", 6, holder)
-    trace_and_compare(run, program, f"usdt:{holder}:truth:*", "threads", 4, holder)
+    options = [] if name in ALONE else ["--backend", "uprobe_multi"]
+    trace_and_compare(run, program, f"usdt:{holder}:truth:*", "values", 6, holder, options)
+    trace_and_compare(run, program, f"usdt:{holder}:truth:*", "threads", 4, holder, options)
     trace_and_compare(run, program, f"usdt:{holder}:text:*", "texts", 12, holder,
-                      ["--print", "arg0, str(arg1), hex(arg2)"])
+                      [*options, "--print", "arg0, str(arg1), hex(arg2)"])
 
 
 def _register(name):
