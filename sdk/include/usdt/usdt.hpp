@@ -12,7 +12,7 @@
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   the slowest         slowest.hpp (of calls and spans)
-//   what people ask     question.hpp (a value), question_plan.hpp (its plan)
+//   what people ask     question.hpp (a value), question_text.hpp (as text), question_plan.hpp (its plan)
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
 //   a whole trace       session.hpp (questions answered, live or out of a recording)
 //   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp and counts.hpp (of
@@ -70,6 +70,7 @@
 #include "usdt/probe_file.hpp"
 #include "usdt/question.hpp"
 #include "usdt/question_plan.hpp"
+#include "usdt/question_text.hpp"
 #include "usdt/recorded_question.hpp"
 #include "usdt/recording.hpp"
 #include "usdt/red_zone.hpp"
