@@ -8,7 +8,8 @@
   'targets': [
     {
       'target_name': 'usdt_tracing',
-      'sources': ['src/errors.c', 'src/events.c', 'src/listing.c', 'src/options.c', 'src/recordings.c', 'src/tables.c', 'src/tracing.c'],
+      'sources': ['src/asking.c', 'src/errors.c', 'src/events.c', 'src/listing.c', 'src/options.c', 'src/recordings.c', 'src/tables.c',
+                  'src/tracing.c'],
       'cflags': ['<!@(pkg-config --cflags usdt-c)'],
       'libraries': ['<!@(pkg-config --libs usdt-c)', '-Wl,-rpath,<!(pkg-config --variable=libdir usdt-c)'],
     },

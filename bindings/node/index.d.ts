@@ -217,6 +217,34 @@ export class Recording implements Iterable<Event> {
   close(): void;
 }
 
+/** One answer, as docs/json.md describes it. */
+export interface Answer {
+  v: 1;
+  type: 'event' | 'span' | 'table' | 'heat' | 'slowest' | 'in_flight' | 'followed' | 'summary';
+  [key: string]: unknown;
+}
+
+export class Answers implements AsyncIterable<Answer> {
+  private constructor();
+  [Symbol.asyncIterator](): AsyncIterator<Answer>;
+  stop(): void;
+  close(): Promise<void>;
+  notices(): string[];
+}
+
+/** The options of usdt-trace by their names: `maxEvents` is --max-events. */
+export interface AskOptions {
+  /** Only hits of these processes. */
+  pids?: OneOrMore<number>;
+  /** Files that get the answers, too, by their form: json, csv, text. */
+  files?: Record<string, string>;
+  [option: string]: boolean | OneOrMore<string | number> | Record<string, string> | null | undefined;
+}
+
+export function ask(points: OneOrMore<string>, options?: AskOptions): Promise<Answers>;
+/** What ask() takes, by the names that usdt-trace has for it, and what each does. */
+export function options(): Record<string, string>;
+
 export function checkPrivilege(): void;
 
 export type Type = 'i8' | 'i16' | 'i32' | 'i64' | 'u8' | 'u16' | 'u32' | 'u64' | 'bool' | 'f32' | 'f64' | 'ptr' | 'str' |

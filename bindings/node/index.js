@@ -282,6 +282,93 @@ class Recording {
   }
 }
 
+/** The answers to a question, each an object as docs/json.md describes it: `for await (const answer of answers)` gives them as they
+ * come; the last one is the account of all hits (type 'summary'). */
+class Answers {
+  #handle;
+  #rest = '';
+  #left = [];
+  #over = false;
+  #notices = [];
+
+  constructor(handle) {
+    this.#handle = handle;
+  }
+
+  async *[Symbol.asyncIterator]() {
+    while (!this.#over || this.#left.length > 0) {
+      while (this.#left.length > 0) yield JSON.parse(this.#left.shift());
+      if (!this.#over) await this.#step();
+    }
+  }
+
+  /** Asks for the end: what has come by then, and the account, are still answers. */
+  stop() {
+    if (!this.#over) tracing().askStop(this.#handle);
+  }
+
+  /** Ends it; the files of `files` and `record` get all that has come. Not while an iteration waits: stop() ends that. */
+  async close() {
+    if (this.#over) return;
+    await this.#finish();
+    this.#left = [];
+  }
+
+  /** What there was to say beside the answers: what was attached, what is followed or waited for. */
+  notices() {
+    return this.#over ? this.#notices : tracing().askNotices(this.#handle);
+  }
+
+  async #step() {
+    const {text, more} = await tracing().askStep(this.#handle);
+    this.#keep(text);
+    if (!more) await this.#finish();
+  }
+
+  async #finish() {
+    this.#over = true;
+    try {
+      this.#keep((await tracing().askFinish(this.#handle)).text);
+    } finally {
+      this.#notices = tracing().askNotices(this.#handle);
+      tracing().askClose(this.#handle);
+    }
+  }
+
+  #keep(text) {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop();
+    this.#left.push(...lines);
+  }
+}
+
+/** "maxEvents" is the option "max-events". */
+const optionName = (name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** Options as [name, value] pairs, a value for each time the option is given. */
+function settingsOf(options) {
+  return Object.entries(options).flatMap(([name, value]) => {
+    if (value === undefined || value === null || value === false) return [];
+    if (value === true) return [[optionName(name), null]];
+    return listOf(value).map((each) => [optionName(name), String(each)]);
+  });
+}
+
+/** Asks what usdt-trace is asked, by the same names: `usdt-trace 'python:gc__*' --by pid --max-rows 9` is
+ * `await usdt.ask('python:gc__*', {by: 'pid', maxRows: 9})`. Flags are true; what may be given again is an array. `pids`: only hits
+ * of these processes. `files`: {json: 'a.json', csv: 'a.csv'} get the answers, too. Returns when it is attached. */
+async function ask(points, {pids, files = {}, ...options} = {}) {
+  const numbers = processes('pids', pids);
+  const settings = settingsOf(numbers.length > 0 ? {...options, pid: numbers.join(',')} : options);
+  const handle = tracing().ask(listOf(points).map((point) => [String(point), null]), settings,
+                               Object.entries(files).map(([format, file]) => [format, String(file)]));
+  await tracing().askBegin(handle);
+  return new Answers(handle);
+}
+
+/** What ask() takes, by the names that usdt-trace has for it, and what each does. */
+const options = () => tracing().askOptions();
+
 /** Throws, naming what this process lacks to trace. */
 const checkPrivilege = () => tracing().checkPrivilege();
 
@@ -423,4 +510,4 @@ function inSpan(pair, action) {
   return result.then((value) => (end(false), value), (error) => { end(true); throw error; });
 }
 
-module.exports = {list, Tracer, Recording, checkPrivilege, Provider, UsdtError};
+module.exports = {ask, options, Answers, list, Tracer, Recording, checkPrivilege, Provider, UsdtError};

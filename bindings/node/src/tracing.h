@@ -65,6 +65,19 @@ napi_value recording_counts(napi_env env, napi_callback_info info);
 napi_value recording_info(napi_env env, napi_callback_info info);
 napi_value recording_close(napi_env env, napi_callback_info info);
 
+/* ---- asking.c ---- */
+
+/* ask(points, options, files) -> asking; askBegin(asking), askStep(asking), askFinish(asking) -> promise of {more, text};
+ * askStop(asking); askNotices(asking); askClose(asking); askOptions() */
+napi_value ask(napi_env env, napi_callback_info info);
+napi_value ask_begin(napi_env env, napi_callback_info info);
+napi_value ask_step(napi_env env, napi_callback_info info);
+napi_value ask_finish(napi_env env, napi_callback_info info);
+napi_value ask_stop(napi_env env, napi_callback_info info);
+napi_value ask_notices(napi_env env, napi_callback_info info);
+napi_value ask_close(napi_env env, napi_callback_info info);
+napi_value ask_options(napi_env env, napi_callback_info info);
+
 /* ---- tables.c ---- */
 
 /* An array of rows; frees them. */

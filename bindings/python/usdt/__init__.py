@@ -8,6 +8,9 @@
         for event in tracer:
             print(event.args)
 
+    for answer in usdt.ask("python:gc__start ~~ python:gc__done", latency=True, by="pid", duration=10):
+        print(answer)  # what usdt-trace answers, as dicts
+
     for event in usdt.Recording("pg.rec"):  # of usdt-trace --record, or of Tracer(record="pg.rec")
         print(event.args)
 
@@ -19,6 +22,7 @@
     def checkout(cart): ...
 """
 
+from ._asking import Answers, ask, options
 from ._counts import Counts
 from ._errors import (Error, InvalidArgument, LimitReached, NoPermission, NotFound, NotSupported, SyntaxFault,
                       VerifierRefused)
@@ -29,7 +33,7 @@ from ._recording import Recording
 from ._tables import Range, Row, Table
 from ._tracer import Overhead, Tracer, check_privilege, version
 
-__all__ = ["Arg", "Counts", "EnumValue", "Error", "Event", "InvalidArgument", "LimitReached", "NoPermission", "NotFound",
+__all__ = ["Answers", "Arg", "Counts", "EnumValue", "Error", "Event", "InvalidArgument", "LimitReached", "NoPermission", "NotFound",
            "NotSupported", "Notice", "Overhead", "Point", "Probe", "Provider", "Range", "Recording", "Row", "Span",
            "SyntaxFault", "Table", "Tracer", "TruncatedBytes", "TruncatedText", "Unreadable", "Value", "VerifierRefused",
-           "check_privilege", "list", "version"]
+           "ask", "check_privilege", "list", "options", "version"]

@@ -130,6 +130,18 @@ class Value(_Sized):
                 ("enumerator", Text)]
 
 
+class Option(_Sized):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("value_name", c_char_p), ("group", c_char_p),
+                ("description", c_char_p), ("flags", c_uint32), ("reserved", c_uint32)]
+
+
+ON_TEXT = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)
+
+
+class Sink(_Sized):
+    _fields_ = [("size", c_size_t), ("format", c_char_p), ("on_text", ON_TEXT), ("user", c_void_p), ("file", c_char_p)]
+
+
 HANDLE_OUT = POINTER(c_void_p)
 _ERROR = POINTER(c_void_p)
 
@@ -159,6 +171,15 @@ _FALLIBLE = {
     "usdtc_recording_take": (c_void_p, c_size_t, HANDLE_OUT),
     "usdtc_recording_rows": (c_void_p, HANDLE_OUT),
     "usdtc_recording_ledger": (c_void_p, HANDLE_OUT),
+    "usdtc_option_describe": (c_size_t, POINTER(Option)),
+    "usdtc_question_add": (c_void_p, c_char_p),
+    "usdtc_question_set": (c_void_p, c_char_p, c_char_p),
+    "usdtc_session_ask": (c_void_p, c_void_p, c_char_p, POINTER(POINTER(Sink)), c_size_t),
+    "usdtc_session_begin": (c_void_p,),
+    "usdtc_session_step": (c_void_p, c_int, POINTER(c_int)),
+    "usdtc_session_finish": (c_void_p,),
+    "usdtc_session_fd": (c_void_p, POINTER(c_int)),
+    "usdtc_session_notice": (c_void_p, c_size_t, POINTER(Notice)),
     "usdtc_count_describe": (c_size_t, POINTER(CountInfo)),
     "usdtc_ledger_values": (c_void_p, c_size_t, POINTER(c_uint64), c_size_t),
     "usdtc_event_read": (c_void_p, POINTER(EventInfo)),
@@ -167,6 +188,11 @@ _FALLIBLE = {
 }
 # The others: what they return, and what they take.
 _PLAIN = {
+    "usdtc_question_new": (c_void_p,),
+    "usdtc_question_free": (None, c_void_p),
+    "usdtc_session_new": (c_void_p,),
+    "usdtc_session_stop": (None, c_void_p),
+    "usdtc_session_free": (None, c_void_p),
     "usdtc_version": (c_char_p,),
     "usdtc_error_kind": (c_uint32, c_void_p),
     "usdtc_error_message": (c_char_p, c_void_p),

@@ -77,10 +77,10 @@ class Point:
 class Notice:
     """Something beside the result of a search, a plan or a trace."""
 
-    kind: str  #: "unreadable", "skipped", "refused", "file_changed"
+    kind: str  #: "unreadable", "skipped", "refused", "file_changed", "recorded", "session"
     message: str
 
-    _KINDS = {1: "unreadable", 2: "skipped", 3: "refused", 4: "file_changed"}
+    _KINDS = {1: "unreadable", 2: "skipped", 3: "refused", 4: "file_changed", 5: "recorded", 6: "session"}
 
 
 def arg_of(raw: _library.Arg) -> Arg:

@@ -7,6 +7,7 @@
  *   usdtc_tracer_start()    plan -> tracer: attached; events come out of it
  *   usdtc_tracer_take()     tracer -> batch of events, which can be kept;   usdtc_tracer_poll(): events to a callback
  *   usdtc_tracer_rows()     tracer -> rows of a table that the kernel fills instead, if usdtc_plan_options.table asks
+ *   usdtc_session_new()     questions as usdt-trace is asked them, answered live or out of a recording, as JSON and files
  *   usdtc_tracer_record()   events go into a file, too;   usdtc_recording_open(): out of it again, on any machine
  *
  * Errors: a function that can fail returns 0, or the negative errno of the error's kind (enum usdtc_error_kind). Its
@@ -17,8 +18,8 @@
  * caller fills in, 0 means the default. A program that was built with an older header works with a newer library. One
  * that was built with a newer header works with an older library as long as the fields that this does not know are 0.
  *
- * Threads: a tracer is used by one thread at a time, and so is a recording; only usdtc_tracer_wake() may be called by
- * any thread at any time, and by signal handlers. Selections, plans, batches, events, rows and ledgers do not change:
+ * Threads: a tracer is used by one thread at a time, and so are recordings, questions and sessions; only
+ * usdtc_tracer_wake() and usdtc_session_stop() may be called by any thread at any time, and by signal handlers. Selections, plans, batches, events, rows and ledgers do not change:
  * several threads may read one at once.
  *
  * fork: a tracer gives no events to a child of the process that started it (INVALID_ARGUMENT). When the child frees it,
@@ -47,6 +48,8 @@ typedef struct usdtc_event usdtc_event;
 typedef struct usdtc_ledger usdtc_ledger;
 typedef struct usdtc_rows usdtc_rows;
 typedef struct usdtc_recording usdtc_recording;
+typedef struct usdtc_question usdtc_question;
+typedef struct usdtc_session usdtc_session;
 
 /* Text that others wrote: any bytes, and no NUL behind them. */
 struct usdtc_text {
@@ -191,7 +194,8 @@ enum usdtc_notice_kind {
   USDTC_NOTICE_SKIPPED = 2,      /* a point that will not be attached */
   USDTC_NOTICE_REFUSED = 3,      /* a point that the kernel refused */
   USDTC_NOTICE_FILE_CHANGED = 4, /* a traced file was written to (and let go), replaced or removed */
-  USDTC_NOTICE_RECORDED = 5      /* what was said when a recording was made */
+  USDTC_NOTICE_RECORDED = 5,     /* what was said when a recording was made */
+  USDTC_NOTICE_SESSION = 6       /* what a session has to say: what it attached, follows, waits for, left out */
 };
 struct usdtc_notice {
   size_t size;
@@ -618,6 +622,90 @@ int usdtc_recording_rows(usdtc_recording* recording, usdtc_rows** rows, usdtc_er
 /* The account of all hits when it was recorded. NOT_FOUND: the file ends before any account. */
 int usdtc_recording_ledger(const usdtc_recording* recording, usdtc_ledger** ledger, usdtc_error** error);
 void usdtc_recording_free(usdtc_recording* recording);
+
+/* ---- questions ----------------------------------------------------------------------------------------------- */
+
+enum usdtc_option_flags {
+  USDTC_OPTION_REPEATS = 1, /* may be set again and again, each time with another value */
+  USDTC_OPTION_BARE = 2,    /* may be set without a value */
+  USDTC_OPTION_REPLAY = 4   /* goes with "replay", too; other options are about tracing alone */
+};
+/* Describes an option that a question may be asked with: one of usdt-trace. Its texts are valid for ever. */
+struct usdtc_option {
+  size_t size;
+  const char* name;        /* "max-events" */
+  const char* value_name;  /* what its value is called in help, "N"; NULL: it has none */
+  const char* group;       /* the heading it has in help */
+  const char* description; /* what it does */
+  uint32_t flags;          /* enum usdtc_option_flags */
+  uint32_t reserved;
+};
+/* Describes option `n`, in the order of help. NOT_FOUND: there are fewer. */
+int usdtc_option_describe(size_t n, struct usdtc_option* option, usdtc_error** error);
+
+/* Makes a question without points and options. NULL: there is no memory. */
+usdtc_question* usdtc_question_new(void);
+/* Adds the name of a point, "python:gc__start", or of a span, "python:gc__start ~~ python:gc__done". */
+int usdtc_question_add(usdtc_question* question, const char* point, usdtc_error** error);
+/* Sets an option; `value` is NULL where it has none. Errors: NOT_FOUND (no option has this name, the message proposes
+ * others), INVALID_ARGUMENT (the value has another form). */
+int usdtc_question_set(usdtc_question* question, const char* option, const char* value, usdtc_error** error);
+/* Checks that all of it makes sense together. That takes no privilege. Errors: SYNTAX, INVALID_ARGUMENT. */
+int usdtc_question_check(const usdtc_question* question, usdtc_error** error);
+void usdtc_question_free(usdtc_question* question);
+
+/* ---- sessions ------------------------------------------------------------------------------------------------ */
+
+/* Describes a form that answers are written in. Its texts are valid for ever. */
+struct usdtc_format {
+  size_t size;
+  const char* name; /* "json" */
+  const char* description;
+  uint32_t has_lines; /* 1: lines of text; 0: a file for other programs */
+  uint32_t reserved;
+};
+/* Describes form `n`. NOT_FOUND: there are fewer. */
+int usdtc_format_describe(size_t n, struct usdtc_format* format, usdtc_error** error);
+
+/* A callback that is given text that was written, pieces of whole lines without a NUL behind them. 0: go on; another
+ * number: it takes no more, and the session ends. It must not call functions of the session. */
+typedef int (*usdtc_on_text)(const char* text, size_t length, void* user);
+
+/* Where answers to a question are written. */
+struct usdtc_sink {
+  size_t size;
+  const char* format;    /* a name of usdtc_format_describe(); NULL: "json", an object a line (docs/json.md) */
+  usdtc_on_text on_text; /* NULL: `file` is written to */
+  void* user;            /* for on_text */
+  const char* file;      /* is made, or emptied once answers begin; NULL: standard output */
+};
+
+/* Makes a session, which answers questions: it finds what they name, waits for what is not there yet, attaches, takes in
+ * what comes later, and accounts for every hit. NULL: there is no memory. */
+usdtc_session* usdtc_session_new(void);
+/* Asks a question, all of them before usdtc_session_begin(); it may be freed then. `name` stands before what is about
+ * it, and in its JSON as "question"; NULL: there is one question. `sinks` are `sink_count` pointers. What the option
+ * "record" names is written besides. The questions are all live, or all of recordings ("replay"). Errors: those of
+ * usdtc_question_check(); INVALID_ARGUMENT (no such format, or one that cannot have this question), NO_PERMISSION, IO
+ * (the files). */
+int usdtc_session_ask(usdtc_session* session, const usdtc_question* question, const char* name,
+                      const struct usdtc_sink* const* sinks, size_t sink_count, usdtc_error** error);
+/* Finds and attaches what there is. Errors: NOT_FOUND, NO_PERMISSION, NOT_SUPPORTED, CHANGED, LIMIT, VERIFIER, IO. */
+int usdtc_session_begin(usdtc_session* session, usdtc_error** error);
+/* Hands on what has come, and waits for that for up to `timeout_ms`, at most 50. `more` receives 0 when the session is
+ * over: by "duration" or "max-events", since its processes have ended, or since it was asked to stop. */
+int usdtc_session_step(usdtc_session* session, int timeout_ms, int* more, usdtc_error** error);
+/* Detaches, and writes what is left and the accounts. Errors: IO (something could not be written; the message says what
+ * and why). */
+int usdtc_session_finish(usdtc_session* session, usdtc_error** error);
+/* Asks the session to end: a step says so within 50 ms. For any thread and signal handlers. */
+void usdtc_session_stop(usdtc_session* session);
+/* A descriptor for event loops, readable when a step has something to do. It belongs to the session. */
+int usdtc_session_fd(usdtc_session* session, int* fd, usdtc_error** error);
+/* Notice `n`, in the order in which they came up. NOT_FOUND: there are no more yet. */
+int usdtc_session_notice(const usdtc_session* session, size_t n, struct usdtc_notice* notice, usdtc_error** error);
+/* Detaches all, if usdtc_session_finish() has not. */
+void usdtc_session_free(usdtc_session* session);
 
 #ifdef __cplusplus
 }
