@@ -8,12 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +16,7 @@
 #include "common/nearest.hpp"
 #include "common/report.hpp"
 #include "io/terminal.hpp"
+#include "usdt/question_text.hpp"
 
 namespace usdt::tools {
 namespace {
@@ -151,10 +146,13 @@ std::string brief_text(const BriefHelp& brief, const CLI::App& app, std::size_t 
 
 constexpr std::string_view kOneOf = "one of ";  ///< what validators of words are called, with the words behind it
 
-template <class Number>
-bool read_all(const std::string& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+/// What is wrong with a word that is no process id, and what was meant.
+std::string complaint_about_process(const std::string& text) {
+  const bool name = !text.empty() && text.find_first_not_of("0123456789-+") != text.npos;
+  if (text.empty() || text.find(':') != text.npos || text.starts_with("--"))
+    return fmt::format("there is no process id behind it, but '{}': did pgrep find none?", text);
+  return fmt::format("'{}' is not a process id{}", text,
+                     name ? fmt::format("; those of a program are -p $(pgrep -d, {})", text) : "");
 }
 
 /// What is wrong with an option whose value has no text, which would otherwise be as if it was not there.
@@ -212,140 +210,31 @@ std::optional<std::string> complaint_of(CLI::App& app, std::vector<std::string> 
   return complaint_of_nothing(app);
 }
 
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
-  const auto judge = [=](const std::string& text) {
-    std::uint64_t number = 0;
-    if (read_all(text, number) && number >= least && number <= most) return std::string();
-    if (most == std::numeric_limits<std::uint64_t>::max())
-      return fmt::format("'{}' is not a whole number from {} on that fits 64 bits", text, least);
-    return fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
-  };
-  return {judge, ""};
-}
-
-std::optional<double> seconds_of(std::string_view text) {
-  static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
-      {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
-  constexpr double kCentury = 100.0 * 365 * 24 * 3600;
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::string_view unit = text.substr(digits);
-  const auto known = std::ranges::find(kUnits, unit, &std::pair<std::string_view, double>::first);
-  double number = 0;
-  if (!read_all(std::string(text.substr(0, digits)), number) || (known == kUnits.end() && !unit.empty()))
-    return std::nullopt;
-  number *= unit.empty() ? 1 : known->second;
-  return number <= kCentury ? std::optional(number) : std::nullopt;
-}
-
 std::string_view without_blanks(std::string_view text, std::string_view blanks) {
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
   return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
-CLI::Validator seconds() {
-  const std::function<std::string(std::string&)> judge = [](std::string& text) {
-    const auto number = seconds_of(text);
-    if (!number)
-      return fmt::format("'{}' is not a time such as 10 (seconds), 0.5, 500ms, 2s, 5m or 24h, up to a century", text);
-    text = fmt::format("{:.17g}", *number);
-    return std::string();
+CLI::Validator value_of(QuestionOption option) {
+  const std::string words =
+      option.kind == OptionKind::choice ? fmt::format("{}{}", kOneOf, fmt::join(option.words, " ")) : std::string();
+  const auto judge = [option = std::move(option)](const std::string& text) {
+    const auto sense = check_option_value(option, text);
+    if (sense) return std::string();
+    return option.kind == OptionKind::processes ? complaint_about_process(text) : sense.error().message;
   };
-  return {judge, ""};
+  return {judge, "", words};
 }
 
-CLI::Validator process_id() {
-  const auto judge = [](const std::string& text) {
-    std::int32_t number = 0;
-    if (read_all(text, number) && number > 0) return std::string();
-    const bool name = !text.empty() && text.find_first_not_of("0123456789-+") != text.npos;
-    if (text.empty() || text.find(':') != text.npos || text.starts_with("--"))
-      return fmt::format("there is no process id behind it, but '{}': did pgrep find none?", text);
-    return fmt::format("'{}' is not a process id{}", text,
-                       name ? fmt::format("; those of a program are -p $(pgrep -d, {})", text) : "");
-  };
-  return {judge, ""};
-}
+CLI::Validator process_id() { return value_of({.name = "pid", .kind = OptionKind::processes}); }
 
 CLI::Validator one_of(std::vector<std::string_view> words) {
-  const std::string description = fmt::format("{}{}", kOneOf, fmt::join(words, " "));
-  const auto judge = [all = std::move(words)](const std::string& text) {
-    return std::ranges::find(all, text) != all.end() ? std::string()
-                                                     : fmt::format("'{}' is none of: {}", text, fmt::join(all, ", "));
-  };
-  return {judge, "", description};
+  return value_of({.name = "", .kind = OptionKind::choice, .words = std::move(words)});
 }
 
 std::vector<std::string> words_of(const CLI::Validator& validator) {
   const std::string& name = validator.get_name();
   return name.starts_with(kOneOf) ? CLI::detail::split(name.substr(kOneOf.size()), ' ') : std::vector<std::string>();
-}
-
-void declare(CLI::App& app, FunctionFlags& flags) {
-  app.add_option("--args", flags.args,
-                 "The types of arguments where no debug information has them: \"i32, str, f64\"; i8 to i64, u8 to u64, "
-                 "f32, f64, bool, ptr, str")
-      ->type_name("TYPES")
-      ->allow_extra_args(false);
-  app.add_flag("--debuginfod", flags.debuginfod,
-               "Ask the servers of $DEBUGINFOD_URLS for debug files that are not there, by build id");
-  app.add_flag("!--no-inline", flags.inlined, "Without the copies of functions that the compiler inlined into others");
-  CLI::Option* always = app.add_flag(
-      "--ret-probes", flags.ret_probes,
-      "See returns of functions by a probe on each RET instruction alone, as of Go programs always, also where they "
-      "return by a jump to another function, which is not seen then. Without it the kernel's return probe is taken "
-      "there, unless an exception may pass, which ends the program; so does a change of stacks");
-  app.add_flag("--no-ret-probes", flags.no_ret_probes,
-               "See returns of functions by the kernel's return probes, also where exceptions may leave the function")
-      ->excludes(always);
-}
-
-namespace {
-
-/// Where a login shell has the servers' names from, elfutils' profile.d/debuginfod.sh: sudo takes them away.
-constexpr const char* kServerLists = "/etc/debuginfod";
-
-std::string configured_servers() {
-  std::string names;
-  std::error_code error;
-  for (const auto& each : std::filesystem::directory_iterator(kServerLists, error)) {
-    if (each.path().extension() != ".urls") continue;
-    std::ifstream list(each.path());
-    for (std::string name; list >> name;) names += (names.empty() ? "" : " ") + name;
-  }
-  return names;
-}
-
-Result<void> name_servers() {
-  // Seconds and bytes of one file: a server that never ends would stop a trace.
-  ::setenv("DEBUGINFOD_MAXTIME", "300", 0);
-  ::setenv("DEBUGINFOD_MAXSIZE", "8589934592", 0);
-  const char* const named = std::getenv("DEBUGINFOD_URLS");
-  if (named != nullptr && *named != '\0') return {};
-  const std::string servers = configured_servers();
-  if (servers.empty())
-    return fail(ErrorKind::invalid_argument,
-                "--debuginfod: no server is known: set DEBUGINFOD_URLS, on Debian to https://debuginfod.debian.net, "
-                "and see that sudo keeps it");
-  ::setenv("DEBUGINFOD_URLS", servers.c_str(), 1);  // before there are other threads
-  return {};
-}
-
-}  // namespace
-
-Result<void> apply(const FunctionFlags& flags, std::vector<PointPattern>& patterns) {
-  if (flags.debuginfod)
-    if (auto named = name_servers(); !named) return named;
-  auto types = flags.args.empty() ? Result<std::vector<Type>>() : parse_types(flags.args);
-  if (!types) return fail(types.error());
-  for (PointPattern& pattern : patterns) {
-    auto* function = std::get_if<FunctionPattern>(&pattern);
-    if (function == nullptr) continue;
-    function->inlined = flags.inlined;
-    function->debuginfod = flags.debuginfod;
-    if (flags.ret_probes || flags.no_ret_probes) function->ret_probes = flags.ret_probes;
-    function->args = *types;
-  }
-  return {};
 }
 
 }  // namespace usdt::tools

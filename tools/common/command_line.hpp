@@ -2,7 +2,6 @@
 // Command lines of the tools: what CLI11 makes of them, said in our words and written like everything else.
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -10,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "usdt/pattern.hpp"
+#include "usdt/question_text.hpp"
 
 // <CLI/CLI.hpp> takes a compiler five seconds: who only passes these on is without it.
 namespace CLI {
@@ -38,13 +37,8 @@ struct BriefHelp {
 /// The same without any output, and without --manual and --completion: what is wrong with the words, if something is.
 [[nodiscard]] std::optional<std::string> complaint_of(CLI::App& app, std::vector<std::string> words);
 
-/// A whole number within the limits, digits alone.
-[[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
-/// Seconds of a time as people write it: "5", "0.25", "500ms", "2s", "5m", "24h", also "us" and "ns"; at most a
-/// century.
-[[nodiscard]] std::optional<double> seconds_of(std::string_view text);
-/// For Option::transform(): the same, and what is left is the number of seconds.
-[[nodiscard]] CLI::Validator seconds();
+/// Checks values as the library does, in the words of a command line.
+[[nodiscard]] CLI::Validator value_of(QuestionOption option);
 /// A process id.
 [[nodiscard]] CLI::Validator process_id();
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string_view> words);
@@ -53,17 +47,5 @@ struct BriefHelp {
 
 /// What is between the blanks around it, or another set of characters.
 [[nodiscard]] std::string_view without_blanks(std::string_view text, std::string_view blanks = " ");
-
-/// What the patterns of functions are to mean.
-struct FunctionFlags {
-  bool inlined = true;
-  bool ret_probes = false;
-  bool no_ret_probes = false;
-  bool debuginfod = false;
-  std::string args;
-};
-void declare(CLI::App& app, FunctionFlags& flags);
-/// Puts it into those of `patterns` that are of functions. Errors: syntax, of `args`.
-[[nodiscard]] Result<void> apply(const FunctionFlags& flags, std::vector<PointPattern>& patterns);
 
 }  // namespace usdt::tools

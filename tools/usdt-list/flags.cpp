@@ -8,6 +8,8 @@
 #include <filesystem>
 
 #include "common/command_line.hpp"
+#include "common/debug_servers.hpp"
+#include "common/question_flags.hpp"
 #include "common/report.hpp"
 #include "exit_code.hpp"
 
@@ -43,7 +45,7 @@ struct RawFlags {
   std::vector<std::string> words;
   std::vector<std::string> libraries;
   std::string format = "text";
-  usdt::tools::FunctionFlags functions;
+  usdt::tools::QuestionFlags functions;
 };
 
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
@@ -69,7 +71,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
          "The layout of a struct, union, class or enum by the debug information of WHAT, without it of the kernel")
       ->type_name("TYPE")
       ->allow_extra_args(false);
-  usdt::tools::declare(app, raw.functions);
+  for (const usdt::QuestionOption& option : usdt::question_options())
+    if (option.group == usdt::kFunctionOptions) raw.functions.declare(app, option);
   app.add_flag("--lint", flags.lint,
                "Look for faults of the probes instead of listing them: notes without code, arguments nobody can read, "
                "semaphores that cannot be enabled");
@@ -105,6 +108,20 @@ std::string_view target_behind_prefix(std::string_view word) {
   return word.find(':') == word.npos && word.find('/') != word.npos ? word : std::string_view();
 }
 
+/// What patterns of functions are to mean.
+bool interpret_functions(Flags& flags, const RawFlags& raw) {
+  usdt::QuestionText text(usdt::tools::kOptionPrefix);
+  usdt::Result<void> chosen;
+  for (const auto& [name, value] : raw.functions.written())
+    if (chosen) chosen = text.set(name, value);
+  flags.debuginfod = text.has("debuginfod");
+  if (chosen && flags.debuginfod) chosen = usdt::tools::name_debug_servers();
+  if (chosen) chosen = usdt::choose_functions(text, flags.patterns);
+  if (chosen) return true;
+  usdt::tools::print_error(kTool, chosen.error(), text.has("args") ? text.values("args").front() : "");
+  return false;
+}
+
 bool interpret(Flags& flags, const RawFlags& raw) {
   flags.format = raw.format == "json" ? Format::json : Format::text;
   flags.targets = raw.libraries;
@@ -121,11 +138,7 @@ bool interpret(Flags& flags, const RawFlags& raw) {
       return false;
     }
   }
-  if (const auto applied = usdt::tools::apply(raw.functions, flags.patterns); !applied) {
-    usdt::tools::print_error(kTool, applied.error(), raw.functions.args);
-    return false;
-  }
-  flags.debuginfod = raw.functions.debuginfod;
+  if (!interpret_functions(flags, raw)) return false;
   const bool lists = lists_files(flags) || !flags.kernel_patterns.empty();
   if (flags.lint && (!flags.kernel_patterns.empty() || !flags.members.empty() || flags.doctor))
     return usage_error(

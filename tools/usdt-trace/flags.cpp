@@ -6,101 +6,21 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <chrono>
-#include <cmath>
 #include <utility>
 
 #include "bpftrace_words.hpp"
 #include "common/command_line.hpp"
+#include "common/debug_servers.hpp"
 #include "common/report.hpp"
-#include "flags_together.hpp"
-#include "guard_flags.hpp"
 #include "raw_flags.hpp"
 #include "script_flags.hpp"
+#include "usdt/sink.hpp"
 #include "wrong_usage.hpp"
 
 namespace usdt_trace {
 namespace {
 
 constexpr int usage_error = 2;
-
-/// "dwarf", "fp", "20", "fp,20"; nothing: it is none of these.
-bool read_user_stack(std::string_view text, Flags& flags) {
-  constexpr std::uint32_t most_by_frame_pointers = 127, most = 512;
-  flags.question.stacks.user_method = usdt::StackMethod::call_frame_info;
-  flags.question.stacks.user_depth = usdt::AskedStacks::kUsualUserDepth;
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const std::string_view method = text.substr(0, comma);
-  std::string_view number = text.substr(std::min(comma + 1, text.size()));
-  if (method == "fp") {
-    flags.question.stacks.user_method = usdt::StackMethod::frame_pointers;
-  } else if (method != "dwarf") {
-    if (comma != text.size()) return false;
-    number = text;
-  }
-  if (number.empty()) return comma == text.size() && !text.empty();
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), flags.question.stacks.user_depth);
-  const bool frame_pointers = flags.question.stacks.user_method == usdt::StackMethod::frame_pointers;
-  return error == std::errc() && end == number.data() + number.size() && flags.question.stacks.user_depth > 0 &&
-         flags.question.stacks.user_depth <= (frame_pointers ? most_by_frame_pointers : most);
-}
-
-/// --last and --dump-on.
-usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
-  if (raw.last.empty()) {
-    if (!raw.dump_on.empty()) return wrong("--dump-on goes with --last");
-    return {};
-  }
-  if (flags.question.recording.file.empty())
-    return wrong("--last goes with --record FILE, which is written at the end");
-  const auto time = usdt::tools::seconds_of(raw.last);
-  constexpr double most = 24 * 60 * 60;
-  if (!time || !(*time >= 1e-9 && *time <= most))
-    return wrong("--last: \"" + raw.last + "\" is no time up to 24h, such as 10 (seconds), 500ms or 5m");
-  flags.question.recording.last = std::chrono::nanoseconds(std::llround(*time * 1e9));
-  flags.dump_on_signal = raw.dump_on == "signal";
-  if (raw.dump_on.empty() || raw.dump_on == "exit" || flags.dump_on_signal) return {};
-  auto dump_on = usdt::parse_expression(raw.dump_on);
-  if (!dump_on) return usdt::fail(dump_on.error().within("--dump-on"));
-  flags.question.recording.dump_on = std::make_shared<const usdt::Expression>(std::move(*dump_on));
-  return {};
-}
-
-}  // namespace
-
-bool goes_with_replay(std::string_view name) {
-  static constexpr std::array<std::string_view, 30> allowed = {
-      "replay",  "print",    "where",    "strings", "count",       "format",   "output",  "max-events",
-      "strict",  "quiet",    "verbose",  "by",      "sum",         "avg",      "min",     "max",
-      "hist",    "lhist",    "distinct", "top",     "hist-detail", "max-rows", "latency", "format-string",
-      "heatmap", "interval", "script",   "folded",  "probe",       "slowest"};
-  return std::ranges::find(allowed, name) != allowed.end();
-}
-
-namespace {
-
-/// What does for a recording what an option does for a trace.
-std::string_view instead_in_replay(std::string_view name) {
-  if (name == "pid") return "--where 'pid == PID' chooses among its events";
-  if (name == "ustack" || name == "kstack")
-    return "events have the stacks that they were recorded with, and are shown with them";
-  if (name == "rate") return "its events have times of their own, and are read at once";
-  return "names of probes and --where choose among its events";
-}
-
-/// What is about tracing does not go with a recording.
-usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_single_name();
-    if (option->count() > 0 && !goes_with_replay(name))
-      return wrong(fmt::format("--{} does not go with --replay: {}", name, instead_in_replay(name)));
-  }
-  if (!flags.question.processes.command.empty())
-    return wrong("a command does not go with --replay, which traces nothing");
-  return {};
-}
 
 /// A word without ':' is what people call a function in other tools, or a program that they want to have started.
 usdt::Error with_hint(usdt::Error error, const std::vector<std::string>& names) {
@@ -113,133 +33,75 @@ usdt::Error with_hint(usdt::Error error, const std::vector<std::string>& names) 
   return error;
 }
 
-/// Whose functions are looked for as the options about them say.
-usdt::Result<usdt::AskedPoints> points_of(const RawFlags& raw) {
-  auto points = usdt::parse_points(raw.probes);
+/// Says what people who know other tools may have meant by the names of points.
+usdt::Result<void> check_points(const std::vector<std::string>& names) {
+  if (auto answer = answer_to_bpftrace(names)) return wrong(*answer);
+  auto points = usdt::parse_points(names);
   if (!points && points.error().kind == usdt::ErrorKind::syntax)
-    return usdt::fail(with_hint(std::move(points.error()), raw.probes));
-  if (!points) return points;
-  for (auto* patterns : {&points->patterns, &points->ends})
-    if (auto applied = usdt::tools::apply(raw.functions, *patterns); !applied) return usdt::fail(applied.error());
-  return points;
-}
-
-usdt::Result<void> interpret_probes(Flags& flags, const RawFlags& raw) {
-  if (raw.probes.empty() && flags.question.recording.replay.empty())
-    return wrong("name a probe to trace; usdt-list shows which there are");
-  if (auto answer = answer_to_bpftrace(raw.probes)) return wrong(*answer);
-  auto points = points_of(raw);
-  if (!points) return usdt::fail(points.error());
-  points->skip_unknown = flags.question.points.skip_unknown;
-  points->debuginfod = raw.functions.debuginfod;
-  flags.question.points = std::move(*points);
-  if (raw.pair_by.empty()) return {};
-  auto pairing = usdt::parse_pairing(raw.pair_by, kOptionPrefix);
-  if (!pairing) return usdt::fail(pairing.error());
-  flags.question.points.pairing = std::move(*pairing);
+    return usdt::fail(with_hint(std::move(points.error()), names));
   return {};
 }
 
-/// --format-string, and what does not go with it.
-usdt::Result<void> interpret_format(Flags& flags, const RawFlags& raw) {
-  if (raw.format_string.empty()) return {};
-  // A script does not know how it will be shown.
-  const bool json = raw.format == "json";
-  if (json && flags.script.file.empty())
-    return wrong("--format-string is of text: --format json has every value by itself");
-  auto format = usdt::parse_format_string(raw.format_string, kOptionPrefix);
-  if (!format) return usdt::fail(format.error());
-  if (!format->list.empty() && !flags.question.values.print.empty())
-    return wrong("--format-string names its values in place (%{arg0}): --print does not go with that");
-  if (!format->list.empty()) flags.question.values.print.rest = format->list;
-  if (!json) flags.question.values.format = std::move(*format);
+/// Options of the tool that are about tracing.
+constexpr std::array<std::string_view, 3> kOfTracing = {"explain", "verifier-log", "disable-feature"};
+
+/// The tool's own options about tracing do not go with a recording.
+usdt::Result<void> check_replay(const CLI::App& app) {
+  if (app.get_option("--replay")->count() == 0) return {};
+  for (const std::string_view name : kOfTracing)
+    if (app.get_option(fmt::format("--{}", name))->count() > 0)
+      return wrong(fmt::format("--{} does not go with --replay, which traces nothing", name));
   return {};
 }
 
-/// --print and --format-string.
-usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
-  auto prints = usdt::parse_prints(raw.prints, kOptionPrefix);
-  if (!prints) return usdt::fail(prints.error());
-  flags.question.values.print = std::move(*prints);
-  if (auto formatted = interpret_format(flags, raw); !formatted) return formatted;
-  return {};
+}  // namespace
+
+bool own_option_goes_with_replay(std::string_view name) {
+  return std::ranges::find(kOfTracing, name) == kOfTracing.end();
 }
 
-usdt::Result<void> interpret_stacks(Flags& flags, const RawFlags& raw) {
-  if (!raw.user_stack.empty() && !read_user_stack(raw.user_stack, flags))
-    return wrong(
-        "--ustack: \"" + raw.user_stack +
-        "\" is neither a number up to 512, nor dwarf or fp (up to 127), nor one of these with a number: fp,20");
-  if (flags.question.stacks.user_kilobytes % 4 != 0) return wrong("--ustack-size: not a multiple of 4 KiB");
-  return {};
-}
-
-/// How sites are attached and values carried.
-usdt::Result<void> interpret_programs(Flags& flags, const RawFlags& raw) {
+usdt::Result<void> interpret_own(const CLI::App& app, Flags& flags, const RawFlags& raw) {
+  if (auto sense = check_replay(app); !sense) return sense;
+  flags.output.format = raw.format == "json" ? Format::json : raw.format == "csv" ? Format::csv : Format::text;
   for (const std::string& name : raw.disabled) {
     auto feature = usdt::feature_by_name(name);
     if (!feature) return usdt::fail(feature.error());
     usdt::disable_feature(*feature);
   }
-  if (raw.carrier != kAuto) {
-    auto carrier = usdt::carrier_by_name(raw.carrier);
-    if (!carrier) return usdt::fail(carrier.error());
-    flags.question.attaching.carrier = *carrier;
-  }
-  for (const std::string& name : raw.backends) {
-    if (name == kAuto) continue;
-    auto backend = usdt::backend_by_name(name);
-    if (!backend) return usdt::fail(backend.error());
-    (usdt::is_kernel(*backend) ? flags.question.attaching.kernel_backend : flags.question.attaching.backend) = *backend;
-  }
-  if (raw.wait_for_pages || raw.no_wait_for_pages) flags.question.attaching.wait_for_pages = raw.wait_for_pages;
   return {};
 }
 
-/// What is shown instead of events. From now on "elapsed" counts.
-usdt::Result<void> interpret_view(Flags& flags, const RawFlags& raw) {
-  usdt::ViewText asked = raw.view;
-  if (asked.folded && asked.by.empty())
-    asked.by = usdt::all_in_kernel(flags.question) ? "comm, ustack, kstack" : "comm, ustack";
-  auto view = usdt::parse_view(asked, kOptionPrefix);
-  if (!view) return usdt::fail(view.error());
-  flags.question.view = std::move(*view);
-  usdt::begin_question(flags.question, usdt::event_clock());
-  return {};
+usdt::Result<void> set_option(Flags& flags, usdt::QuestionText& text, std::string_view name, std::string_view value) {
+  flags.dump_on_signal |= name == "dump-on" && value == "signal";
+  // The signal ends the trace, as everything does that "exit" waits for.
+  return text.set(name, name == "dump-on" && value == "signal" ? "exit" : value);
 }
 
-usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
-  flags.output.format = raw.format == "json" ? Format::json : raw.format == "csv" ? Format::csv : Format::text;
-  flags.question.values.likely_texts =
-      raw.strings.empty() ? flags.output.format == Format::text : raw.strings == "auto";
-  if (!raw.where.empty()) {
-    auto where = usdt::parse_expression(raw.where);
-    if (!where) return usdt::fail(where.error().within("--where"));
-    flags.question.where = std::make_shared<const usdt::Expression>(std::move(*where));
-  }
-  for (const auto& part : {interpret_probes, interpret_prints, interpret_last, interpret_stacks, interpret_programs,
-                           interpret_view, interpret_guards}) {
-    if (auto made = part(flags, raw); !made) return made;
-  }
-  usdt::complete_question(flags.question);
-  return check_together(flags, raw);
+usdt::Result<usdt::QuestionText> asked_text(Flags& flags, const RawFlags& raw, const CommandLine& line) {
+  usdt::QuestionText text(usdt::tools::kOptionPrefix);
+  text.command = line.command;
+  for (const auto& [name, value] : raw.question.written())
+    if (auto set = set_option(flags, text, name, value); !set) return usdt::fail(set.error());
+  return text;
 }
 
-bool is_number(std::string_view word) {
-  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-}  // namespace
-
-void complete_stacks(std::vector<std::string>& words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
-    const bool method = next == "fp" || next == "dwarf" || next.starts_with("fp,") || next.starts_with("dwarf,");
-    if (words[i] == "--kstack" && !is_number(next))
-      words[i] = fmt::format("--kstack={}", usdt::AskedStacks::kUsualKernelDepth);
-    if (words[i] == "--ustack" && !is_number(next) && !method) words[i] = "--ustack=dwarf";
-    if (words[i] == "--in-flight" && !is_number(next)) words[i] = "--in-flight=100";
-  }
+usdt::Result<void> make_question(Flags& flags, const usdt::QuestionText& text) {
+  if (auto points = check_points(text.points); !points) return points;
+  const bool json = flags.output.format == Format::json;
+  // A script does not know how it will be shown.
+  if (json && text.has("format-string") && flags.script.file.empty())
+    return wrong("--format-string is of text: --format json has every value by itself");
+  auto question = usdt::parse_question(text);
+  if (!question) return usdt::fail(question.error());
+  question->name = flags.question.name;
+  flags.question = std::move(*question);
+  usdt::AskedValues& values = flags.question.values;
+  if (json) values.format = {};
+  if (!values.likely_texts) values.likely_texts = flags.output.format == Format::text;
+  usdt::begin_question(flags.question, usdt::event_clock());  // from now on "elapsed" counts
+  if (flags.question.points.debuginfod)
+    if (auto named = usdt::tools::name_debug_servers(); !named) return named;
+  return usdt::check_sink_format(name_of(flags.output.format), flags.question);
 }
 
 namespace {
@@ -251,7 +113,7 @@ CommandLine split(int argc, char** argv) {
     line.empty_command = line.command.empty();
     line.own.erase(dashes, line.own.end());
   }
-  complete_stacks(line.own);
+  usdt::tools::complete_bare_options(line.own);
   return line;
 }
 
@@ -261,13 +123,16 @@ bool is_script_for_format(const std::vector<std::string>& words) {
   return option != words.end() && option + 1 != words.end() && (option + 1)->ends_with(".toml");
 }
 
-}  // namespace
-
-usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& raw) {
-  if (!flags.question.recording.replay.empty())
-    if (auto sense = check_replay(app, flags); !sense) return sense;
-  return interpret(flags, raw);
+/// Makes the question of a command line.
+usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& raw, const CommandLine& line) {
+  if (auto own = interpret_own(app, flags, raw); !own) return own;
+  auto text = asked_text(flags, raw, line);
+  if (!text) return usdt::fail(text.error());
+  text->points = raw.probes;
+  return make_question(flags, *text);
 }
+
+}  // namespace
 
 std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_code) {
   const auto complain = [&](std::string_view why) {
@@ -278,7 +143,6 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
   CommandLine line = split(argc, argv);
   Flags flags;
   RawFlags raw;
-  flags.question.processes.command = line.command;
   CLI::App app;
   declare(app, flags, raw);
   if (is_script_for_format(line.own)) return complain("-f is --format, text or json; a script is --script FILE");
@@ -292,7 +156,7 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
     if (!questions) return complain(questions.error().message);
     return std::move(*questions);
   }
-  if (auto sense = interpret(app, flags, raw); !sense) return complain(sense.error().message);
+  if (auto sense = interpret(app, flags, raw, line); !sense) return complain(sense.error().message);
   return std::vector{std::move(flags)};
 }
 

@@ -12,9 +12,6 @@
 
 namespace usdt_trace {
 
-/// What stands before the names of options in messages about them.
-inline constexpr std::string_view kOptionPrefix = "--";
-
 enum class Format : std::uint8_t { text, json, csv };
 /// As sink_formats() has it.
 [[nodiscard]] constexpr std::string_view name_of(Format format) {
@@ -48,7 +45,7 @@ struct OutputPart {
 
 /// The command line, or one question of a script, parsed and checked for sense.
 struct Flags {
-  usdt::Question question = {.option_prefix = std::string(kOptionPrefix)};
+  usdt::Question question = {};
   ScriptPart script = {};
   OutputPart output = {};
   bool dump_on_signal = false;  ///< SIGUSR1 ends the trace, whose last events are written

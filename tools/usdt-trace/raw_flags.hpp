@@ -7,34 +7,16 @@
 #include <vector>
 
 #include "common/command_line.hpp"
+#include "common/question_flags.hpp"
 #include "flags.hpp"
 
 namespace usdt_trace {
 
-/// What --backend and --carrier call the choice that is ours.
-inline constexpr std::string_view kAuto = "auto";
-
 struct RawFlags {
   std::vector<std::string> probes;
-  std::vector<std::string> prints;
-  std::string format_string;
-  std::string where;
-  std::string pair_by;
-  std::string sample;
-  std::string max_rate;
-  std::string max_overhead;
-  std::string last;
-  std::string dump_on;
-  std::string strings;
-  std::string user_stack;
-  std::vector<std::string> backends;
-  std::string carrier{kAuto};
+  usdt::tools::QuestionFlags question;
   std::string format = "text";
   std::vector<std::string> disabled;
-  bool wait_for_pages = false;
-  bool no_wait_for_pages = false;
-  usdt::tools::FunctionFlags functions;
-  usdt::ViewText view;
 };
 
 /// The words of a command line.
@@ -48,11 +30,20 @@ struct CommandLine {
 void declare(CLI::App& app, Flags& flags, RawFlags& raw);
 /// What --help prints before anybody asks for more.
 [[nodiscard]] const usdt::tools::BriefHelp& brief_help();
-/// Makes sense of what `app` parsed. Errors: syntax, invalid_argument, not_found.
-[[nodiscard]] usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& raw);
-/// Whether an option is about what was recorded, too, and not about tracing alone.
-[[nodiscard]] bool goes_with_replay(std::string_view name);
-/// "--kstack PROBE", "--ustack PROBE": the value may be left out, and what is none is not taken for it.
-void complete_stacks(std::vector<std::string>& words);
+
+/// Makes sense of the options that are of the tool, as `app` parsed them. Errors: not_found (a feature),
+/// invalid_argument.
+[[nodiscard]] usdt::Result<void> interpret_own(const CLI::App& app, Flags& flags, const RawFlags& raw);
+/// Sets an option of the question, "signal" of --dump-on in `flags`. Errors: as QuestionText::set().
+[[nodiscard]] usdt::Result<void> set_option(Flags& flags, usdt::QuestionText& text, std::string_view name,
+                                            std::string_view value);
+/// Returns what the command line asks, without its points. Errors: as set_option().
+[[nodiscard]] usdt::Result<usdt::QuestionText> asked_text(Flags& flags, const RawFlags& raw, const CommandLine& line);
+/// Makes the question of `flags`, whose name stays. Errors: as parse_question(), with hints about command lines, and
+/// as check_sink_format().
+[[nodiscard]] usdt::Result<void> make_question(Flags& flags, const usdt::QuestionText& text);
+
+/// Whether an option of the tool is about what was recorded, too, and not about tracing alone.
+[[nodiscard]] bool own_option_goes_with_replay(std::string_view name);
 
 }  // namespace usdt_trace

@@ -2,6 +2,7 @@
 // Scripts: several named questions of one session in a TOML file (docs/scripts.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,11 @@ struct ScriptQuestion {
   ScriptPlace place = {};
   std::vector<std::string> probes = {};
   std::vector<ScriptOption> options = {};
+
+  /// Whether it has an option of this name.
+  [[nodiscard]] bool has(std::string_view option) const {
+    return std::ranges::find(options, option, &ScriptOption::name) != options.end();
+  }
 };
 
 /// What it says has to be there: "linux 6.1", "feature kernel_btf".

@@ -18,24 +18,29 @@
 namespace usdt_trace {
 namespace {
 
-/// Of the whole run of a script: at its top, or on the command line.
-constexpr std::array<std::string_view, 20> kOfRun = {
-    "pid",          "children", "cgroup",          "container",      "duration",          "format",
-    "output",       "quiet",    "verbose",         "strict",         "no-follow",         "hold-exec",
-    "max-followed", "wait",     "disable-feature", "wait-for-pages", "no-wait-for-pages", "replay",
-    "explain",      "script"};
-/// Of one question alone.
-constexpr std::array<std::string_view, 25> kOfQuestion = {
-    "where",      "pair-by", "print",       "format-string", "count",    "by",      "sum",      "avg",  "min",
-    "max",        "hist",    "lhist",       "top",           "distinct", "heatmap", "record",   "rate", "latency",
-    "max-events", "args",    "hist-detail", "slowest",       "last",     "dump-on", "in-flight"};
-/// Of neither.
+/// Options of the tool that are of the whole run of a script: at its top, or on the command line.
+constexpr std::array<std::string_view, 8> kOfRun = {"format", "output",          "quiet",   "verbose",
+                                                    "strict", "disable-feature", "explain", "script"};
+/// Options that scripts do not have.
 constexpr std::array<std::string_view, 8> kOfCommandLine = {"replay",  "explain",    "script", "help",
                                                             "version", "completion", "manual", "verifier-log"};
 
 template <std::size_t N>
 bool is_in(const std::array<std::string_view, N>& all, std::string_view name) {
   return std::ranges::find(all, name) != all.end();
+}
+
+bool has_scope(std::string_view name, usdt::OptionScope scope) {
+  const usdt::QuestionOption* const option = usdt::find_question_option(name);
+  return option != nullptr && option->scope == scope;
+}
+
+bool is_of_run(std::string_view name) { return is_in(kOfRun, name) || has_scope(name, usdt::OptionScope::session); }
+
+bool is_own(std::string_view name) { return usdt::find_question_option(name) == nullptr; }
+
+bool goes_with_replay(std::string_view name) {
+  return is_own(name) ? own_option_goes_with_replay(name) : usdt::find_question_option(name)->of_replay;
 }
 
 /// Where in a script something belongs.
@@ -54,27 +59,22 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
   }
   if (is_in(kOfCommandLine, option.name))
     return wrong(fmt::format("{} is of the command line, not of scripts", option.name));
-  if (table == Table::top && is_in(kOfQuestion, option.name))
+  if (table == Table::top && has_scope(option.name, usdt::OptionScope::question))
     return wrong(fmt::format("{} is of one question: it goes below a [question.NAME]", option.name));
-  if (table == Table::question && is_in(kOfRun, option.name))
+  if (table == Table::question && is_of_run(option.name))
     return wrong(fmt::format("{} is of all questions: it goes above the first [question.NAME]", option.name));
   const bool is_flag = known->get_expected_max() == 0;
-  const bool stack =
-      option.name == "kstack" || option.name == "ustack" || option.name == "in-flight";  // their values may be left out
-  if (std::holds_alternative<bool>(option.value) != is_flag && !stack)
+  const bool may_be_bare = !is_own(option.name) && !usdt::find_question_option(option.name)->bare_value.empty();
+  if (std::holds_alternative<bool>(option.value) != is_flag && !may_be_bare)
     return wrong(is_flag ? fmt::format("{} is true or false", option.name)
                          : fmt::format("{} takes a {}", option.name, known->get_type_name()));
   return {};
 }
 
-/// As words of the command line.
-void add_words(const ScriptOption& option, std::vector<std::string>& words) {
-  if (const bool* flag = std::get_if<bool>(&option.value)) {
-    if (*flag) words.push_back("--" + option.name);
-    return;
-  }
-  for (const std::string& value : std::get<std::vector<std::string>>(option.value))
-    words.push_back(fmt::format("--{}={}", option.name, value));
+/// The values of an option: none of a flag that is false, an empty one of a flag that is true.
+std::vector<std::string> values_of(const ScriptOption& option) {
+  if (const bool* flag = std::get_if<bool>(&option.value)) return std::vector<std::string>(*flag ? 1 : 0);
+  return std::get<std::vector<std::string>>(option.value);
 }
 
 /// Where in the script the option is that a message is about.
@@ -94,46 +94,87 @@ ScriptPlace place_of(std::string_view message, const ScriptQuestion& question, c
   return place;
 }
 
-/// One question of a script, as a command line of its own.
-usdt::Result<Flags> question_flags(const Script& script, const ScriptQuestion& question, const CLI::App& given,
-                                   const CommandLine& line) {
-  std::vector<std::string> words = line.own;
-  const bool replays = given.get_option("--replay")->count() > 0;
-  const auto add = [&](const ScriptOption& option) {
-    if (!replays || goes_with_replay(option.name)) add_words(option, words);
-  };
-  for (const ScriptOption& option : script.shared) {
-    const bool own = std::ranges::find(question.options, option.name, &ScriptOption::name) != question.options.end();
-    if (!own && given.get_option("--" + option.name)->count() == 0) add(option);
+/// A script, and the command line that it is run by.
+class ScriptRun {
+ public:
+  ScriptRun(const Script& script, const CLI::App& given, const CommandLine& line)
+      : script_(script), given_(given), line_(line) {}
+
+  /// Takes the options of the tool: what the script says of all questions, and above that the command line.
+  usdt::Result<void> begin() {
+    std::vector<std::string> words = line_.own;
+    for (const ScriptOption& option : script_.shared) {
+      if (!is_own(option.name) || is_given(option.name) || !is_taken(option.name)) continue;
+      for (const std::string& value : values_of(option))
+        words.push_back(fmt::format("--{}{}{}", option.name, value.empty() ? "" : "=", value));
+    }
+    RawFlags raw;
+    CLI::App app("", "usdt-trace");
+    declare(app, flags_, raw);
+    if (auto complaint = usdt::tools::complaint_of(app, std::move(words))) return wrong(*complaint, kNoQuestion);
+    if (auto own = interpret_own(app, flags_, raw); !own) return wrong(own.error().message, kNoQuestion);
+    auto text = asked_text(flags_, raw, line_);
+    if (!text) return usdt::fail(text.error());
+    text_ = std::move(*text);
+    return {};
   }
-  for (const ScriptOption& option : question.options) add(option);
-  complete_stacks(words);
-  Flags flags;
-  RawFlags raw;
-  flags.question.processes.command = line.command;
-  CLI::App app("", "usdt-trace");
-  declare(app, flags, raw);
-  std::string why;
-  if (auto complaint = usdt::tools::complaint_of(app, std::move(words))) {
-    why = std::move(*complaint);
-  } else {
-    raw.probes = question.probes;
-    if (auto sense = interpret(app, flags, raw); !sense) why = sense.error().message;
+
+  /// Makes one question: what it says itself, what the script says of all, and above that the command line.
+  usdt::Result<Flags> question(const ScriptQuestion& question) const {
+    Flags flags = flags_;
+    usdt::QuestionText text = text_;
+    text.points = question.probes;
+    flags.question.name = question.name;
+    flags.script.place =
+        fmt::format("{}:{}:{}: {}", script_.file, question.place.line, question.place.column, question.name);
+    for (const ScriptOption& option : script_.shared) {
+      if (is_own(option.name) || is_given(option.name) || question.has(option.name)) continue;
+      if (auto set = set_option_of(question, option, flags, text); !set) return usdt::fail(set.error());
+    }
+    for (const ScriptOption& option : question.options)
+      if (auto set = set_option_of(question, option, flags, text); !set) return usdt::fail(set.error());
+    if (auto made = make_question(flags, text); !made) return wrong(made.error().message, question);
+    return flags;
   }
-  const ScriptPlace place = place_of(why, question, script);
-  if (!why.empty()) return usdt::fail(script.wrong(place, fmt::format("{}: {}", question.name, why)));
-  flags.question.name = question.name;
-  flags.script.place =
-      fmt::format("{}:{}:{}: {}", script.file, question.place.line, question.place.column, question.name);
-  return flags;
-}
+
+ private:
+  [[nodiscard]] bool is_given(const std::string& name) const { return given_.get_option("--" + name)->count() > 0; }
+  [[nodiscard]] bool is_taken(std::string_view name) const {
+    return given_.get_option("--replay")->count() == 0 || goes_with_replay(name);
+  }
+
+  usdt::Result<void> set_option_of(const ScriptQuestion& question, const ScriptOption& option, Flags& flags,
+                                   usdt::QuestionText& text) const {
+    if (!is_taken(option.name)) return {};
+    for (const std::string& value : values_of(option))
+      if (auto set = set_option(flags, text, option.name, value); !set)
+        return usdt::fail(script_.wrong(option.place, fmt::format("{}: {}", question.name, set.error().message)));
+    return {};
+  }
+
+  /// Fails with a message, and the place of the option that it is about.
+  [[nodiscard]] tl::unexpected<usdt::Error> wrong(std::string_view why, const ScriptQuestion& question) const {
+    return usdt::fail(script_.wrong(place_of(why, question, script_), question.name.empty()
+                                                                          ? std::string(why)
+                                                                          : fmt::format("{}: {}", question.name, why)));
+  }
+
+  /// What is not of one question is at the top.
+  inline static const ScriptQuestion kNoQuestion{.name = {}, .place = {1, 1}};
+
+  const Script& script_;
+  const CLI::App& given_;
+  const CommandLine& line_;
+  Flags flags_ = {};
+  usdt::QuestionText text_ = {};
+};
 
 }  // namespace
 
 usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const Flags& flags, const CommandLine& line) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
-    if (option->count() > 0 && !is_in(kOfRun, name))
+    if (option->count() > 0 && !is_of_run(name))
       return usdt::fail(usdt::ErrorKind::invalid_argument,
                         fmt::format("{} does not go with --script, whose questions have theirs",
                                     name == "probe" ? "a probe" : "--" + name));
@@ -147,10 +188,12 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
       if (auto sense = check_option(app, *script, option, Table::question); !sense) return usdt::fail(sense.error());
   if (flags.explain) usdt::assume_features_of_release();
   if (auto there = check_needs(*script); !there) return usdt::fail(there.error());
+  ScriptRun run(*script, app, line);
+  if (auto begun = run.begin(); !begun) return usdt::fail(begun.error());
   std::vector<Flags> questions;
   std::size_t width = 0;
   for (const ScriptQuestion& question : script->questions) {
-    auto made = question_flags(*script, question, app, line);
+    auto made = run.question(question);
     if (!made) return usdt::fail(made.error());
     width = std::max(width, usdt::io::shown_width(question.name));
     questions.push_back(std::move(*made));

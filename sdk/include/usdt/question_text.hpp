@@ -63,6 +63,9 @@ struct QuestionOption {
   bool of_replay = false;  ///< is about recorded events, too ("replay"); other options are about tracing alone
 };
 
+/// The group of options about functions, which choose_functions() takes.
+inline constexpr std::string_view kFunctionOptions = "Functions";
+
 /// Returns the options in the order of help: those of one group stand together.
 [[nodiscard]] std::span<const QuestionOption> question_options();
 /// Returns the option with this name, without dashes; null: there is none.
@@ -74,8 +77,10 @@ struct QuestionOption {
 /// A question as text: names of points, and values of options by their names.
 class QuestionText {
  public:
-  /// Messages put `option_prefix` before the names of options: "--" on a command line.
-  explicit QuestionText(std::string_view option_prefix = {}) : option_prefix_(option_prefix) {}
+  /// Asks nothing yet. Messages name options as they are.
+  QuestionText() = default;
+  /// Asks nothing yet. Messages put `option_prefix` before the names of options: "--" on a command line.
+  explicit QuestionText(std::string_view option_prefix) : option_prefix_(option_prefix) {}
 
   std::vector<std::string> points = {};   ///< as parse_points() takes them
   std::vector<std::string> command = {};  ///< AskedProcesses::command
@@ -102,8 +107,8 @@ class QuestionText {
 /// not_supported (points of a kind that cannot be traced). Messages begin with the name of the option that they are
 /// about.
 [[nodiscard]] Result<Question> parse_question(const QuestionText& text);
-/// Makes patterns of functions mean what the options of the group "Functions" say; other patterns stay as they are.
-/// parse_question() does so with the points of a question. Errors: syntax with the column (of "args"),
+/// Makes patterns of functions mean what the options of the group kFunctionOptions say; other patterns stay as they
+/// are. parse_question() does so with the points of a question. Errors: syntax with the column (of "args"),
 /// invalid_argument (options that exclude each other).
 [[nodiscard]] Result<void> choose_functions(const QuestionText& text, std::vector<PointPattern>& patterns);
 

@@ -5,8 +5,6 @@
 namespace usdt::session {
 namespace {
 
-constexpr std::string_view kFunctions = "Functions";
-
 Result<void> take_types(QuestionDraft& draft, const SetOption& set) {
   auto types = parse_types(set.value());
   if (!types) return fail(types.error());
@@ -18,7 +16,7 @@ Result<void> take_types(QuestionDraft& draft, const SetOption& set) {
 std::vector<OptionRow> options_of_returns() {
   return {
       {{.name = "ret-probes",
-        .group = kFunctions,
+        .group = kFunctionOptions,
         .description =
             "See returns of functions by a probe on each RET instruction alone, as of Go programs always, also where "
             "they return by a jump to another function, which is not seen then. Without it the kernel's return probe "
@@ -28,7 +26,7 @@ std::vector<OptionRow> options_of_returns() {
          return {};
        }},
       {{.name = "no-ret-probes",
-        .group = kFunctions,
+        .group = kFunctionOptions,
         .description =
             "See returns of functions by the kernel's return probes, also where exceptions may leave the function"},
        [](QuestionDraft& draft, const SetOption& set) -> Result<void> {
@@ -44,7 +42,7 @@ std::vector<OptionRow> options_of_returns() {
 std::vector<OptionRow> options_of_functions() {
   std::vector<OptionRow> rows = {
       {{.name = "args",
-        .group = kFunctions,
+        .group = kFunctionOptions,
         .kind = OptionKind::text,
         .value_name = "TYPES",
         .description =
@@ -53,11 +51,11 @@ std::vector<OptionRow> options_of_functions() {
         .scope = OptionScope::question},
        take_types},
       {{.name = "debuginfod",
-        .group = kFunctions,
+        .group = kFunctionOptions,
         .description = "Ask the servers of $DEBUGINFOD_URLS for debug files that are not there, by build id"},
        into([](QuestionDraft & draft) -> auto& { return draft.functions.debuginfod; })},
       {{.name = "no-inline",
-        .group = kFunctions,
+        .group = kFunctionOptions,
         .description = "Without the copies of functions that the compiler inlined into others"},
        [](QuestionDraft& draft, const SetOption&) -> Result<void> {
          draft.functions.inlined = false;

@@ -57,6 +57,12 @@ Result<void> check_replay(const QuestionText& text) {
                               : session::refuse("a command does not go with --replay, which traces nothing", prefix);
 }
 
+/// Checks that there is something to ask about.
+Result<void> check_points(const QuestionText& text) {
+  if (!text.points.empty() || text.has("replay")) return {};
+  return fail(ErrorKind::invalid_argument, "name a probe to trace; usdt-list shows which there are");
+}
+
 /// Checks what cannot be seen from a question any more.
 Result<void> check_given(const QuestionText& text, const Question& question) {
   if (question.view.no_events() && text.has("strings"))
@@ -65,8 +71,6 @@ Result<void> check_given(const QuestionText& text, const Question& question) {
 }
 
 Result<void> make_points(QuestionDraft& draft, const QuestionText& text) {
-  if (text.points.empty() && draft.question.recording.replay.empty())
-    return fail(ErrorKind::invalid_argument, "name a probe to trace; usdt-list shows which there are");
   auto named = parse_points(text.points);
   if (!named) return fail(named.error());
   AskedPoints& points = draft.question.points;
@@ -90,7 +94,8 @@ Result<void> make_view(QuestionDraft& draft, const QuestionText& text) {
 }  // namespace
 
 Result<Question> parse_question(const QuestionText& text) {
-  if (auto sense = check_replay(text); !sense) return fail(sense.error());
+  for (const auto& checked : {check_replay, check_points})
+    if (auto sense = checked(text); !sense) return fail(sense.error());
   QuestionDraft draft;
   Question& question = draft.question;
   question.option_prefix = text.option_prefix();
