@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which options there are, in the order in which --help shows them.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,19 +51,44 @@ constexpr const char* examples =
     "output that could not be written included; 2 wrong usage; 3 with --strict when events were lost or "
     "a value was unreadable.";
 
+/// Names of the forms that answers are written in; `lines`: of those alone that are lines of text.
+std::vector<std::string_view> names_of_formats(bool lines) {
+  std::vector<std::string_view> names;
+  for (const usdt::SinkFormat& format : usdt::sink_formats())
+    if (format.has_lines || !lines) names.push_back(format.name);
+  return names;
+}
+
+/// Writes "text (a line for each event), json (...)".
+std::string describe_formats() {
+  std::vector<std::string> all;
+  for (const usdt::SinkFormat& format : usdt::sink_formats())
+    if (format.has_lines) all.push_back(fmt::format("{} ({})", format.name, format.description));
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
 /// Declares what is of the tool alone and goes before the option `next` of questions in help.
 void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& raw) {
   if (next == "record") {
-    app.add_option("-o,--output", flags.output.file, "Write to FILE instead of standard output")->type_name("FILE");
+    app.add_option("-o,--output", flags.output.shown.file, "Write to FILE instead of standard output")
+        ->type_name("FILE");
   } else if (next == "string-size") {
     app.add_option(
            "--script", flags.script.file,
            "Ask the questions of a TOML file, all at once (docs/scripts.md); beside it only options that are about "
            "all of them: -p, -d, -f, -o, --replay, --explain and their like")
         ->type_name("FILE");
-    app.add_option("-f,--format", raw.format, "text, json (one object a line) or csv (values with commas between them)")
-        ->check(usdt::tools::one_of({"text", "json", "csv"}))
+    app.add_option("-f,--format", flags.output.shown.format, "How answers are shown: " + describe_formats())
+        ->check(usdt::tools::one_of(names_of_formats(true)))
         ->type_name("FORMAT");
+    app.add_option(
+           "--export", raw.exports,
+           fmt::format(
+               "Write the answers to FILE, too, in a form of its own: {}. Where --record stands for showing them, "
+               "record=FILE does not",
+               fmt::join(names_of_formats(false), ", ")))
+        ->allow_extra_args(false)
+        ->type_name("FORMAT=FILE");
   } else if (next == "skip-unknown") {
     app.add_flag("--strict", flags.strict,
                  "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");

@@ -24,7 +24,7 @@ usdt::Result<Explanation> explained(const Flags& flags) {
 
 int explain(const std::vector<Flags>& questions) {
   ignore_write_signals();
-  const std::string& file = questions.front().output.file;
+  const std::string& file = questions.front().output.shown.file;
   auto opened =
       file.empty() ? usdt::Result<usdt::io::Stream>(usdt::io::Stream(STDOUT_FILENO)) : usdt::io::Stream::create(file);
   if (!opened) return complain(opened.error(), questions.front());
@@ -38,7 +38,8 @@ int explain(const std::vector<Flags>& questions) {
       worst = std::max(worst, complain(flags.question.name.empty() ? error : error.within(flags.script.place), flags));
       continue;
     }
-    flags.output.format == Format::json ? write_json(*explanation, flags, out) : write_text(*explanation, flags, out);
+    flags.output.shown.format == kJsonFormat ? write_json(*explanation, flags, out)
+                                             : write_text(*explanation, flags, out);
   }
   const bool written = out.flush() == usdt::io::Stream::Flushed::all || out.error() == EPIPE;
   return written ? worst : run_time_failure;

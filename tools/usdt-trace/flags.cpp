@@ -62,7 +62,12 @@ bool own_option_goes_with_replay(std::string_view name) {
 
 usdt::Result<void> interpret_own(const CLI::App& app, Flags& flags, const RawFlags& raw) {
   if (auto sense = check_replay(app); !sense) return sense;
-  flags.output.format = raw.format == "json" ? Format::json : raw.format == "csv" ? Format::csv : Format::text;
+  for (const std::string& each : raw.exports) {
+    const std::size_t equals = each.find('=');
+    if (equals == 0 || equals == each.npos || equals + 1 == each.size())
+      return wrong(fmt::format("--export: \"{}\" is not FORMAT=FILE", each));
+    flags.output.exports.push_back({each.substr(0, equals), each.substr(equals + 1)});
+  }
   for (const std::string& name : raw.disabled) {
     auto feature = usdt::feature_by_name(name);
     if (!feature) return usdt::fail(feature.error());
@@ -82,12 +87,16 @@ usdt::Result<usdt::QuestionText> asked_text(Flags& flags, const RawFlags& raw, c
   text.command = line.command;
   for (const auto& [name, value] : raw.question.written())
     if (auto set = set_option(flags, text, name, value); !set) return usdt::fail(set.error());
+  for (const ExportPart& each : flags.output.exports)
+    if (each.format == kRecordFormat)
+      if (auto set = text.set("record", each.file); !set) return usdt::fail(set.error());
   return text;
 }
 
 usdt::Result<void> make_question(Flags& flags, const usdt::QuestionText& text) {
   if (auto points = check_points(text.points); !points) return points;
-  const bool json = flags.output.format == Format::json;
+  const auto is_json = [](const ExportPart& part) { return part.format == kJsonFormat; };
+  const bool json = is_json(flags.output.shown);
   // A script does not know how it will be shown.
   if (json && text.has("format-string") && flags.script.file.empty())
     return wrong("--format-string is of text: --format json has every value by itself");
@@ -97,11 +106,15 @@ usdt::Result<void> make_question(Flags& flags, const usdt::QuestionText& text) {
   flags.question = std::move(*question);
   usdt::AskedValues& values = flags.question.values;
   if (json) values.format = {};
-  if (!values.likely_texts) values.likely_texts = flags.output.format == Format::text;
+  if (!values.likely_texts && json && std::ranges::all_of(flags.output.exports, is_json))
+    values.likely_texts = false;  // JSON has none unless they are asked for: none is looked for
   usdt::begin_question(flags.question, usdt::event_clock());  // from now on "elapsed" counts
   if (flags.question.points.debuginfod)
     if (auto named = usdt::tools::name_debug_servers(); !named) return named;
-  return usdt::check_sink_format(name_of(flags.output.format), flags.question);
+  if (auto goes = usdt::check_sink_format(flags.output.shown.format, flags.question); !goes) return goes;
+  for (const ExportPart& each : flags.output.exports)
+    if (auto goes = usdt::check_sink_format(each.format, flags.question); !goes) return goes;
+  return {};
 }
 
 namespace {

@@ -12,18 +12,13 @@
 
 namespace usdt_trace {
 
-enum class Format : std::uint8_t { text, json, csv };
-/// As sink_formats() has it.
-[[nodiscard]] constexpr std::string_view name_of(Format format) {
-  return format == Format::json ? "json" : format == Format::csv ? "csv" : "text";
-}
-/// The form of a recording.
-inline constexpr std::string_view kRecordFormat = "record";
+/// Forms of answers (usdt::sink_formats()) that more is said about than their rows say.
+inline constexpr std::string_view kTextFormat = "text", kJsonFormat = "json", kRecordFormat = "record";
 
-/// Answers that are written to a file beside those that are shown.
+/// Where answers are written, and in which form.
 struct ExportPart {
   std::string format;  ///< by name
-  std::string file;
+  std::string file;    ///< empty: standard output
 };
 
 /// The script that a question is of.
@@ -35,10 +30,8 @@ struct ScriptPart {
 
 /// Who is shown answers, and how.
 struct OutputPart {
-  Format format = Format::text;
-  std::string file = {};  ///< empty: standard output
-  std::vector<ExportPart> exports = {};
-  bool shows_recorded = false;  ///< on standard output, too
+  ExportPart shown = {.format = std::string(kTextFormat), .file = {}};
+  std::vector<ExportPart> exports = {};  ///< besides
   bool quiet = false;
   bool verbose = false;  ///< how sites are attached, too
 };

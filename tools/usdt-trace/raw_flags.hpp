@@ -15,7 +15,7 @@ namespace usdt_trace {
 struct RawFlags {
   std::vector<std::string> probes;
   usdt::tools::QuestionFlags question;
-  std::string format = "text";
+  std::vector<std::string> exports;
   std::vector<std::string> disabled;
 };
 

@@ -19,7 +19,7 @@ namespace usdt_trace {
 namespace {
 
 /// Options of the tool that are of the whole run of a script: at its top, or on the command line.
-constexpr std::array<std::string_view, 8> kOfRun = {"format", "output",          "quiet",   "verbose",
+constexpr std::array<std::string_view, 9> kOfRun = {"format", "output",          "export",  "quiet", "verbose",
                                                     "strict", "disable-feature", "explain", "script"};
 /// Options that scripts do not have.
 constexpr std::array<std::string_view, 8> kOfCommandLine = {"replay",  "explain",    "script", "help",

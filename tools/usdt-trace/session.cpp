@@ -85,9 +85,10 @@ class Run {
     const OutputPart& output = asked.flags.output;
     const std::string& recording = asked.flags.question.recording.file;
     std::vector<ExportPart> wanted;
-    if (recording.empty() || !output.file.empty() || output.shows_recorded)
-      wanted.push_back({std::string(name_of(output.format)), output.file});
-    if (!recording.empty()) wanted.push_back({std::string(kRecordFormat), recording});
+    const bool is_exported =
+        std::ranges::find(output.exports, kRecordFormat, &ExportPart::format) != output.exports.end();
+    if (recording.empty() || !output.shown.file.empty() || is_exported) wanted.push_back(output.shown);
+    if (!recording.empty() && !is_exported) wanted.push_back({std::string(kRecordFormat), recording});
     wanted.insert(wanted.end(), output.exports.begin(), output.exports.end());
     for (const ExportPart& each : wanted) {
       auto sink = open_sink(each, asked.flags);
@@ -116,9 +117,9 @@ class Run {
   usdt::Result<void> check_apart(const Asked& asked) {
     std::error_code unknown;
     const auto refuse = [](std::string text) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(text)); };
-    if (!asked.flags.output.file.empty() &&
-        std::filesystem::equivalent(asked.flags.output.file, asked.flags.question.recording.replay, unknown))
-      return refuse(fmt::format("--output {} is the recording itself", asked.flags.output.file));
+    if (!asked.flags.output.shown.file.empty() &&
+        std::filesystem::equivalent(asked.flags.output.shown.file, asked.flags.question.recording.replay, unknown))
+      return refuse(fmt::format("--output {} is the recording itself", asked.flags.output.shown.file));
     for (const auto& sink : asked.sinks) {
       const auto file = sink->file();
       if (!file) continue;

@@ -80,6 +80,7 @@
 #include "usdt/session.hpp"
 #include "usdt/shortened.hpp"
 #include "usdt/signature.hpp"
+#include "usdt/sink.hpp"
 #include "usdt/site_variables.hpp"
 #include "usdt/slowest.hpp"
 #include "usdt/stack.hpp"

@@ -34,10 +34,9 @@ Result<void> check_csv(const Question& question) {
 }
 
 constexpr std::array kRows{
-    FormatRow{{"text", true, "a line for each event, columns for tables: for people"}, make_text_output},
-    FormatRow{{"json", true, "one object a line (docs/json.md)"}, make_json_output, check_json, true},
-    FormatRow{
-        {"csv", true, "values with commas between them, below a line with their names"}, make_csv_output, check_csv},
+    FormatRow{{"text", true, "lines and columns for people"}, make_text_output},
+    FormatRow{{"json", true, "one object a line"}, make_json_output, check_json, true},
+    FormatRow{{"csv", true, "values with commas between them"}, make_csv_output, check_csv},
     FormatRow{{"record", false, "all of each event, compressed, which --replay shows in any way"}, make_record_output},
 };
 
