@@ -146,7 +146,7 @@ std::string brief_text(const BriefHelp& brief, const CLI::App& app, std::size_t 
 
 constexpr std::string_view kOneOf = "one of ";  ///< what validators of words are called, with the words behind it
 
-/// What is wrong with a word that is no process id, and what was meant.
+/// Says what is wrong with a word that is no process id, and what was meant.
 std::string complaint_about_process(const std::string& text) {
   const bool name = !text.empty() && text.find_first_not_of("0123456789-+") != text.npos;
   if (text.empty() || text.find(':') != text.npos || text.starts_with("--"))

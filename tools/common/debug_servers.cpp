@@ -10,7 +10,8 @@
 namespace usdt::tools {
 namespace {
 
-/// Where a login shell has the servers' names from, elfutils' profile.d/debuginfod.sh: sudo takes them away.
+/// The directory out of which a login shell has the servers' names (elfutils' profile.d/debuginfod.sh), which sudo
+/// takes away.
 constexpr const char* kServerLists = "/etc/debuginfod";
 
 std::string configured_servers() {

@@ -18,7 +18,7 @@ class Option;
 
 namespace usdt::tools {
 
-/// What stands before the names of options in messages about them.
+/// Stands before the names of options in messages about them.
 inline constexpr std::string_view kOptionPrefix = "--";
 
 /// Takes options of questions from a command line. It must live as long as the CLI::App, and stay where it is.

@@ -108,7 +108,7 @@ std::string_view target_behind_prefix(std::string_view word) {
   return word.find(':') == word.npos && word.find('/') != word.npos ? word : std::string_view();
 }
 
-/// What patterns of functions are to mean.
+/// Makes patterns of functions mean what the options say.
 bool interpret_functions(Flags& flags, const RawFlags& raw) {
   usdt::QuestionText text(usdt::tools::kOptionPrefix);
   usdt::Result<void> chosen;

@@ -154,12 +154,11 @@ class ScriptRun {
 
   /// Fails with a message, and the place of the option that it is about.
   [[nodiscard]] tl::unexpected<usdt::Error> wrong(std::string_view why, const ScriptQuestion& question) const {
-    return usdt::fail(script_.wrong(place_of(why, question, script_), question.name.empty()
-                                                                          ? std::string(why)
-                                                                          : fmt::format("{}: {}", question.name, why)));
+    std::string about = question.name.empty() ? std::string() : question.name + ": ";
+    return usdt::fail(script_.wrong(place_of(why, question, script_), about.append(why)));
   }
 
-  /// What is not of one question is at the top.
+  /// Stands for the top of the script, about which options of all questions are.
   inline static const ScriptQuestion kNoQuestion{.name = {}, .place = {1, 1}};
 
   const Script& script_;
