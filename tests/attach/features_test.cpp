@@ -6,6 +6,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "fake_syscalls.hpp"
 
 namespace usdt {
@@ -101,8 +103,17 @@ TEST(Features, a_disabled_feature_is_answered_no) {
   FakeKernel kernel;
   kernel.link_multi = [](const auto&) { return -EBADF; };
   const sys::ScopedSyscalls scoped(kernel);
-  disable_feature(Feature::uprobe_multi);
-  EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::no);
+  ASSERT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::yes);
+  const FeatureChoice without{.disabled = {Feature::uprobe_multi}};
+  {
+    const FeatureScope scope(without);
+    EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::no);
+    std::thread([] { EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::yes) << "of one thread"; }).join();
+    const FeatureChoice all;
+    const FeatureScope inner(all);
+    EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::yes) << "the latest one";
+  }
+  EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::yes);
   EXPECT_EQ(feature_by_name("uprobe_multi").value(), Feature::uprobe_multi);
   EXPECT_NE(feature_by_name("warp").error().message.find("uprobe_multi_pid"), std::string::npos);
 }
@@ -129,7 +140,8 @@ TEST(Features, what_the_kernel_does_not_tell_can_be_assumed_of_its_release) {
   kernel.link_multi = [](const auto&) { return -EPERM; };
   const sys::ScopedSyscalls scoped(kernel);
   ASSERT_EQ(probe_feature(Feature::uprobe_session).answer, Answer::unknown);
-  assume_features_of_release();
+  const FeatureChoice choice{.assumes_release = true};
+  const FeatureScope scope(choice);
   const FeatureState assumed = probe_feature(Feature::uprobe_session);
   utsname name{};
   ASSERT_EQ(::uname(&name), 0);
@@ -140,7 +152,8 @@ TEST(Features, what_the_kernel_does_not_tell_can_be_assumed_of_its_release) {
 TEST(Features, kernel_btf_is_there_exactly_where_its_file_is_and_can_be_switched_off) {
   const bool there = ::access("/sys/kernel/btf/vmlinux", F_OK) == 0;
   EXPECT_EQ(probe_feature(Feature::kernel_btf).answer == Answer::yes, there);
-  disable_feature(Feature::kernel_btf);
+  const FeatureChoice without{.disabled = {Feature::kernel_btf}};
+  const FeatureScope scope(without);
   EXPECT_EQ(probe_feature(Feature::kernel_btf).answer, Answer::no);
 }
 

@@ -141,7 +141,8 @@ TEST_F(RedZone, is_unknown_and_the_nop_refused_where_the_kernel_takes_no_probe_o
 }
 
 TEST_F(RedZone, is_tried_by_a_perf_event_where_there_are_no_links) {
-  disable_feature(Feature::uprobe_multi);
+  const FeatureChoice without{.disabled = {Feature::uprobe_multi}};
+  const FeatureScope scope(without);
   pid_t probed = 0;
   kernel.open_event = [&](const perf_event_attr& attr, pid_t pid) {
     probed = pid;

@@ -39,7 +39,10 @@ class Kept : public AnswerConsumer {
   void table(const ArrangedTable& look) override {
     for (const ArrangedRow& row : look.rows) in_table += row.count;
   }
-  void notice(const SessionNotice& notice) override { notices.push_back(notice.kind); }
+  void notice(const SessionNotice& notice) override {
+    notices.push_back(notice.kind);
+    if (notice.kind == SessionNotice::Kind::attached) attached_by = notice.detail;
+  }
   void summary(const SessionSummary& summary) override { total = summary.total(); }
   void end(const AnswerEnd& end) override { given = end.given; }
   void end_untraced(const usdt::Question& /*question*/) override { untraced = true; }
@@ -48,6 +51,7 @@ class Kept : public AnswerConsumer {
   std::vector<int> numbers = {};
   std::uint64_t in_table = 0;
   std::vector<SessionNotice::Kind> notices = {};
+  std::string attached_by = {};
   Account total = {};
   std::optional<std::uint64_t> given = {};
   bool untraced = false;
@@ -117,6 +121,25 @@ TEST_F(LiveSession, answers_several_questions_at_once) {
   EXPECT_EQ(events.total.hits, 50U);
   EXPECT_EQ(table.in_table, 50U);
   EXPECT_EQ(table.total.hits, 50U);
+}
+
+TEST_F(LiveSession, goes_by_features_of_its_own) {
+  Kept by_perf, by_link;
+  Session without({.features = FeatureChoice{.disabled = {Feature::uprobe_multi}}});
+  Session with;
+  without.add(complete(own_question()), {&by_perf});
+  with.add(complete(own_question()), {&by_link});
+  or_throw(without.begin());
+  or_throw(with.begin());
+  pass_typed(20);
+  ASSERT_TRUE(step_until(without, [&] { return by_perf.numbers.size() >= 20; }));
+  ASSERT_TRUE(step_until(with, [&] { return by_link.numbers.size() >= 20; }));
+  or_throw(without.finish());
+  or_throw(with.finish());
+  EXPECT_EQ(by_perf.numbers, by_link.numbers);
+  EXPECT_THAT(by_perf.attached_by, HasSubstr("by perf_uprobe"));
+  const bool is_there = probe_feature(Feature::uprobe_multi).answer == Answer::yes;
+  EXPECT_THAT(by_link.attached_by, HasSubstr(is_there ? "by uprobe_multi" : "by perf_uprobe"));
 }
 
 TEST_F(LiveSession, ends_with_as_many_events_as_are_asked_for) {

@@ -368,7 +368,6 @@ std::string kernel_name() {
 }  // namespace
 
 usdt::Result<Explanation> explain_trace(const Flags& flags, const usdt::Subjects& subjects) {
-  usdt::assume_features_of_release();
   usdt::QuestionPlanner planner(flags.question, subjects, usdt::QuestionPlanner::Purpose::explain);
   auto found = planner.find();
   say_notices(flags, planner);

@@ -68,10 +68,11 @@ usdt::Result<void> interpret_own(const CLI::App& app, Flags& flags, const RawFla
       return wrong(fmt::format("--export: \"{}\" is not FORMAT=FILE", each));
     flags.output.exports.push_back({each.substr(0, equals), each.substr(equals + 1)});
   }
+  flags.features.assumes_release = flags.explain;
   for (const std::string& name : raw.disabled) {
     auto feature = usdt::feature_by_name(name);
     if (!feature) return usdt::fail(feature.error());
-    usdt::disable_feature(*feature);
+    flags.features.disabled.push_back(*feature);
   }
   return {};
 }

@@ -41,7 +41,8 @@ struct Flags {
   usdt::Question question = {};
   ScriptPart script = {};
   OutputPart output = {};
-  bool dump_on_signal = false;  ///< SIGUSR1 ends the trace, whose last events are written
+  usdt::FeatureChoice features = {};  ///< of all questions
+  bool dump_on_signal = false;        ///< SIGUSR1 ends the trace, whose last events are written
   bool strict = false;
   bool explain = false;           ///< say what would be traced, and trace nothing
   std::string verifier_log = {};  ///< file for what the kernel's verifier says of a program it refuses

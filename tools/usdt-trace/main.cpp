@@ -14,6 +14,7 @@ int run_tool(int argc, char** argv) {
   int exit_code = 0;
   const auto questions = usdt_trace::parse_flags(argc, argv, exit_code);
   if (!questions) return exit_code;
+  const usdt::FeatureScope features(questions->front().features);
   if (questions->front().explain) return usdt_trace::explain(*questions);
   return usdt_trace::run(*questions);
 }

@@ -185,7 +185,8 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   for (const ScriptQuestion& question : script->questions)
     for (const ScriptOption& option : question.options)
       if (auto sense = check_option(app, *script, option, Table::question); !sense) return usdt::fail(sense.error());
-  if (flags.explain) usdt::assume_features_of_release();
+  const usdt::FeatureChoice features{.disabled = {}, .assumes_release = flags.explain};
+  const usdt::FeatureScope scope(features);
   if (auto there = check_needs(*script); !there) return usdt::fail(there.error());
   ScriptRun run(*script, app, line);
   if (auto begun = run.begin(); !begun) return usdt::fail(begun.error());

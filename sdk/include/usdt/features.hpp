@@ -3,8 +3,8 @@
 // for all features, feature_info() tells which kernel brought each.
 //     usdt::KernelFacts kernel = usdt::kernel_facts(patterns);
 //     auto plan = usdt::plan_attach(*selection, kernel);
-// Threads: any. Certain answers are kept for the whole process, as are disable_feature() and
-// assume_features_of_release(): call these two before plans are made.
+// Threads: any. Certain answers are kept for the whole process. A FeatureScope changes what one thread is answered, and
+// SessionOptions::features what one session goes by.
 #pragma once
 
 #include <cstdint>
@@ -51,15 +51,35 @@ struct FeatureInfo {
 [[nodiscard]] FeatureState probe_feature(Feature feature);
 /// Asks the kernel for all features; the answers are in declaration order.
 [[nodiscard]] std::vector<FeatureState> probe_features();
-/// Answers "no" for `feature` from now on, in this process, so that its fallback can be tried (as bpftrace's
-/// BPFnofeature does).
-void disable_feature(Feature feature);
+/// What is taken for granted about the kernel in place of asking it. A plain value.
+struct FeatureChoice {
+  /// Answered "no", so that their fallbacks can be tried (as bpftrace's BPFnofeature does).
+  std::vector<Feature> disabled = {};
+  /// Answers by the kernel's release what the kernel does not tell this process (for want of privilege, say).
+  /// FeatureState::detail says so. Meant for plans that people look at: attach nothing by a guess.
+  bool assumes_release = false;
+};
+
+/// Makes probe_feature() and all that is built on it answer by a choice, on the thread that made it, as long as it
+/// lives. The latest one counts.
+class FeatureScope {
+ public:
+  /// `choice` lives as long.
+  explicit FeatureScope(const FeatureChoice& choice) noexcept;
+  ~FeatureScope();
+  FeatureScope(const FeatureScope&) = delete;
+  FeatureScope& operator=(const FeatureScope&) = delete;
+
+  /// Returns the choice by which this thread is answered, which threads that it starts may be given.
+  [[nodiscard]] static const FeatureChoice& current() noexcept;
+
+ private:
+  const FeatureChoice* outer_;
+};
+
 /// Returns whether a kernel of `release` ("6.18.44-amd64") has `feature` by FeatureInfo::since, with the options that
 /// distributions set. `unknown`: the text is no release. Reads nothing.
 [[nodiscard]] Answer feature_of_release(Feature feature, std::string_view release, Machine machine) noexcept;
-/// Answers by the kernel's release, from now on, what the kernel does not tell this process of a feature (for want of
-/// privilege, say). FeatureState::detail says so. Meant for plans that people look at: attach nothing by a guess.
-void assume_features_of_release();
 
 /// Returns the machine of the running kernel, as this code was built for it.
 [[nodiscard]] Machine kernel_machine() noexcept;

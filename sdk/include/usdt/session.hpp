@@ -20,10 +20,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "usdt/answers.hpp"
+#include "usdt/features.hpp"
 #include "usdt/question.hpp"
 #include "usdt/result.hpp"
 #include "usdt/stop.hpp"
@@ -39,6 +41,9 @@ struct SessionOptions {
   pid_t command = 0;
   /// Ends the session as request_stop() does.
   StopToken stop = {};
+  /// By which it goes; nothing: by that of the thread that makes the session (FeatureScope::current()). Two sessions of
+  /// one process may go by different ones.
+  std::optional<FeatureChoice> features = {};
   /// Called once, before anything is attached or waited for. Until then nothing would be left behind if the process
   /// ended; from then on it should end by request_stop().
   std::function<void()> before_attaching = {};

@@ -11,6 +11,7 @@
 #include "event/row_map.hpp"
 #include "sys/thread.hpp"
 #include "usdt/clock.hpp"
+#include "usdt/features.hpp"
 
 namespace usdt::event {
 namespace {
@@ -47,7 +48,11 @@ Result<std::unique_ptr<OverheadGuard>> OverheadGuard::start(const GuardedTrace& 
   guard->used_ = guard->time_.read();
   guard->first_ = guard->last_reading_ = guard->read();
   guard->budget_.emplace(share, guard->first_);
-  auto thread = sys::start_thread("that keeps the overhead within its limit", [raw = guard.get()] { raw->run(); });
+  auto thread = sys::start_thread("that keeps the overhead within its limit",
+                                  [raw = guard.get(), features = FeatureScope::current()] {
+                                    const FeatureScope scope(features);
+                                    raw->run();
+                                  });
   if (!thread) return fail(thread.error());
   guard->thread_ = std::move(*thread);
   return guard;

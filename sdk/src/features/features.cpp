@@ -82,7 +82,7 @@ constexpr const FeatureRow& row_of(Feature feature) noexcept { return kFeatures[
 
 std::recursive_mutex kept_mutex;
 std::array<std::optional<FeatureState>, kFeatures.size()> kept;
-bool assumes_release = false;  ///< of what cannot be told
+thread_local const FeatureChoice* chosen = nullptr;  ///< of the latest scope; null: there is none
 
 using Version = std::pair<unsigned, unsigned>;
 
@@ -140,14 +140,25 @@ Result<Feature> feature_by_name(std::string_view name) {
   return fail(ErrorKind::not_found, fmt::format("no feature '{}': there are {}", name, fmt::join(names, ", ")));
 }
 
+FeatureScope::FeatureScope(const FeatureChoice& choice) noexcept : outer_(std::exchange(chosen, &choice)) {}
+FeatureScope::~FeatureScope() { chosen = outer_; }
+
+const FeatureChoice& FeatureScope::current() noexcept {
+  static const FeatureChoice none;
+  return chosen == nullptr ? none : *chosen;
+}
+
 FeatureState probe_feature(Feature feature) {
+  const FeatureChoice& choice = FeatureScope::current();
+  if (std::ranges::find(choice.disabled, feature) != choice.disabled.end())
+    return {feature, Answer::no, "disabled by option"};
   const std::lock_guard lock(kept_mutex);
   auto& slot = kept[static_cast<std::size_t>(feature)];
   if (slot) return *slot;
   const FeatureRow& row = row_of(feature);
   FeatureState answer = row.probe(row);
   if (answer.answer != Answer::unknown) slot = answer;
-  return answer.answer == Answer::unknown && assumes_release ? assumed(std::move(answer)) : answer;
+  return answer.answer == Answer::unknown && choice.assumes_release ? assumed(std::move(answer)) : answer;
 }
 
 std::vector<FeatureState> probe_features() {
@@ -156,21 +167,11 @@ std::vector<FeatureState> probe_features() {
   return all;
 }
 
-void disable_feature(Feature feature) {
-  const std::lock_guard lock(kept_mutex);
-  kept[static_cast<std::size_t>(feature)] = FeatureState{feature, Answer::no, "disabled by option"};
-}
-
 Answer feature_of_release(Feature feature, std::string_view release, Machine machine) noexcept {
   const auto running = read_version(release);
   if (!running) return Answer::unknown;
   const auto since = since_when(row_of(feature).info.since, machine);
   return since && *running >= *since ? Answer::yes : Answer::no;
-}
-
-void assume_features_of_release() {
-  const std::lock_guard lock(kept_mutex);
-  assumes_release = true;
 }
 
 NopOptimisation nop_optimisation() {

@@ -73,7 +73,8 @@ class LoopDescriptor {
 }  // namespace
 
 struct Session::Impl {
-  explicit Impl(SessionOptions options) : options_(std::move(options)) {}
+  explicit Impl(SessionOptions options)
+      : options_(std::move(options)), features_(options_.features.value_or(FeatureScope::current())) {}
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   /// Followers have threads, which wake the first tracer.
@@ -82,6 +83,7 @@ struct Session::Impl {
   }
 
   Result<void> begin() {
+    const FeatureScope scope(features_);
     if (run_ || replay_ || asked_.empty())
       return fail(ErrorKind::invalid_argument, "a session begins once, when it has been asked something");
     if (!asked_.front().question.recording.replay.empty()) return begin_replay();
@@ -109,6 +111,7 @@ struct Session::Impl {
   }
 
   Result<bool> step(milliseconds wait) {
+    const FeatureScope scope(features_);
     if (replay_) return over() ? Result<bool>(false) : replay_->step();
     if (!run_) return fail(ErrorKind::invalid_argument, "the session has not begun");
     if (!run_->released()) {
@@ -130,6 +133,7 @@ struct Session::Impl {
   }
 
   Result<void> finish() {
+    const FeatureScope scope(features_);
     if (replay_) replay_->finish();
     for (LiveQuestion& question : questions_) {
       if (question.finished()) continue;
@@ -254,6 +258,7 @@ struct Session::Impl {
   }
 
   SessionOptions options_;
+  FeatureChoice features_;
   std::atomic<bool> stop_requested_ = false;
   std::deque<Asked> asked_ = {};          ///< where they are, they stay
   std::optional<ReplayRun> replay_ = {};  ///< of recordings; else
