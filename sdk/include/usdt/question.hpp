@@ -128,7 +128,7 @@ struct Question {
   AskedFollowing following = {};
   AskedAttaching attaching = {};
   AskedRecording recording = {};
-  std::uint64_t began = 0;  ///< event_clock(), ns, from which "elapsed" counts (begin_question())
+  std::uint64_t began = 0;  ///< event_clock(), ns, from which "elapsed" counts; 0: where its session begins
 };
 
 /// The names of points as text: where spans begin and where they end. Without spans all are among the first.

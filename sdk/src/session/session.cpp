@@ -92,7 +92,8 @@ struct Session::Impl {
                   "a question about a command needs its process (SessionOptions::command), and no other has one");
     run_.emplace(asked_.front().question, options_, stop_requested_);
     if (auto opened = run_->arrival().open(); !opened) return opened;
-    for (const Asked& asked : asked_) {
+    for (Asked& asked : asked_) {
+      if (asked.question.began == 0) begin_question(asked.question, event_clock());
       questions_.emplace_back(asked.question, asked.consumers, *run_);
       if (auto opened = questions_.back().open(); !opened) return about(questions_.back(), opened.error());
     }
