@@ -7,8 +7,6 @@ namespace {
 /// xmm0 to xmm7, v0 to v7.
 constexpr std::uint32_t vector_registers = 8;
 
-constexpr std::uint32_t units(std::uint32_t size, std::uint32_t unit) { return size / unit + (size % unit != 0); }
-
 bool is_structure(const Shape& shape) { return shape.kind == Shape::Kind::structure; }
 bool is_float(const Shape& shape) { return shape.kind == Shape::Kind::floating; }
 
@@ -59,7 +57,7 @@ Place Places::x86_64(const Shape& shape) {
   if (is_float(shape)) return shape.size > 8 ? on_stack(shape.size, 16) : floating(shape);
   const std::uint32_t alignment = is_structure(shape) ? shape.alignment : shape.size;
   const bool in_memory = shape.size > 16 || (is_structure(shape) && shape.packed);
-  const std::uint32_t count = units(shape.size, 8);
+  const std::uint32_t count = units_of(shape.size, 8);
   // Clang before 18 begins an __int128 that does not fit in the last register (LLVM D158169), GCC does not.
   if (!is_structure(shape) && count == 2 && used_ + count > registers_) lost_ = true;
   // What does not fit leaves the registers to later arguments.
@@ -72,7 +70,7 @@ Place Places::aarch64(const Shape& shape) {
   const std::uint32_t alignment = is_structure(shape) ? shape.alignment : shape.size;
   const bool by_address = is_structure(shape) && shape.size > 16;   // B.4: of a copy
   if (alignment == 16 && !by_address) used_ = (used_ + 1) / 2 * 2;  // C.10
-  const std::uint32_t count = by_address ? 1 : units(shape.size, 8);
+  const std::uint32_t count = by_address ? 1 : units_of(shape.size, 8);
   if (used_ + count <= registers_) return in_registers(count);
   used_ = registers_;  // C.13: later arguments get none
   return by_address ? on_stack(8, 8) : on_stack(shape.size, alignment);
@@ -80,7 +78,7 @@ Place Places::aarch64(const Shape& shape) {
 
 Place Places::i386(const Shape& shape) {
   if (is_float(shape)) return on_stack(shape.size, 4);
-  const std::uint32_t count = units(shape.size, 4);
+  const std::uint32_t count = units_of(shape.size, 4);
   if (used_ + count <= registers_) return in_registers(count);
   used_ = registers_;  // later arguments get none
   return on_stack(shape.size, 4);
@@ -102,8 +100,8 @@ Place Places::on_stack(std::uint32_t size, std::uint32_t alignment) {
   const std::uint32_t word = arch_.word_size;
   const std::uint32_t first = arch_.entry_frame;  // alignment counts from where the first argument is
   const std::uint32_t step = alignment > 8 && word == 8 ? 16 : word;
-  const std::uint32_t at = first + units(stack_ - first, step) * step;
-  stack_ = at + units(size, word) * word;
+  const std::uint32_t at = first + units_of(stack_ - first, step) * step;
+  stack_ = at + units_of(size, word) * word;
   return {.where = Place::Where::stack, .at = at};
 }
 

@@ -11,6 +11,11 @@
 
 namespace usdt::arch {
 
+/// Returns how many units of `unit` bytes hold `size` bytes.
+[[nodiscard]] constexpr std::uint32_t units_of(std::uint32_t size, std::uint32_t unit) {
+  return size / unit + (size % unit != 0);
+}
+
 /// What a calling convention has to know of a type.
 struct Shape {
   enum class Kind : std::uint8_t {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "arch/instruction_sets.hpp"
+#include "arch/kernel_calls.hpp"
 
 namespace usdt::arch {
 namespace {
@@ -14,8 +15,6 @@ using Kind = UserShape::Kind;
 
 /// The classes of 3.2.3 that matter here; COMPLEX_X87 leads to nothing we know.
 enum class Class : std::uint8_t { none, integer, sse, sse_up, x87, x87_up, memory, unknown };
-
-constexpr std::uint32_t units(std::uint32_t size, std::uint32_t unit) { return size / unit + (size % unit != 0); }
 
 /// Of two values that share an eightbyte.
 Class merge(Class one, Class other) {
@@ -69,7 +68,7 @@ bool may_have_nameless_bits(const UserShape& shape, const std::vector<Class>& cl
 /// One class for each of a value's eightbytes; a single `memory` or `unknown` says it of the whole.
 std::vector<Class> eightbytes(const UserShape& shape) {
   if (shape.size > 16 || shape.misaligned) return {Class::memory};
-  std::vector<Class> classes(units(shape.size, 8), Class::none);
+  std::vector<Class> classes(units_of(shape.size, 8), Class::none);
   for (const Scalar& scalar : shape.scalars) {
     const std::uint32_t first = scalar.offset / 8;
     for (std::uint32_t at = first; at * 8 < scalar.offset + scalar.size && at < classes.size(); ++at)
@@ -239,7 +238,7 @@ UserPlace UserPlaces::aarch64(const UserShape& shape) {
   if (shape.kind == Kind::structure && shape.size > 16) return address(shape);  // B.4: of a copy
   if (shape.misaligned) return lose();
   if (shape.alignment == 16) general_ = (general_ + 1) / 2 * 2;  // C.10
-  if (general_ + units(shape.size, 8) <= arch_.user_calls.arguments.size()) return in_general(shape.size);
+  if (general_ + units_of(shape.size, 8) <= arch_.user_calls.arguments.size()) return in_general(shape.size);
   general_ = static_cast<std::uint32_t>(arch_.user_calls.arguments.size());  // C.13: later arguments get none
   return on_stack(shape.size, shape.alignment);
 }
@@ -299,8 +298,8 @@ UserPlace UserPlaces::on_stack(std::uint32_t size, std::uint32_t alignment) {
   const std::uint32_t word = arch_.word_size;
   const std::uint32_t first = arch_.entry_frame;  // alignment counts from where the first argument is
   const std::uint32_t step = alignment > 8 && word == 8 ? 16 : word;
-  const std::uint32_t at = first + units(stack_ - first, step) * step;
-  stack_ = at + units(size, word) * word;
+  const std::uint32_t at = first + units_of(stack_ - first, step) * step;
+  stack_ = at + units_of(size, word) * word;
   return {.where = Where::stack, .stack = at, .parts = {}};
 }
 
@@ -382,7 +381,7 @@ class GoPlaces {
 
  private:
   UserPlace on_stack(const UserShape& shape) {
-    const std::uint32_t at = units(stack_, shape.alignment) * shape.alignment;
+    const std::uint32_t at = units_of(stack_, shape.alignment) * shape.alignment;
     stack_ = at + shape.size;
     return {.where = Where::stack, .stack = arch_.entry_frame + at, .parts = {}};
   }

@@ -16,6 +16,7 @@
 #include "io/json.hpp"
 #include "io/terminal.hpp"
 #include "io/width.hpp"
+#include "print.hpp"
 
 namespace usdt_list {
 namespace {
@@ -103,7 +104,7 @@ class FunctionPrinter {
   }
 
   void print_details(const ListedFunction& each) {
-    for (const auto& [label, text] : each.details) detail(label, text);
+    for (const auto& [label, text] : each.details) print_detail(out_, label, text);
     std::size_t name_width = 8;
     std::size_t type_width = 0;
     const auto measure = [&](const usdt::Arg& arg) {
@@ -117,8 +118,6 @@ class FunctionPrinter {
     if (each.result)
       print_arg("retval", *each.result, where_text(each, *each.result, each.args.size()), name_width, type_width);
   }
-
-  void detail(std::string_view label, std::string_view text) { out_.print("  {:<10} {}\n", label, text); }
 
   /// Where value `n` is, or why it cannot be read.
   static std::pair<std::string, Style> where_text(const ListedFunction& point, const usdt::Arg& arg, std::size_t n) {

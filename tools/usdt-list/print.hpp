@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <string_view>
+
 #include "io/stream.hpp"
 #include "usdt/usdt.hpp"
 
@@ -15,5 +17,10 @@ void print_json(const usdt::ProbeFile& file, usdt::io::Stream& out);
 
 /// Where standard output could not be written: says so, unless nobody reads any more, and returns the exit code.
 [[nodiscard]] int output_failed(const usdt::io::Stream& out);
+
+/// Prints a line about a probe or function below its own: what `text` is of it, and `text`.
+inline void print_detail(usdt::io::Stream& out, std::string_view label, std::string_view text) {
+  out.print("  {:<10} {}\n", label, text);
+}
 
 }  // namespace usdt_list

@@ -163,13 +163,11 @@ class TextPrinter {
     out_.print("\n");
   }
 
-  void detail(std::string_view label, std::string_view text) { out_.print("  {:<10} {}\n", label, text); }
-
   void print_probe(const ListedProbe& probe) {
     if (file_.target.path != file_.target.access) {
-      detail("mapped", printable(file_.target.path.string()) + (file_.target.deleted ? " (deleted)" : ""));
+      print_detail(out_, "mapped", printable(file_.target.path.string()) + (file_.target.deleted ? " (deleted)" : ""));
     }
-    if (!build_id_.empty()) detail("build id", build_id_);
+    if (!build_id_.empty()) print_detail(out_, "build id", build_id_);
     print_semaphores(probe);
     Tally variants;
     for (const ListedSite& listed : probe.sites) {
@@ -177,7 +175,7 @@ class TextPrinter {
       variants.add(fmt::format("{}  {}", listed.described->signature, args.empty() ? "no arguments" : printable(args)));
     }
     for (const auto& [text, sites] : variants.counts()) {
-      detail("signature", fmt::format("{}  {}", text, counted(sites, "site")));
+      print_detail(out_, "signature", fmt::format("{}  {}", text, counted(sites, "site")));
     }
     print_costs(probe);
   }
@@ -186,7 +184,7 @@ class TextPrinter {
     Tally costs;
     for (const ListedSite& site : probe.sites) costs.add(cost_text(site));
     for (const auto& [text, sites] : costs.counts())
-      detail("cost", fmt::format("{}  {}", text, counted(sites, "site")));
+      print_detail(out_, "cost", fmt::format("{}  {}", text, counted(sites, "site")));
   }
 
   void print_semaphores(const ListedProbe& probe) {
@@ -198,7 +196,7 @@ class TextPrinter {
       if (site.semaphore_offset) text += fmt::format(", file offset {:#x}", site.semaphore_offset->value);
       semaphores.add(text);
     }
-    for (const auto& [text, sites] : semaphores.counts()) detail("semaphore", text);
+    for (const auto& [text, sites] : semaphores.counts()) print_detail(out_, "semaphore", text);
   }
 
   void print_sites(const ListedProbe& probe) {
@@ -213,9 +211,9 @@ class TextPrinter {
         text += fmt::format("  {}  {}  ({})", describe_bytes(site), to_string(site.site_class),
                             agree ? cost_word(listed) : cost_text(listed));
       }
-      detail("site", text);
+      print_detail(out_, "site", text);
       if (const auto& described = site.description; described && !described->file.empty())
-        detail("source", fmt::format("{}:{}", printable(described->file), described->line));
+        print_detail(out_, "source", fmt::format("{}:{}", printable(described->file), described->line));
       const WrittenArgs args = decoder_.args(site);
       if (!args.parsed.empty()) out_.print("    {:<8} {}\n", "args", printable(site.args_text));
       std::size_t width = 0;

@@ -12,13 +12,6 @@ namespace {
 
 using Histogram = AskedTable::Histogram;
 
-/// The number of a key, as it is written in a bucket.
-std::int64_t whole(const usdt::TableKey& key) {
-  if (const auto* number = std::get_if<std::uint64_t>(&key)) return static_cast<std::int64_t>(*number);
-  const auto* number = std::get_if<std::int64_t>(&key);
-  return number ? *number : 0;
-}
-
 bool is_stack(const usdt::Expression& key) {
   return key.root.op == usdt::Operator::field &&
          usdt::info_of(static_cast<usdt::HitField>(key.root.bits)).type == usdt::ExpressionType::stack;
@@ -77,13 +70,13 @@ usdtc_wide wide_of(usdt::Int128 number) {
 }  // namespace
 
 usdt::Bucket AskedTable::bucket(const usdt::TableKey& key) const {
-  return histogram == Histogram::log2 ? usdt::Bucket::log2(whole(key), detail)
-                                      : usdt::Bucket::linear(whole(key), from, to, step);
+  return histogram == Histogram::log2 ? usdt::Bucket::log2(usdt::integer_of(key), detail)
+                                      : usdt::Bucket::linear(usdt::integer_of(key), from, to, step);
 }
 
 usdt::RealBucket AskedTable::real_bucket(usdt::ExpressionType type, const usdt::TableKey& key) const {
-  return histogram == Histogram::log2 ? usdt::RealBucket::log2(type, whole(key), detail)
-                                      : usdt::RealBucket::linear(whole(key), from, to, step, digits);
+  return histogram == Histogram::log2 ? usdt::RealBucket::log2(type, usdt::integer_of(key), detail)
+                                      : usdt::RealBucket::linear(usdt::integer_of(key), from, to, step, digits);
 }
 
 usdt::Result<AskedTable> read_table(const usdtc_table* pointer) {
@@ -212,7 +205,7 @@ usdtc_value key_of(const usdtc_rows& rows, const usdt::TableColumn& column, cons
     return out;
   }
   out.kind = std::holds_alternative<std::uint64_t>(key) ? USDTC_VALUE_UNSIGNED : USDTC_VALUE_SIGNED;
-  out.number.i = whole(key);
+  out.number.i = usdt::integer_of(key);
   if (column.field == usdt::HitField::probe) {
     out.kind = USDTC_VALUE_TEXT;
     out.text = text_of(rows.planned->full_names[out.number.u]);

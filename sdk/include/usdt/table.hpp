@@ -162,6 +162,12 @@ struct TableReal {
 /// Holds a key: a number, by its column's type, a text, a stack or a real. For HitField::probe it is the number of the
 /// probe in the plan.
 using TableKey = std::variant<std::int64_t, std::uint64_t, TableText, TableStack, TableReal>;
+/// Returns the 64 bits of a key that is an integer, of others 0.
+[[nodiscard]] inline std::int64_t integer_of(const TableKey& key) noexcept {
+  if (const auto* number = std::get_if<std::uint64_t>(&key)) return static_cast<std::int64_t>(*number);
+  const auto* number = std::get_if<std::int64_t>(&key);
+  return number != nullptr ? *number : 0;
+}
 
 /// Adds up doubles, of whatever sizes and in whatever order: the sum is exact, and value() alone rounds it.
 class RealSum {

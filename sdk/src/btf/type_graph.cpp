@@ -59,8 +59,6 @@ bool fits(const btf_type& type, TypeKeyword keyword) {
   return false;
 }
 
-Error malformed(std::string_view what) { return {ErrorKind::malformed, fmt::format("BTF: {}", what)}; }
-
 }  // namespace
 
 template <class Visit>

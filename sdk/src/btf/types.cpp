@@ -60,8 +60,6 @@ std::optional<std::size_t> tail_size(const btf_type& type) {
   }
 }
 
-Error malformed(std::string_view what) { return {ErrorKind::malformed, fmt::format("BTF: {}", what)}; }
-
 std::vector<std::byte> read_file(int fd, std::size_t size) {
   std::vector<std::byte> bytes(size);
   bytes.resize(sys::read_at(fd, 0, bytes));
@@ -69,6 +67,8 @@ std::vector<std::byte> read_file(int fd, std::size_t size) {
 }
 
 }  // namespace
+
+Error malformed(std::string_view what) { return {ErrorKind::malformed, fmt::format("BTF: {}", what)}; }
 
 Types::Storage Types::keep(std::vector<std::byte>&& bytes) {
   const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(bytes));

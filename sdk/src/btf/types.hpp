@@ -151,4 +151,7 @@ class Types {
 /// "ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)"
 [[nodiscard]] std::string prototype_text(const Types& types, std::string_view name, const Prototype& prototype);
 
+/// Returns an error about type information that contradicts its format.
+[[nodiscard]] Error malformed(std::string_view what);
+
 }  // namespace usdt::btf

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dwarf/frame.hpp"
 #include "dwarf/impl.hpp"
 #include "dwarf/operation.hpp"
 
@@ -23,9 +24,6 @@ constexpr std::size_t deepest_stack = 64;
 
 struct Free {
   void operator()(Dwarf_Frame* frame) const noexcept { std::free(frame); }
-};
-struct CfiEnd {
-  void operator()(Dwarf_CFI* cfi) const noexcept { dwarf_cfi_end(cfi); }
 };
 
 using Expression = std::vector<Dwarf_Op>;

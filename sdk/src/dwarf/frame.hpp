@@ -12,6 +12,10 @@
 
 namespace usdt::dwarf {
 
+struct CfiEnd {
+  void operator()(Dwarf_CFI* cfi) const noexcept { dwarf_cfi_end(cfi); }
+};
+
 class Frames {
  public:
   /// `code`: the file that has .eh_frame; `dwarf`: the one that may have .debug_frame. Both outlive this.
@@ -37,9 +41,6 @@ class Frames {
   };
   [[nodiscard]] std::optional<Row> row_at(VirtAddr pc) const;
 
-  struct CfiEnd {
-    void operator()(Dwarf_CFI* cfi) const noexcept { dwarf_cfi_end(cfi); }
-  };
   std::unique_ptr<Dwarf_CFI, CfiEnd> eh_frame_;
   Dwarf_CFI* debug_frame_;
   const arch::Arch& arch_;

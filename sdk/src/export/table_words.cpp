@@ -19,12 +19,6 @@ std::string real_text(ExpressionType type, double real) {
   return type == ExpressionType::real32 ? fmt::format("{}", static_cast<float>(real)) : fmt::format("{}", real);
 }
 
-std::int64_t whole(const TableKey& key) {
-  if (const auto* number = std::get_if<std::uint64_t>(&key)) return static_cast<std::int64_t>(*number);
-  const auto* number = std::get_if<std::int64_t>(&key);
-  return number ? *number : 0;
-}
-
 /// "850ns", "12.3us", "1.50s"
 std::string duration_text(Int128 ns) {
   const auto number = static_cast<double>(ns);
@@ -98,18 +92,18 @@ std::string key_text(const AttachPlan& plan, const TableColumn& column, const Ta
     return io::quoted(whole) + (text->truncated ? "..." : "");
   }
   if (column.field == HitField::probe)
-    return full_name(plan, plan.probes[Index<PlannedProbe>(static_cast<std::uint32_t>(whole(key)))]);
+    return full_name(plan, plan.probes[Index<PlannedProbe>(static_cast<std::uint32_t>(integer_of(key)))]);
   if (const auto* real = std::get_if<TableReal>(&key)) return real_text(column.type, real->value);
   const auto* wide = std::get_if<std::uint64_t>(&key);
-  if (column.form == KeyForm::ipv4) return ipv4_text(static_cast<std::uint64_t>(whole(key)));
+  if (column.form == KeyForm::ipv4) return ipv4_text(static_cast<std::uint64_t>(integer_of(key)));
   if (column.form == KeyForm::hex || (column.field && info_of(*column.field).form == HitFieldForm::address))
-    return fmt::format("{:#x}", static_cast<std::uint64_t>(whole(key)));
+    return fmt::format("{:#x}", static_cast<std::uint64_t>(integer_of(key)));
   if (column.arg) {
-    const auto bits = static_cast<std::uint64_t>(whole(key));
+    const auto bits = static_cast<std::uint64_t>(integer_of(key));
     if (const std::string_view word = enumerator_name(*column.arg, bits); !word.empty()) return std::string(word);
     if (looks_like_address(*column.arg, bits)) return fmt::format("{:#x}", bits);
   }
-  return wide ? fmt::format("{}", *wide) : fmt::format("{}", whole(key));
+  return wide ? fmt::format("{}", *wide) : fmt::format("{}", integer_of(key));
 }
 
 namespace {

@@ -28,6 +28,7 @@
 #include "follow/path_watch.hpp"
 #include "follow/task_rings.hpp"
 #include "follow/unread_files.hpp"
+#include "sys/bell.hpp"
 #include "sys/thread.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/discover.hpp"
@@ -72,11 +73,7 @@ struct Follower::Impl {
     thread.join();
   }
 
-  void wake() const {
-    const std::uint64_t one = 1;
-    while (::write(asked.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
-  }
+  void wake() const { sys::ring_eventfd(asked.get()); }
 
   Result<void> begin(FollowOptions wanted) {
     if (thread.joinable()) return fail(ErrorKind::invalid_argument, "the follower has begun already");

@@ -19,10 +19,6 @@ namespace {
 /// Members looked at for one point's paths: hostile types are within each other many times.
 constexpr std::uint64_t kMostLookedAt = 1 << 20;
 
-tl::unexpected<Error> refuse(std::string message, const PathStep& step) {
-  return fail(Error{ErrorKind::invalid_argument, std::move(message), 0, step.column});
-}
-
 /// The index of an element as it was written.
 std::int64_t index_of(const PathStep& step) noexcept { return static_cast<std::int64_t>(step.index); }
 
@@ -158,15 +154,15 @@ Follower::Object Follower::dereferenced(Object object, TypeRef target) const {
 }
 
 Result<Follower::Object> Follower::take(Object object, const PathStep& step) const {
-  if (object.length) return refuse(fmt::format("{} is a number", object.text), step);
+  if (object.length) return refuse_step(fmt::format("{} is a number", object.text), step);
   if (step.kind == PathStep::Kind::cast) return take_cast(std::move(object), step);
   auto referred = without_reference(std::move(object));
   if (!referred) return referred;
   object = std::move(*referred);
   if (!object.type.is_known() && object.type.pointers == 0)
-    return refuse(fmt::format("the type of {} is not known: cast it, as in ((struct NAME *){})->MEMBER", object.text,
-                              object.text),
-                  step);
+    return refuse_step(fmt::format("the type of {} is not known: cast it, as in ((struct NAME *){})->MEMBER",
+                                   object.text, object.text),
+                       step);
   const bool member = step.kind == PathStep::Kind::member || step.kind == PathStep::Kind::pointer_member;
   return member ? take_member(std::move(object), step) : take_element(std::move(object), step);
 }
@@ -235,9 +231,9 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   const bool pointer = type->type.kind == TypeKind::pointer || type->type.kind == TypeKind::text;
   std::string text = object.followed_by(fmt::format("{}{}", arrow ? "->" : ".", step.name));
   if (arrow && !pointer && type->type.kind == TypeKind::structure)
-    return refuse(fmt::format("{} is no pointer but {}: write {}.{}", object.text, type->text, object.text, step.name),
-                  step);
-  if (arrow && !pointer) return refuse(fmt::format("{} is no pointer but {}", object.text, type->text), step);
+    return refuse_step(
+        fmt::format("{} is no pointer but {}: write {}.{}", object.text, type->text, object.text, step.name), step);
+  if (arrow && !pointer) return refuse_step(fmt::format("{} is no pointer but {}", object.text, type->text), step);
   if (pointer) {  // of which "." is taken for "->", as by debuggers
     const TypeRef target = target_of(object.type, *type);
     object = dereferenced(std::move(object), target);
@@ -246,9 +242,9 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   }
   if (!type->parts.empty()) return take_part(std::move(object), *type, step);
   if (type->type.kind != TypeKind::structure || object.type.pointers > 0)
-    return refuse(fmt::format("{} has no members: it is {}", pointer ? "*" + object.text : object.text,
-                              type->text.empty() ? "void" : type->text),
-                  step);
+    return refuse_step(fmt::format("{} has no members: it is {}", pointer ? "*" + object.text : object.text,
+                                   type->text.empty() ? "void" : type->text),
+                       step);
   auto found = find_member(object.type.id, step.name);
   if (!found) return fail(std::move(found.error()));
   if (!*found) {
@@ -263,15 +259,15 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
     }
     if (auto known = known_member(object, *type, step.name)) return *std::move(known);
     if (type->type.size == 0)
-      return refuse(fmt::format("{} is only declared here: its members are not known", type->text), step);
+      return refuse_step(fmt::format("{} is only declared here: its members are not known", type->text), step);
     const auto near = near_members(object.type.id, step.name);
-    return refuse(fmt::format("{} has no member '{}'{}", type->text, step.name,
-                              near.empty() ? "" : fmt::format("; it has {}", fmt::join(near, ", "))),
-                  step);
+    return refuse_step(fmt::format("{} has no member '{}'{}", type->text, step.name,
+                                   near.empty() ? "" : fmt::format("; it has {}", fmt::join(near, ", "))),
+                       step);
   }
   const MemberInfo& member = **found;
   if (member.is_virtual)
-    return refuse(fmt::format("{} is in a virtual base class, whose place is known only at run time", text), step);
+    return refuse_step(fmt::format("{} is in a virtual base class, whose place is known only at run time", text), step);
   object.alternative = alternative_in(object, member);
   object.place = moved(std::move(object.place), member.offset);
   object.type = {member.type};
@@ -285,12 +281,12 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
 Result<Follower::Object> Follower::take_part(Object object, const TypeInfo& type, const PathStep& step) const {
   const auto part = std::ranges::find(type.parts, step.name, &NumberPart::name);
   if (part == type.parts.end())
-    return refuse(fmt::format("{} has no part '{}'; it has {} and {}", type.text, step.name, type.parts.front().name,
-                              type.parts.back().name),
-                  step);
+    return refuse_step(fmt::format("{} has no part '{}'; it has {} and {}", type.text, step.name,
+                                   type.parts.front().name, type.parts.back().name),
+                       step);
   const BasicType* basic = basic_type_of(part->type);
   if (basic == nullptr || type.swapped)
-    return refuse(fmt::format("'{}' of {} cannot be asked for by itself", step.name, type.text), step);
+    return refuse_step(fmt::format("'{}' of {} cannot be asked for by itself", step.name, type.text), step);
   object.text = object.followed_by("." + step.name);
   object.is_sum = false;
   object.place = moved(std::move(object.place), part->offset);
@@ -302,9 +298,10 @@ Result<Follower::Object> Follower::take_part(Object object, const TypeInfo& type
 Result<Follower::Object> Follower::take_list_element(const Object& object, const List& list,
                                                      const PathStep& step) const {
   if (step.kind == PathStep::Kind::dereference)
-    return refuse(fmt::format("{} is no pointer but a list: write {}[0]", object.text, object.text), step);
+    return refuse_step(fmt::format("{} is no pointer but a list: write {}[0]", object.text, object.text), step);
   if (step.index >= list.length->most(arch_.word_size))
-    return refuse(index_of(step) < 0 ? "a list has no elements before its first" : "an element beyond any list", step);
+    return refuse_step(index_of(step) < 0 ? "a list has no elements before its first" : "an element beyond any list",
+                       step);
   Object element = element_of(object, list, step.index);
   element.text = object.followed_by(fmt::format("[{}]", step.index));
   return element;
@@ -314,26 +311,27 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
   object = without_wrapper(std::move(object));
   auto type = info(object.type);
   if (!type) return fail(std::move(type.error()));
-  if (!type->no_number.empty()) return refuse(fmt::format("{} is {}", object.text, type->no_number), step);
+  if (!type->no_number.empty()) return refuse_step(fmt::format("{} is {}", object.text, type->no_number), step);
   if (const auto list = list_of(object)) return take_list_element(object, *list, step);
   const bool star = step.kind == PathStep::Kind::dereference;
   std::string text = star ? "*" + object.text : object.followed_by(fmt::format("[{}]", index_of(step)));
   const bool array = type->type.kind == TypeKind::array;
   if (!array && type->type.kind != TypeKind::pointer && type->type.kind != TypeKind::text)
-    return refuse(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type->text), step);
+    return refuse_step(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type->text),
+                       step);
   const TypeRef target = target_of(object.type, *type);
   auto element = info(target);
   if (!element) return fail(std::move(element.error()));
   if (element->type.size == 0 && (step.index != 0 || element->text.empty()))
-    return refuse(fmt::format("{}what {} points to is not known",
-                              element->type.kind == TypeKind::array ? "the size of " : "", object.text),
-                  step);
+    return refuse_step(fmt::format("{}what {} points to is not known",
+                                   element->type.kind == TypeKind::array ? "the size of " : "", object.text),
+                       step);
   if (array && type->count && step.index >= *type->count)
-    return refuse(fmt::format("{} has {} elements, the last one [{}]", object.text, *type->count,
-                              *type->count == 0 ? 0 : *type->count - 1),
-                  step);
+    return refuse_step(fmt::format("{} has {} elements, the last one [{}]", object.text, *type->count,
+                                   *type->count == 0 ? 0 : *type->count - 1),
+                       step);
   if (std::abs(index_of(step)) > (std::int64_t{1} << 40) / std::max<std::int64_t>(element->type.size, 1))
-    return refuse("an element beyond any array", step);
+    return refuse_step("an element beyond any array", step);
   if (!array) object = dereferenced(std::move(object), target);
   object.place = moved(std::move(object.place), step.index * element->type.size);
   object.type = target;
@@ -346,15 +344,15 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
 Result<Follower::Object> Follower::take_cast(Object object, const PathStep& step) const {
   const auto [qualified, pointers] = split_pointers(step.name);
   const std::string name(without_qualifiers(qualified));
-  if (pointers == 0) return refuse(fmt::format("({}): casts are to pointers", step.name), step);
+  if (pointers == 0) return refuse_step(fmt::format("({}): casts are to pointers", step.name), step);
   auto type = info(object.type);
   if (!type) return fail(std::move(type.error()));
   if (object.type.is_known() && (type->type.size != arch_.word_size || type->type.is_float()))
-    return refuse(fmt::format("{} is {}, not of a pointer's size", object.text, type->text), step);
+    return refuse_step(fmt::format("{} is {}, not of a pointer's size", object.text, type->text), step);
   TypeRef target{TypeId::none, pointers};
   if (name != "void") {
     auto found = named(name);
-    if (!found) return refuse(found.error().message, step);
+    if (!found) return refuse_step(found.error().message, step);
     target = {found->id, pointers, found->basic};
   }
   object.place = number_of(object, arch_.word_size);

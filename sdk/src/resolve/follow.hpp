@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "resolve/basic_types.hpp"
@@ -27,6 +28,11 @@ struct TypedArgs {
   std::vector<TypeId> types = {};               ///< as long as `args`, or empty
   std::vector<std::vector<Piece>> pieces = {};  ///< as long as `args`, or empty: FunctionSignature::pieces
 };
+
+/// Fails with invalid_argument, about a step of a path.
+[[nodiscard]] inline tl::unexpected<Error> refuse_step(std::string message, const PathStep& step) {
+  return fail(Error{ErrorKind::invalid_argument, std::move(message), 0, step.column});
+}
 
 /// How much of what is no number is shown.
 struct Depth {

@@ -11,10 +11,6 @@
 namespace usdt::resolve {
 namespace {
 
-tl::unexpected<Error> refuse(std::string message, const PathStep& step) {
-  return fail(Error{ErrorKind::invalid_argument, std::move(message), 0, step.column});
-}
-
 /// What a type is called, less "const struct ".
 std::string_view tag_of(std::string_view type) {
   return type.substr(type.find_last_of(' ') + 1);  // npos + 1 is 0
@@ -39,7 +35,7 @@ Result<Follower::BytesAt> Follower::bytes_at(const ValuePath& path) const {
   auto referred = without_reference(std::move(*object));
   if (!referred) return fail(std::move(referred.error()));
   BytesAt found{.object = without_wrapper(std::move(*referred)), .type = {}, .address = {}};
-  if (found.object.length) return refuse(fmt::format("{} is a number", found.object.text), path.steps.back());
+  if (found.object.length) return refuse_step(fmt::format("{} is a number", found.object.text), path.steps.back());
   auto type = info(found.object.type);
   if (!type) return fail(std::move(type.error()));
   found.type = std::move(*type);
@@ -51,7 +47,8 @@ Result<Follower::BytesAt> Follower::bytes_at(const ValuePath& path) const {
   }
   found.is_object = true;
   if (!is_in_memory(found.object.place, found.type.type.size))
-    return refuse(fmt::format("{} is passed in registers: it has no address", found.object.text), path.steps.back());
+    return refuse_step(fmt::format("{} is passed in registers: it has no address", found.object.text),
+                       path.steps.back());
   found.address = address_of(found.object.place, found.object.text, arch_);
   return found;
 }
@@ -70,13 +67,13 @@ Result<void> Follower::append_bytes(const ValuePath& path) {
   const Type& type = at->type.type;
   const bool number = type.kind == TypeKind::integer || type.kind == TypeKind::pointer || type.kind == TypeKind::text;
   if (!at->is_object && (!number || type.size != arch_.word_size))
-    return refuse(fmt::format("{} is no pointer", at->object.text), step);
+    return refuse_step(fmt::format("{} is no pointer", at->object.text), step);
   if (step.name.empty() && step.index > kMostBytes)
-    return refuse(fmt::format("{} bytes: at most {} are read", step.index, kMostBytes), step);
+    return refuse_step(fmt::format("{} bytes: at most {} are read", step.index, kMostBytes), step);
   std::uint64_t size = step.index;
   if (step.name.empty() && size == 0) size = at->is_object ? type.size : 0;
   if (step.name.empty() && size == 0)
-    return refuse(fmt::format("how many bytes of {0}? buf({0}, 16)", at->object.text), step);
+    return refuse_step(fmt::format("how many bytes of {0}? buf({0}, 16)", at->object.text), step);
   return put_bytes(path, std::move(*at), size);
 }
 
@@ -90,17 +87,19 @@ Result<void> Follower::append_address(const ValuePath& path) {
     if (!target) return fail(std::move(target.error()));
     size = size_of_address(target->text);
     if (tag_of(target->text) == "sockaddr")
-      return refuse(fmt::format("{0} may point to an address of any family: say which, as in ntop(((struct sockaddr_in "
-                                "*){0})->sin_addr)",
-                                at->object.text),
-                    step);
+      return refuse_step(
+          fmt::format("{0} may point to an address of any family: say which, as in ntop(((struct sockaddr_in "
+                      "*){0})->sin_addr)",
+                      at->object.text),
+          step);
   }
   if (size != 0) return put_bytes(path, std::move(*at), size);
   const Type& type = at->type.type;
   if (at->is_object)
-    return refuse(fmt::format("{0} is {1}: say how many bytes of it are the address, ntop({0}, 4) or ntop({0}, 16)",
-                              at->object.text, at->type.text),
-                  step);
+    return refuse_step(
+        fmt::format("{0} is {1}: say how many bytes of it are the address, ntop({0}, 4) or ntop({0}, 16)",
+                    at->object.text, at->type.text),
+        step);
   Number number = number_of(at->object, type.size);
   at->object.text = path.text;
   auto appended = append(make(at->object, at->type, std::move(number)));
@@ -130,7 +129,7 @@ Result<void> Follower::put_bytes(const ValuePath& path, BytesAt at, std::uint64_
     if (!length) return fail(ErrorKind::not_found, fmt::format("{}: no such argument", step.name));
     const Type& type = list_.args[*length].type;
     if (list_.args[*length].readable() && (type.kind != TypeKind::integer || type.size > 8))
-      return refuse(fmt::format("{} is no number of bytes", step.name), step);
+      return refuse_step(fmt::format("{} is no number of bytes", step.name), step);
     bytes.length = *length;
   }
   auto appended = append(std::move(bytes));

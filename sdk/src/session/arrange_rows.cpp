@@ -14,13 +14,6 @@ namespace usdt {
 inline namespace v1 {
 namespace {
 
-/// The key of a bucket, which has the sign of what the buckets are of.
-std::int64_t bucket_key(const TableKey& key) {
-  if (const auto* natural = std::get_if<std::uint64_t>(&key)) return static_cast<std::int64_t>(*natural);
-  const auto* number = std::get_if<std::int64_t>(&key);
-  return number ? *number : 0;
-}
-
 Bucket bucket_of(const View& view, std::int64_t key) {
   if (view.latency) return Bucket::log2(key, kLatencySubBits);
   return view.histogram == Histogram::log2 ? Bucket::log2(key, view.sub_bits)
@@ -38,7 +31,7 @@ void fold(const View& view, const std::optional<ExpressionType>& reals, const Ta
   const auto* last = row.keys.empty() ? nullptr : std::get_if<TableText>(&row.keys.back());
   into.distinct_at_least |= last != nullptr && last->truncated;
   if (!view.has_buckets()) return;
-  const std::int64_t key = bucket_key(row.keys.back());
+  const std::int64_t key = integer_of(row.keys.back());
   into.bars.push_back({key, range_of(view, reals, key, key), row.count});
 }
 

@@ -25,6 +25,7 @@
 #include <thread>
 #include <utility>
 
+#include "sys/bell.hpp"
 #include "sys/thread.hpp"
 #include "sys/unique_fd.hpp"
 
@@ -154,11 +155,7 @@ struct FileGuard::State {
     ready.wait_for(std::chrono::seconds(2));
   }
 
-  void wake() const {
-    const std::uint64_t one = 1;
-    while (::write(asked.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
-  }
+  void wake() const { sys::ring_eventfd(asked.get()); }
 
   /// In the thread.
   void do_what_was_asked() {
