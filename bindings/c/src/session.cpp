@@ -70,7 +70,7 @@ struct usdtc_session {
 
   std::vector<std::unique_ptr<usdt::AnswerConsumer>> keepers = {};
   std::vector<std::unique_ptr<usdt::Sink>> sinks = {};
-  std::deque<usdtc::Notice> notices = {};  // their texts stay where they are
+  std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
   usdt::Session session = usdt::Session();  // goes first: it knows the consumers
 };
 

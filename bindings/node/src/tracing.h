@@ -67,8 +67,8 @@ napi_value recording_close(napi_env env, napi_callback_info info);
 
 /* ---- asking.c ---- */
 
-/* ask(points, options, files) -> asking; askBegin(asking), askStep(asking), askFinish(asking) -> promise of {more, text};
- * askStop(asking); askNotices(asking); askClose(asking); askOptions() */
+/* ask(points, options, files) -> asking; askBegin(asking), askStep(asking), askFinish(asking) -> promise of {more,
+ * text}; askStop(asking); askNotices(asking); askClose(asking); askOptions() */
 napi_value ask(napi_env env, napi_callback_info info);
 napi_value ask_begin(napi_env env, napi_callback_info info);
 napi_value ask_step(napi_env env, napi_callback_info info);

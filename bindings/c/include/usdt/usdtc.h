@@ -7,7 +7,7 @@
  *   usdtc_tracer_start()    plan -> tracer: attached; events come out of it
  *   usdtc_tracer_take()     tracer -> batch of events, which can be kept;   usdtc_tracer_poll(): events to a callback
  *   usdtc_tracer_rows()     tracer -> rows of a table that the kernel fills instead, if usdtc_plan_options.table asks
- *   usdtc_session_new()     questions as usdt-trace is asked them, answered live or out of a recording, as JSON and files
+ *   usdtc_session_new()     questions as usdt-trace is asked them, with their answers as JSON and in files
  *   usdtc_tracer_record()   events go into a file, too;   usdtc_recording_open(): out of it again, on any machine
  *
  * Errors: a function that can fail returns 0, or the negative errno of the error's kind (enum usdtc_error_kind). Its
@@ -19,8 +19,8 @@
  * that was built with a newer header works with an older library as long as the fields that this does not know are 0.
  *
  * Threads: a tracer is used by one thread at a time, and so are recordings, questions and sessions; only
- * usdtc_tracer_wake() and usdtc_session_stop() may be called by any thread at any time, and by signal handlers. Selections, plans, batches, events, rows and ledgers do not change:
- * several threads may read one at once.
+ * usdtc_tracer_wake() and usdtc_session_stop() may be called by any thread at any time, and by signal handlers.
+ * Selections, plans, batches, events, rows and ledgers do not change: several threads may read one at once.
  *
  * fork: a tracer gives no events to a child of the process that started it (INVALID_ARGUMENT). When the child frees it,
  * only the child's descriptors are closed, and the parent's trace goes on.
@@ -680,8 +680,8 @@ struct usdtc_sink {
   const char* file;      /* is made, or emptied once answers begin; NULL: standard output */
 };
 
-/* Makes a session, which answers questions: it finds what they name, waits for what is not there yet, attaches, takes in
- * what comes later, and accounts for every hit. NULL: there is no memory. */
+/* Makes a session, which answers questions: it finds what they name, waits for what is not there yet, attaches, takes
+ * in what comes later, and accounts for every hit. NULL: there is no memory. */
 usdtc_session* usdtc_session_new(void);
 /* Asks a question, all of them before usdtc_session_begin(); it may be freed then. `name` stands before what is about
  * it, and in its JSON as "question"; NULL: there is one question. `sinks` are `sink_count` pointers. What the option
