@@ -179,6 +179,15 @@ static void takes_null_for_what_it_is(void) {
   CHECK(usdtc_recording_poll(NULL, NULL, NULL, 0, NULL, NULL) == -EINVAL);
   CHECK(usdtc_recording_rows(NULL, NULL, NULL) == -EINVAL && usdtc_recording_ledger(NULL, NULL, NULL) == -EINVAL);
   CHECK(usdtc_rows_count(NULL) == 0 && !usdtc_rows_key_name(NULL, 0) && !usdtc_recording_plan(NULL));
+  CHECK(usdtc_question_add(NULL, NULL, NULL) == -EINVAL && usdtc_question_set(NULL, NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_question_check(NULL, NULL) == -EINVAL && usdtc_session_ask(NULL, NULL, NULL, NULL, 0, NULL) == -EINVAL);
+  CHECK(usdtc_session_begin(NULL, NULL) == -EINVAL && usdtc_session_step(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_session_finish(NULL, NULL) == -EINVAL && usdtc_session_fd(NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_session_notice(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_option_describe(0, NULL, NULL) == -EINVAL && usdtc_format_describe(0, NULL, NULL) == -EINVAL);
+  usdtc_session_stop(NULL);
+  usdtc_session_free(NULL);
+  usdtc_question_free(NULL);
   usdtc_rows_free(NULL);
   usdtc_recording_free(NULL);
   usdtc_tracer_wake(NULL);
@@ -201,6 +210,68 @@ static void takes_null_for_what_it_is(void) {
   search.patterns = NULL;
   result = usdtc_select(&search, &selection, &error);
   CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "patterns is NULL"));
+}
+
+static int take_none(const char* text, size_t length, void* user) {
+  (void)text, (void)length, (void)user;
+  return 1;
+}
+
+static void describes_options_and_formats(void) {
+  struct usdtc_option option = {.size = sizeof(option)};
+  size_t options = 0, repeat = 0, of_replay = 0;
+  for (; usdtc_option_describe(options, &option, NULL) == 0; ++options) {
+    CHECK(option.name && option.name[0] != '-' && option.description && option.group);
+    CHECK(option.value_name || (option.flags & USDTC_OPTION_BARE) != 0);
+    repeat += (option.flags & USDTC_OPTION_REPEATS) != 0;
+    of_replay += (option.flags & USDTC_OPTION_REPLAY) != 0;
+  }
+  CHECK(options > 50 && repeat > 0 && of_replay > 10 && of_replay < options);
+  struct usdtc_format format = {.size = sizeof(format)};
+  CHECK(usdtc_format_describe(1, &format, NULL) == 0 && same_text(format.name, "json") && format.has_lines == 1);
+  CHECK(usdtc_format_describe(99, &format, NULL) == -ENOENT);
+}
+
+static void says_what_is_wrong_with_a_question_as_text(void) {
+  usdtc_error* error = NULL;
+  usdtc_question* question = usdtc_question_new();
+  int result = usdtc_question_check(question, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "name a probe"));
+  result = usdtc_question_set(question, "wehre", "arg0 > 1", &error);
+  CHECK(failed(result, error, ENOENT, USDTC_ERROR_NOT_FOUND, "did you mean where?"));
+  result = usdtc_question_set(question, "max-events", "many", &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "max-events: 'many' is not a whole number"));
+  CHECK(worked(usdtc_question_add(question, "usdtc_test:numbers", &error), error));
+  CHECK(worked(usdtc_question_set(question, "where", "arg0 >", &error), error)); /* it is read when all is there */
+  result = usdtc_question_check(question, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_SYNTAX, "where"));
+  usdtc_question_free(question);
+}
+
+static void says_what_is_wrong_with_a_session(void) {
+  usdtc_error* error = NULL;
+  usdtc_session* session = usdtc_session_new();
+  int more = 1;
+  int result = usdtc_session_begin(session, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "asked"));
+  result = usdtc_session_step(session, 0, &more, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "not begun"));
+  CHECK(more == 0);
+  usdtc_question* question = usdtc_question_new();
+  CHECK(worked(usdtc_question_add(question, "usdtc_test:numbers", &error), error));
+  const struct usdtc_sink other = {.size = sizeof(other), .format = "xml", .on_text = take_none};
+  const struct usdtc_sink* sinks[] = {&other};
+  result = usdtc_session_ask(session, question, NULL, sinks, 1, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "\"xml\" is no format"));
+  sinks[0] = NULL;
+  result = usdtc_session_ask(session, question, NULL, sinks, 1, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "a sink is NULL"));
+  const struct usdtc_sink nowhere = {.size = sizeof(nowhere), .file = "/no/such/directory/a.json"};
+  sinks[0] = &nowhere;
+  result = usdtc_session_ask(session, question, NULL, sinks, 1, &error);
+  CHECK(failed(result, error, ENOENT, USDTC_ERROR_NOT_FOUND, "/no/such/directory/a.json"));
+  usdtc_session_free(session);
+  usdtc_question_free(question);
 }
 
 static void ends_early_when_asked_to(void) {
@@ -303,6 +374,9 @@ const struct test kPureTests[] = {
     CASE(finds_nothing_in_a_file_without_probes),
     CASE(refuses_structs_of_sizes_that_cannot_be),
     CASE(takes_null_for_what_it_is),
+    CASE(describes_options_and_formats),
+    CASE(says_what_is_wrong_with_a_question_as_text),
+    CASE(says_what_is_wrong_with_a_session),
     CASE(ends_early_when_asked_to),
     CASE(plans_what_the_options_say),
     CASE(says_what_is_wrong_with_a_question),

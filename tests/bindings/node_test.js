@@ -169,6 +169,17 @@ if (!live) {
     provider.close();
   });
 
+  test('a question says what is wrong with it', async () => {
+    await assert.rejects(usdt.ask('a:b', {wehre: 'arg0 > 1'}), kind('not_found'));
+    await assert.rejects(usdt.ask('a:b', {maxEvents: 'many'}), kind('invalid_argument'));
+    await assert.rejects(usdt.ask('a:b', {where: 'arg0 >'}), kind('syntax'));
+    await assert.rejects(usdt.ask('a:b', {files: {xml: '/x'}}), kind('invalid_argument'));
+    await assert.rejects(usdt.ask('a:b', {pids: -1}), TypeError);
+    const answers = await usdt.ask([], {replay: '/no/such/recording'});
+    await assert.rejects(answers[Symbol.asyncIterator]().next(), kind('not_found'));
+    assert.ok(usdt.options()['max-events'].length > 0);
+  });
+
   test('calls untraced do what they do without spans', async () => {
     const provider = new usdt.Provider('jtest3', {required: true});
     const probe = provider.probe('two', 'i32 a, str b');

@@ -161,6 +161,25 @@ class Pure(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "null character"):
                 search()
 
+    def test_a_question_says_what_is_wrong_with_it(self):
+        for wrong, error, words in [({"wehre": "arg0 > 1"}, usdt.NotFound, "did you mean where"),
+                                    ({"max_events": "many"}, usdt.InvalidArgument, "max-events: 'many'"),
+                                    ({"where": "arg0 >"}, usdt.SyntaxFault, "where"),
+                                    ({"by": "comm", "max_events": 3}, usdt.InvalidArgument, "no events"),
+                                    ({"export": {"xml": "/x"}}, usdt.InvalidArgument, "is no format"),
+                                    ({"export": {"json": "/no/such/directory/x"}}, usdt.NotFound, "/no/such/directory")]:
+            with self.assertRaisesRegex(error, words):
+                usdt.ask("python:*", **wrong)
+        with self.assertRaises(usdt.NotFound), usdt.ask(replay="/no/such/recording") as answers:
+            list(answers)
+        with self.assertRaisesRegex(ValueError, "null character"):
+            usdt.ask("python:*", where="arg0 > 1\0 && arg1 > 2")
+
+    def test_options_are_those_of_usdt_trace(self):
+        options = usdt.options()
+        self.assertTrue({"where", "by", "latency", "max_events", "record", "replay", "print"} <= options.keys())
+        self.assertTrue(all(options.values()))
+
     def test_types_arguments_as_their_notes_say(self):
         (point,) = usdt.list(PYTHON, patterns="python:function__return")
         self.assertEqual(point.signature, "(u64, u64, i32)")
@@ -285,6 +304,40 @@ class Live(unittest.TestCase):
         times = [event.time for event in events]
         self.assertEqual(times, sorted(times))
         self.assertEqual(tracer.notices(), [])
+
+    def test_answers_come_until_another_thread_stops_them(self):
+        answers = usdt.ask("python:function__return", pids=self.child.pid, print="str(arg1), arg2")
+        seen = []
+        def play():
+            self.child.do(50)
+            while len(seen) < 100:
+                time.sleep(0.01)
+            answers.stop()
+        thread = threading.Thread(target=play)
+        thread.start()
+        for answer in answers:
+            seen.append(answer)
+        thread.join()
+        self.assertEqual({answer["type"] for answer in seen[:-1]}, {"event"})
+        self.assertEqual((seen[-1]["type"], seen[-1]["events"]), ("summary", len(seen) - 1))
+        self.assertTrue(any("attached" in notice.message for notice in answers.notices()))
+        self.assertTrue(answers.over)
+        answers.close()
+        self.assertEqual(list(answers), [])
+
+    def test_answers_that_nobody_wants_any_more_leave_nothing(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "calls.rec")
+            with usdt.ask("python:function__return", pids=self.child.pid, record=file) as answers:
+                self.child.do(50)
+                first = next(answers)
+            self.assertEqual(first["type"], "event")
+            with self.assertRaises(ValueError):
+                answers.fileno()
+            with usdt.ask("python:function__return", replay=file, by="comm") as again:
+                table, summary = again
+            self.assertEqual([row["count"] for row in table["rows"]], [summary["hits"]])
+            self.assertGreater(summary["hits"], 100)
 
     def test_another_thread_stops_a_loop_that_waits(self):
         events = []

@@ -2,6 +2,8 @@
 // Sessions: questions, where their answers are written, and what there is to say beside them.
 #include "usdt/session.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <deque>
 #include <utility>
@@ -67,7 +69,10 @@ struct usdtc_session {
   usdt::Result<void> ask(const usdtc_question& asked, const char* name, std::span<const usdtc_sink* const> wanted);
   /// Errors: io, of the first sink that could not write everything.
   [[nodiscard]] usdt::Result<void> check_written() const;
+  /// Errors: invalid_argument, in a child that fork() has made: the threads of a session are not there.
+  [[nodiscard]] usdt::Result<void> check_process() const;
 
+  const pid_t process = ::getpid();
   std::vector<std::unique_ptr<usdt::AnswerConsumer>> keepers = {};
   std::vector<std::unique_ptr<usdt::Sink>> sinks = {};
   std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
@@ -99,6 +104,11 @@ usdt::Result<void> usdtc_session::ask(const usdtc_question& asked, const char* n
   std::ranges::move(opened, std::back_inserter(sinks));
   session.add(std::move(*question), std::move(consumers));
   return {};
+}
+
+usdt::Result<void> usdtc_session::check_process() const {
+  if (process == ::getpid()) return {};
+  return usdtc::invalid(fmt::format("the session is that of process {}, which forked this one", process));
 }
 
 usdt::Result<void> usdtc_session::check_written() const {
@@ -134,6 +144,7 @@ int usdtc_session_ask(usdtc_session* session, const usdtc_question* question, co
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session || !question) return usdtc::invalid("the session, or the question, is NULL");
     if (sink_count > 0 && !sinks) return usdtc::invalid(fmt::format("sinks is NULL, and should have {}", sink_count));
+    if (auto own = session->check_process(); !own) return own;
     return session->ask(*question, name, {sinks, sink_count});
   });
 }
@@ -141,6 +152,7 @@ int usdtc_session_ask(usdtc_session* session, const usdtc_question* question, co
 int usdtc_session_begin(usdtc_session* session, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session) return usdtc::invalid("the session is NULL");
+    if (auto own = session->check_process(); !own) return own;
     return session->session.begin();
   });
 }
@@ -149,6 +161,7 @@ int usdtc_session_step(usdtc_session* session, int timeout_ms, int* more, usdtc_
   if (more) *more = 0;
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session || !more) return usdtc::invalid("the session, or the place for `more`, is NULL");
+    if (auto own = session->check_process(); !own) return own;
     const auto stepped = session->session.step(std::chrono::milliseconds(timeout_ms));
     if (!stepped) return usdt::fail(stepped.error());
     *more = *stepped ? 1 : 0;
@@ -159,6 +172,7 @@ int usdtc_session_step(usdtc_session* session, int timeout_ms, int* more, usdtc_
 int usdtc_session_finish(usdtc_session* session, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session) return usdtc::invalid("the session is NULL");
+    if (auto own = session->check_process(); !own) return own;
     if (auto finished = session->session.finish(); !finished) return finished;
     return session->check_written();
   });
@@ -172,9 +186,10 @@ int usdtc_session_fd(usdtc_session* session, int* fd, usdtc_error** error) {
   if (fd) *fd = -1;
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session || !fd) return usdtc::invalid("the session, or the place for the descriptor, is NULL");
-    const auto own = session->session.fd();
-    if (!own) return usdt::fail(own.error());
-    *fd = *own;
+    if (auto own = session->check_process(); !own) return own;
+    const auto descriptor = session->session.fd();
+    if (!descriptor) return usdt::fail(descriptor.error());
+    *fd = *descriptor;
     return {};
   });
 }
@@ -187,5 +202,7 @@ int usdtc_session_notice(const usdtc_session* session, size_t n, usdtc_notice* n
   });
 }
 
-void usdtc_session_free(usdtc_session* session) { delete session; }
+void usdtc_session_free(usdtc_session* session) {
+  if (session && session->check_process()) delete session;
+}
 }

@@ -103,15 +103,15 @@ void Sink::followed(const Followed& followed) {
 }
 
 void Sink::table(const ArrangedTable& table) {
-  if (impl_->written) impl_->output->table(table);
+  if (impl_->output && impl_->written) impl_->output->table(table);
 }
 
 void Sink::heat(const HeatSlice& slice, bool last) {
-  if (impl_->written) impl_->output->heat(slice, last);
+  if (impl_->output && impl_->written) impl_->output->heat(slice, last);
 }
 
 void Sink::slowest(const SlowestEvents& events, bool last) {
-  if (impl_->written) impl_->output->slowest(events, last);
+  if (impl_->output && impl_->written) impl_->output->slowest(events, last);
 }
 
 void Sink::notice(const SessionNotice& notice) {
@@ -119,7 +119,8 @@ void Sink::notice(const SessionNotice& notice) {
 }
 
 bool Sink::flush() {
-  return impl_->written && impl_->output->write_out(options().wait_while_tracing) == exports::Output::Flushed::all;
+  if (!impl_->output || !impl_->written) return impl_->written;
+  return impl_->output->write_out(options().wait_while_tracing) == exports::Output::Flushed::all;
 }
 
 bool Sink::wants_account() const { return impl_->output && impl_->output->wants_account(); }
@@ -136,14 +137,14 @@ void Sink::ending(const SessionSummary& summary) {
 
 /// Where the reader sleeps on, or there is none, the rest is given up.
 void Sink::flush_rest() {
-  if (!impl_->written) return;
+  if (!impl_->output || !impl_->written) return;
   const auto result = impl_->output->write_out(options().wait_at_end);
   impl_->written = result == exports::Output::Flushed::all;
   if (result == exports::Output::Flushed::waiting) impl_->output->give_up();
 }
 
 void Sink::summary(const SessionSummary& summary) {
-  if (impl_->written) impl_->output->summary(summary);
+  if (impl_->output && impl_->written) impl_->output->summary(summary);
 }
 
 /// Of a script, who reads gets the account of the others.

@@ -23,7 +23,8 @@
  * Selections, plans, batches, events, rows and ledgers do not change: several threads may read one at once.
  *
  * fork: a tracer gives no events to a child of the process that started it (INVALID_ARGUMENT). When the child frees it,
- * only the child's descriptors are closed, and the parent's trace goes on.
+ * only the child's descriptors are closed, and the parent's trace goes on. A session is of no use to such a child
+ * (INVALID_ARGUMENT), which frees nothing of it.
  *
  * Memory: freeing NULL does nothing. Texts live as long as the handle that they were asked of. A `const char *` ends in
  * a NUL, and is NULL where there is no text; struct usdtc_text is for text that others wrote, which may be any bytes.
