@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Asks a question in C++: ask-cpp FILE POINT... -- NAME=VALUE... NAME...      answers go to FILE, as JSON
-#include <chrono>
 #include <iostream>
 #include <string_view>
 #include <usdt/usdt.hpp>
+
+#include "answer.hpp"  // of examples/
 
 namespace {
 
@@ -29,13 +30,7 @@ usdt::Result<void> answer(std::span<char*> words) {
   if (!sink) return usdt::fail(sink.error());
   usdt::Session session;
   session.add(std::move(*question), {sink->get()});
-  if (auto begun = session.begin(); !begun) return begun;
-  for (bool more = true; more;) {
-    const auto stepped = session.step(std::chrono::milliseconds(50));
-    if (!stepped) return usdt::fail(stepped.error());
-    more = *stepped;
-  }
-  return session.finish();
+  return example::run(session);
 }
 
 }  // namespace

@@ -1,13 +1,26 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the code blocks of a page into files, with the page's own line numbers, and prints their names separated by `;`.
+"""Writes the C and C++ blocks of a page into files, with the page's own line numbers, and prints their names separated by `;`.
 
-Usage: extract.py PAGE DIRECTORY     ```cpp blocks: PAGE_N.cpp; ```c blocks: the name in the page's usdt_add_bpf()
+Usage: extract.py PAGE DIRECTORY
+
+A ```cpp block becomes PAGE_N.cpp, a ```c block the BPF program of the page's usdt_add_bpf(), or PAGE_N.c where there is none; N
+counts both. A block that is no whole source has a frame, frames/PAGE_N.cpp, .c or .bpf.c, in which it takes the place of the
+comment "BLOCK", and the frame's name.
 """
 
 import pathlib
 import re
 import sys
+
+FRAMES = pathlib.Path(__file__).resolve().parent / "frames"
+PLACE = re.compile(r"^ *(// BLOCK|/\* BLOCK \*/)\n", re.MULTILINE)
+
+
+def frame_of(stem):
+    """The name and the text of the source that a block becomes by its frame; None: there is none."""
+    found = [path for suffix in (".cpp", ".c", ".bpf.c") if (path := FRAMES / f"{stem}{suffix}").exists()]
+    return (found[0].name, found[0].read_text()) if found else None
 
 
 def main():
@@ -16,8 +29,11 @@ def main():
     bpf = re.search(r"usdt_add_bpf\(\w+ (\S+\.bpf\.c)\)", text)
     written = []
     for number, block in enumerate(re.finditer(r"^```(cpp|c)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)):
-        name = bpf[1] if block[1] == "c" else f"{page.stem}_{number}.cpp"
-        code = f'#line {text[: block.start(2)].count(chr(10)) + 1} "{page}"\n{block[2]}'
+        stem = f"{page.stem}_{number}"
+        name = bpf[1] if bpf and block[1] == "c" else f"{stem}.{block[1]}"
+        name, frame = frame_of(stem) or (name, "// BLOCK\n")
+        line = text[: block.start(2)].count("\n") + 1
+        code = PLACE.sub(lambda _: f'#line {line} "{page}"\n{block[2]}', frame)
         path = directory / name
         if not path.exists() or path.read_text() != code:  # or everything would be compiled again
             path.write_text(code)

@@ -4,7 +4,9 @@
 
 import pathlib
 import re
+import shutil
 import subprocess
+import time
 
 import puppet  # finds the harness
 from harness import check, check_equal, main, scenario
@@ -55,6 +57,74 @@ def the_stock_program_hands_typed_values_to_a_callback(run):
         check_equal(float(discount), 0.125 if items > 2 else 0.0, f"discount of order {order}")
         check(abs(float(total) - price * items * (1 - float(discount))) < 0.01, f"total of order {order}: {total}")
     check_equal(account.strip(), f"priced: {len(lines)} hits, 0 lost", "account")
+
+
+def ask_about_orders(run, example, *words, seconds=4):
+    """What `example` prints, by lines, while an order service takes 20 orders a second."""
+    puppet.require_root()
+    orders = run.start(beside_tool(run, "order-service"), str(seconds), "20", stdout=subprocess.DEVNULL)
+    done = run_example(run, example, *words)
+    orders.wait(timeout=30)
+    return done.stdout.splitlines(), done.stderr
+
+
+def run_example(run, example, *words):
+    done = subprocess.run([beside_tool(run, example), *words], capture_output=True, text=True, timeout=30, cwd=run.dir,
+                          stdin=subprocess.DEVNULL)
+    check_equal(done.returncode, 0, f"exit code of {example}\n{done.stderr}")
+    return done
+
+
+def order_probe(run, name):
+    return f"usdt:{beside_tool(run, 'order-service')}:orders:{name}"
+
+
+@scenario
+def a_histogram_has_every_hit(run):
+    lines, _ = ask_about_orders(run, "example_06_histogram", order_probe(run, "priced"), "arg1", "2")
+    bars = [int(found[1]) for line in lines if (found := re.match(r"\[\d+, \d+K?\) +(\d+)", line))]
+    check(sum(bars) > 10, f"hits in the ranges: {lines}")
+
+
+@scenario
+def latencies_of_a_span_are_by_its_keys(run):
+    span = f"{order_probe(run, 'received')} ~~ {order_probe(run, 'shipped')}"
+    lines, account = ask_about_orders(run, "example_07_latency", span, "str(arg1)", "2")
+    check(lines[0].split()[:2] == ["COUNT", "P50"], lines)
+    check({"Ada", "Grace", "Edsger", "Barbara"} <= {line.split()[-1].strip('"') for line in lines}, lines)
+    check(re.search(r"^\d+ hits, 0 lost$", account, re.M), account)
+
+
+@scenario
+def a_recording_answers_another_question(run):
+    lines, _ = ask_about_orders(run, "example_08_record_and_replay", order_probe(run, "*"), "orders.rec", "2")
+    shown = sum(" orders:received " in line for line in lines)
+    check(shown > 10, lines)
+    replayed = run_example(run, "example_08_record_and_replay", "orders.rec").stdout.splitlines()
+    check(any(re.match(rf" *{shown} +orders:received$", line) for line in replayed), f"{shown} orders: {replayed}")
+    check(lines[-len(replayed):] == replayed, f"{lines[-len(replayed):]} and again {replayed}")
+
+
+@scenario
+def a_program_that_starts_later_is_traced(run):
+    puppet.require_root()
+    service = shutil.copy(beside_tool(run, "order-service"), run.dir / "later-service")
+    asking = run.start(beside_tool(run, "example_09_follow"), f"usdt:{service}:orders:received", "6", stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    for _ in range(2):
+        subprocess.run([service, "1", "20"], check=True, stdout=subprocess.DEVNULL)
+    said, arrivals = asking.communicate(timeout=30)
+    check_equal(asking.returncode, 0, arrivals)
+    check(len({line.split()[2] for line in said.splitlines() if " orders:received " in line}) == 2, f"of both: {said}\n{arrivals}")
+
+
+@scenario
+def stacks_lead_to_the_probe(run):
+    lines, _ = ask_about_orders(run, "example_10_stacks", order_probe(run, "received"), "1")
+    check(any(re.match(r" +main\+0x", line) for line in lines), lines)
+    lines, _ = ask_about_orders(run, "example_10_stacks", order_probe(run, "received"), "1", "count")
+    check(lines[0].startswith("COUNT") and int(lines[1].split()[0]) > 5, lines)
 
 
 if __name__ == "__main__":

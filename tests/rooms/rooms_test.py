@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asks the compiler which headers each stage can include, and compares with the order drawn in docs/architecture.md.
+"""Asks the compiler which headers each stage can include, and compares with the order drawn in docs/architecture.md; looks up
+each step of the walks there.
 
 Usage: rooms_test.py COMPILE_COMMANDS [ARGS]     ARGS are unittest's
 """
@@ -33,6 +34,16 @@ def stage_of(path):
     if parts[:2] == ("sdk", "src"):
         return parts[3] if parts[2] == "attach" else parts[2]
     return parts[0] if parts[0] in drawn_order() or parts[0] in OUTSIDE else None
+
+
+def walks():
+    """The walks: of each its steps, a function and the file that has it."""
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    section = re.search(r"^## Five walks\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
+    for block in re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL):
+        steps = [re.match(r"(\S+)\(\) +(\S+)", line).groups() for line in block.splitlines()]
+        yield [(function, ROOT / ("" if file.startswith(("bpf/", "parsers/", "tools/")) else "sdk/src") / file)
+               for function, file in steps]
 
 
 @functools.cache
@@ -108,7 +119,7 @@ class Rooms(unittest.TestCase):
         for stage in OUTSIDE:
             if stage not in commands():
                 continue  # not built
-            self.assertEqual(set(), stages_seen_by(stage), stage)
+            self.assertEqual({"io"} if stage == "tools" else set(), stages_seen_by(stage), stage)  # by which tools print
             self.assertEqual(set(PUBLIC), visible(stage) & set(PUBLIC), stage)
 
     def test_public_headers_are_there_from_the_stage_on_that_implements_them(self):
@@ -123,6 +134,25 @@ class Rooms(unittest.TestCase):
                                   capture_output=True, text=True, cwd="/", check=False)
             self.assertNotEqual(0, done.returncode, f"{stage} includes {wrong}")
             self.assertRegex(done.stderr, rf"{wrong}.*(No such file|not found)")
+
+
+class Walks(unittest.TestCase):
+    def test_there_are_five(self):
+        self.assertEqual(5, len(list(walks())))
+
+    def test_each_function_is_in_its_file(self):
+        for function, file in [step for walk in walks() for step in walk]:
+            name = function.split("::")
+            text = file.read_text(encoding="utf-8")
+            # A class's own functions may be defined within it.
+            defined = rf"\b({re.escape(function)}|{name[-1]})\("
+            self.assertRegex(text, defined, f"{function} in {file.relative_to(ROOT)}")
+            self.assertIn(name[0], text, f"{function} in {file.relative_to(ROOT)}")
+
+    def test_a_walk_has_at_most_one_step_in_a_tool(self):
+        for walk in walks():
+            in_tools = [function for function, file in walk if (ROOT / "tools") in file.parents]
+            self.assertLessEqual(len(in_tools), 1, in_tools)
 
 
 if __name__ == "__main__":

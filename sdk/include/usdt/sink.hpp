@@ -5,11 +5,11 @@
 //
 //     auto json = usdt::Sink::open("json", {.file = "answers.json"});
 //     if (!json) return fail(json.error());
-//     session.add(question, **json);
+//     session.add(question, {json->get()});
 //
-// Nothing that other programs wrote (comm, strings, names) reaches a terminal or a line unescaped. A reader that goes
-// away, a full disk or one who sleeps ends no session: events that were not written count as lost (not_written()), and
-// failure() says why. One thread at a time.
+// Nothing that other programs wrote (comm, strings, names) reaches a terminal or a line unescaped. Where a reader goes
+// away or sleeps, or a disk is full, the session goes on: events that were not written count as lost (not_written()),
+// and failure() says why. The session refers to its sinks, which outlive it. One thread at a time.
 #pragma once
 
 #include <sys/types.h>

@@ -3,6 +3,7 @@
 """The recipes about C and C++: what they tell is what the programs themselves count and time."""
 
 import collections
+import csv
 import json
 import subprocess
 
@@ -80,6 +81,20 @@ def latency_of_a_function_by_its_argument_is_what_the_program_times(run):
         check(row["max"] <= longest, f"its clock is around the call: {row['max']} ns of {longest} ns")
         check(row["p50"] >= kind * 700_000, f"it sleeps {kind} times 0.7 ms: {row}")
         check_near(row["max"] / 1e9, longest / 1e9, f"the longest of kind {kind}")
+
+
+@scenario
+def exported_files_have_the_calls_that_are_shown(run):
+    server(run)
+    result = Recipe(run, "How are calls kept for a spreadsheet and for later questions, while they are watched?").start().finish()
+    *kinds, _ = json.loads(result.program_said()[-1])
+    shown = [call["args"] for call in result.spans or result.events]
+    check_equal(collections.Counter(kind for kind, _ in shown), {kind: calls for kind, (calls, *_) in enumerate(kinds)}, "calls shown")
+    with open(run.dir / "calls.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    check_equal([[int(row["req->kind"]), int(row["retval"])] for row in rows], shown, "calls in calls.csv")
+    replayed = run.trace([], "--replay", run.dir / "calls.rec")
+    check_equal([call["args"] for call in replayed.events], shown, "calls in calls.rec")
 
 
 def log2_range(number):
