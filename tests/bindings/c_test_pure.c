@@ -241,8 +241,10 @@ static void says_what_is_wrong_with_a_question_as_text(void) {
   CHECK(failed(result, error, ENOENT, USDTC_ERROR_NOT_FOUND, "did you mean where?"));
   result = usdtc_question_set(question, "max-events", "many", &error);
   CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "max-events: 'many' is not a whole number"));
-  CHECK(worked(usdtc_question_add(question, "usdtc_test:numbers", &error), error));
-  CHECK(worked(usdtc_question_set(question, "where", "arg0 >", &error), error)); /* it is read when all is there */
+  result = usdtc_question_add(question, "usdtc_test:numbers", &error);
+  CHECK(worked(result, error));
+  result = usdtc_question_set(question, "where", "arg0 >", &error);
+  CHECK(worked(result, error)); /* it is read when all is there */
   result = usdtc_question_check(question, &error);
   CHECK(failed(result, error, EINVAL, USDTC_ERROR_SYNTAX, "where"));
   usdtc_question_free(question);
@@ -258,7 +260,8 @@ static void says_what_is_wrong_with_a_session(void) {
   CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "not begun"));
   CHECK(more == 0);
   usdtc_question* question = usdtc_question_new();
-  CHECK(worked(usdtc_question_add(question, "usdtc_test:numbers", &error), error));
+  result = usdtc_question_add(question, "usdtc_test:numbers", &error);
+  CHECK(worked(result, error));
   const struct usdtc_sink other = {.size = sizeof(other), .format = "xml", .on_text = take_none};
   const struct usdtc_sink* sinks[] = {&other};
   result = usdtc_session_ask(session, question, NULL, sinks, 1, &error);

@@ -32,7 +32,7 @@ class Recording:
         """`where`: only events for which it holds, as if the kernel had been asked. `table`: rows() instead of events."""
         options = _library.ReplayOptions(**question_of(where, table))
         self._handle = made("usdtc_recording_open", c_string(path), ctypes.byref(options))
-        self._in_use = threading.Lock()
+        self._in_use = threading.RLock()  # an interrupt right after it was taken may leave it so: its thread goes on
         # Not at the interpreter's end: other threads may be within.
         self._free = weakref.finalize(self, library().usdtc_recording_free, self._handle)
         self._free.atexit = False

@@ -98,7 +98,7 @@ class Tracer:
         self._left: collections.deque[Event] = collections.deque()  # of iterations that ended early: who asks next has them
         self._handle: c_void_p | None = None
         self._lock = threading.Lock()  # of the handle, against stop() in other threads
-        self._in_use = threading.Lock()
+        self._in_use = threading.RLock()  # an interrupt right after it was taken may leave it so: its thread goes on
         self._stopping = self._detached = False
         self._probes: list[str] = []
         self._ledger: tuple[Counts, dict[str, Counts]] = (Counts(), {})
@@ -353,7 +353,7 @@ class Tracer:
 class Use:
     """The handle, for one thread at a time."""
 
-    def __init__(self, lock: threading.Lock, handle: c_void_p, what: str = "tracer") -> None:
+    def __init__(self, lock: threading.RLock, handle: c_void_p, what: str = "tracer") -> None:
         self._lock, self._handle, self._what = lock, handle, what
 
     def __enter__(self) -> c_void_p:
