@@ -2,8 +2,8 @@
 // Shows how long it takes from one probe to another, or from a function's entry to its return: percentiles for each
 // key, and the account of all hits. As root.
 //
-//   example_07_latency 'orders:received ~~ orders:shipped' 'str(arg1)' 5          for each customer
-//   example_07_latency ucall:./server:handle req.kind 10                          a function
+//   example_07_latency 'orders:received ~~ orders:stock' 'str(arg1)' 5           for each customer
+//   example_07_latency ucall:./server:handle 'req->kind' 10                       a function
 #include "answer.hpp"
 
 namespace {

@@ -81,6 +81,7 @@ class Sink final : public AnswerConsumer {
 
   /// What it writes to, in words: the name of the file, or "standard output".
   [[nodiscard]] const std::string& name() const noexcept;
+  /// The form it writes.
   [[nodiscard]] const SinkFormat& format() const noexcept;
   /// As it was opened with.
   [[nodiscard]] const SinkOptions& options() const noexcept;
