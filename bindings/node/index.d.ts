@@ -237,7 +237,7 @@ export interface AskOptions {
   /** Only hits of these processes. */
   pids?: OneOrMore<number>;
   /** Files that get the answers, too, by their form: json, csv, text. */
-  files?: Record<string, string>;
+  export?: Record<string, string>;
   [option: string]: boolean | OneOrMore<string | number> | Record<string, string> | null | undefined;
 }
 

@@ -307,7 +307,7 @@ class Answers {
     if (!this.#over) tracing().askStop(this.#handle);
   }
 
-  /** Ends it; the files of `files` and `record` get all that has come. Not while an iteration waits: stop() ends that. */
+  /** Ends it; the files of `export` and `record` get all that has come. Not while an iteration waits: stop() ends that. */
   async close() {
     if (this.#over) return;
     await this.#finish();
@@ -356,8 +356,8 @@ function settingsOf(options) {
 
 /** Asks what usdt-trace is asked, by the same names: `usdt-trace 'python:gc__*' --by pid --max-rows 9` is
  * `await usdt.ask('python:gc__*', {by: 'pid', maxRows: 9})`. Flags are true; what may be given again is an array. `pids`: only hits
- * of these processes. `files`: {json: 'a.json', csv: 'a.csv'} get the answers, too. Returns when it is attached. */
-async function ask(points, {pids, files = {}, ...options} = {}) {
+ * of these processes. `export`: {json: 'a.json', csv: 'a.csv'} are files that get the answers, too. Returns when it is attached. */
+async function ask(points, {pids, export: files = {}, ...options} = {}) {
   const numbers = processes('pids', pids);
   const settings = settingsOf(numbers.length > 0 ? {...options, pid: numbers.join(',')} : options);
   const handle = tracing().ask(listOf(points).map((point) => [String(point), null]), settings,

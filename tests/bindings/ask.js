@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Asks a question in JavaScript: node ask.js POINTS OPTIONS, both JSON; the answers are what the file of OPTIONS.files gets.
+// Asks a question in JavaScript: node ask.js POINTS OPTIONS, both JSON; the answers are what the file of OPTIONS.export gets.
 'use strict';
 const usdt = require('../../bindings/node');
 

@@ -83,14 +83,14 @@ def ways(run, points, options, of_run, stem):
     script.write_text("\n".join(["[question.all]", f"probes = {json.dumps(points)}", *lines, ""]))
     both = {**options, **of_run}
     file = {way: run.dir / f"{stem}.{way}" for way in ("flags", "script", "cpp", "c", "python", "node")}
-    files_of_node = {"files": {"json": str(file["node"])}, **{camel(name): value for name, value in both.items()}}
+    options_of_node = {"export": {"json": str(file["node"])}, **{camel(name): value for name, value in both.items()}}
     return {
         "flags": ([run.tool, *points, *flags, *flags_of_run, "-f", "json", "-o", file["flags"]], file["flags"]),
         "script": ([run.tool, "--script", script, *flags_of_run, "-f", "json", "-o", file["script"]], file["script"]),
         "cpp": ([BUILD / "bin/ask-cpp", file["cpp"], *points, "--", *pairs, *pairs_of_run], file["cpp"]),
         "c": ([BUILD / "bin/ask-c", file["c"], *points, "--", *pairs, *pairs_of_run], file["c"]),
         "python": ([sys.executable, "-c", PYTHON, json.dumps(points), json.dumps(both), file["python"]], file["python"]),
-        "node": (["node", HERE / "ask.js", json.dumps(points), json.dumps(files_of_node)], file["node"]),
+        "node": (["node", HERE / "ask.js", json.dumps(points), json.dumps(options_of_node)], file["node"]),
     }
 
 

@@ -173,7 +173,7 @@ if (!live) {
     await assert.rejects(usdt.ask('a:b', {wehre: 'arg0 > 1'}), kind('not_found'));
     await assert.rejects(usdt.ask('a:b', {maxEvents: 'many'}), kind('invalid_argument'));
     await assert.rejects(usdt.ask('a:b', {where: 'arg0 >'}), kind('syntax'));
-    await assert.rejects(usdt.ask('a:b', {files: {xml: '/x'}}), kind('invalid_argument'));
+    await assert.rejects(usdt.ask('a:b', {export: {xml: '/x'}}), kind('invalid_argument'));
     await assert.rejects(usdt.ask('a:b', {pids: -1}), TypeError);
     const answers = await usdt.ask([], {replay: '/no/such/recording'});
     await assert.rejects(answers[Symbol.asyncIterator]().next(), kind('not_found'));

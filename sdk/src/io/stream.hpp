@@ -42,7 +42,8 @@ struct fmt::formatter<usdt::io::Foreign> : fmt::formatter<fmt::string_view> {
   template <class Context>
   auto format(const usdt::io::Foreign& part, Context& context) const -> decltype(context.out()) {
     if (usdt::io::is_printable(part.text)) return show(part.text, context);
-    return show(usdt::io::printable(part.text), context);
+    const std::string safe = usdt::io::printable(part.text);
+    return show(safe, context);
   }
 
  private:

@@ -71,8 +71,9 @@ Result<void> ObjectCopy::load(VerifierLog wanted) const {
   if (auto room = sys::need_descriptors(descriptors_of_load(object_.get()), "a BPF object"); !room) return room;
   constexpr std::uint32_t statistics = 4;  // BPF_LOG_STATS (Linux 5.2): that, and the complaint
   bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object_.get())
-      bpf_program__set_log_level(program, wanted == VerifierLog::complaint ? statistics : 0);
+  bpf_object__for_each_program(program, object_.get()) {
+    bpf_program__set_log_level(program, wanted == VerifierLog::complaint ? statistics : 0);
+  }
   const LibbpfLog log;
   if (const int error = bpf_object__load(object_.get())) return fail(explain_load(-error, log.text()));
   return {};
