@@ -42,8 +42,7 @@ struct fmt::formatter<usdt::io::Foreign> : fmt::formatter<fmt::string_view> {
   template <class Context>
   auto format(const usdt::io::Foreign& part, Context& context) const -> decltype(context.out()) {
     if (usdt::io::is_printable(part.text)) return show(part.text, context);
-    const std::string safe = usdt::io::printable(part.text);
-    return show(safe, context);
+    return show(usdt::io::printable(part.text), context);
   }
 
  private:
@@ -53,6 +52,7 @@ struct fmt::formatter<usdt::io::Foreign> : fmt::formatter<fmt::string_view> {
   template <class Context>
   auto show(std::string_view text, Context& context) const -> decltype(context.out()) {
     const std::size_t columns = usdt::io::width_of(text);
+    // cppcheck-suppress danglingTemporaryLifetime  // what the caller has made lives until this returns
     if (columns == text.size()) return Base::format({text.data(), text.size()}, context);
     const auto out = context.out();
     fmt::memory_buffer letters;
