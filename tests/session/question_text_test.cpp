@@ -346,6 +346,10 @@ Result<QuestionText> text_of_words(const std::vector<std::string>& words) {
       text.command.assign(words.begin() + static_cast<std::ptrdiff_t>(n) + 1, words.end());
       return text;
     }
+    if (word == "--export") {  // where answers go is no part of a question
+      ++n;
+      continue;
+    }
     const QuestionOption* const option = option_of_word(word);
     if (option == nullptr) {
       text.points.push_back(word);
