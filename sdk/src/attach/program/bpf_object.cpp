@@ -300,10 +300,16 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
                         .max_programs = options.max_programs};
   auto carriers = plan_carriers(*shared, wanted);
   if (!carriers) return fail(carriers.error());
-  const auto load_copies = [&](backends::VerifierLog log) {
+  using backends::VerifierLog;
+  const auto load_with = [&](VerifierLog log) {
     return backends::load_copies(recipe, opened, *shared, *carriers, backend, options, log);
   };
-  auto copies = load_copies(backends::VerifierLog::complaint);
+  // libbpf makes room of 16 MiB for what it asks for. There is none of it, until it fails, where all is asked for.
+  const auto load_copies = [&] {
+    auto loaded = load_with(VerifierLog::complaint);
+    return !loaded && loaded.error().error.os_error == ENOMEM ? load_with(VerifierLog::all) : std::move(loaded);
+  };
+  auto copies = load_copies();
   while (!copies && *carrier == Carrier::automatic && is_too_much(copies.error().error)) {
     if (has_many_specs(*carriers) && wanted.carrier != Carrier::per_link) {
       wanted.carrier = Carrier::per_link;
@@ -316,9 +322,9 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
     auto again = plan_carriers(*shared, wanted);
     if (!again) break;
     carriers = std::move(again);
-    copies = load_copies(backends::VerifierLog::complaint);
+    copies = load_copies();
   }
-  if (!copies && is_worth_a_log(copies.error().error)) copies = load_copies(backends::VerifierLog::all);
+  if (!copies && is_worth_a_log(copies.error().error)) copies = load_with(VerifierLog::all);
   if (!copies) return fail(std::move(copies.error().error));
   return LoadedObject(std::make_unique<LoadedObject::Impl>(
       std::move(shared), std::move(*carriers), std::move(*copies), backend,
