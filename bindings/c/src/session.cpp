@@ -48,13 +48,23 @@ const std::vector<FormatTexts>& format_texts() {
   return all;
 }
 
-usdt::Result<std::unique_ptr<usdt::Sink>> open_sink(const usdtc_sink* given, const usdt::Question& question) {
+usdt::Result<std::unique_ptr<usdt::Sink>> open_sink(const usdtc_sink* given, const usdt::Question& question,
+                                                    std::string& kept) {
   if (!given) return invalid("a sink is NULL");
   auto read = read_struct(given, kSink, "usdtc_sink");
   if (!read) return usdt::fail(std::move(read.error()));
   const char* format = read->format ? read->format : kJson;
   if (auto goes = usdt::check_sink_format(format, question); !goes) return usdt::fail(std::move(goes.error()));
   usdt::SinkOptions options{.file = read->file ? read->file : "", .program = "libusdt-c " USDTC_VERSION};
+  if ((read->flags & ~std::uint32_t{USDTC_SINK_KEEP}) != 0)
+    return invalid(fmt::format("flags {:#x} of a sink have bits that mean nothing", read->flags));
+  if ((read->flags & USDTC_SINK_KEEP) != 0) {
+    if (read->on_text || read->file) return invalid("a sink keeps its text, or hands it on: one of them");
+    options.write = [&kept](std::string_view text) {
+      kept += text;
+      return true;
+    };
+  }
   if (read->on_text)
     options.write = [take = read->on_text, user = read->user](std::string_view text) {
       return take(text.data(), text.size(), user) == 0;
@@ -76,6 +86,8 @@ struct usdtc_session {
   std::vector<std::unique_ptr<usdt::AnswerConsumer>> keepers = {};
   std::vector<std::unique_ptr<usdt::Sink>> sinks = {};
   std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
+  std::string kept = {};                    // text of sinks, for the next usdtc_session_take_text()
+  std::string taken = {};                   // and what the last one gave
   usdt::Session session = usdt::Session();  // goes first: it knows the consumers
 };
 
@@ -86,14 +98,19 @@ usdt::Result<void> usdtc_session::ask(const usdtc_question& asked, const char* n
   if (name) question->name = name;
   std::vector<std::unique_ptr<usdt::Sink>> opened;
   for (const usdtc_sink* each : wanted) {
-    auto sink = usdtc::open_sink(each, *question);
+    auto sink = usdtc::open_sink(each, *question, kept);
     if (!sink) return usdt::fail(std::move(sink.error()));
     opened.push_back(std::move(*sink));
   }
   if (const std::string& file = question->recording.file; !file.empty()) {
-    const usdtc_sink record{
-        .size = sizeof(record), .format = "record", .on_text = nullptr, .user = nullptr, .file = file.c_str()};
-    auto sink = usdtc::open_sink(&record, *question);
+    const usdtc_sink record{.size = sizeof(record),
+                            .format = "record",
+                            .on_text = nullptr,
+                            .user = nullptr,
+                            .file = file.c_str(),
+                            .flags = 0,
+                            .reserved = 0};
+    auto sink = usdtc::open_sink(&record, *question, kept);
     if (!sink) return usdt::fail(std::move(sink.error()));
     opened.push_back(std::move(*sink));
   }
@@ -190,6 +207,15 @@ int usdtc_session_fd(usdtc_session* session, int* fd, usdtc_error** error) {
     const auto descriptor = session->session.fd();
     if (!descriptor) return usdt::fail(descriptor.error());
     *fd = *descriptor;
+    return {};
+  });
+}
+
+int usdtc_session_take_text(usdtc_session* session, usdtc_text* text, usdtc_error** error) {
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!session || !text) return usdtc::invalid("the session, or the place for the text, is NULL");
+    session->taken = std::exchange(session->kept, {});
+    *text = usdtc::text_of(session->taken);
     return {};
   });
 }

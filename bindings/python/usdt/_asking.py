@@ -17,6 +17,7 @@ from ._library import c_string, call, each_of, library
 from ._points import Notice, notices_of
 
 _STEP_MS = 50  # the library waits no longer
+_KEEP = 1
 
 
 class Answers:
@@ -31,8 +32,6 @@ class Answers:
 
     def __init__(self, points: tuple[str, ...], options: Mapping[str, Any], export: Mapping[str, Any]) -> None:
         self._lines: collections.deque[bytes] = collections.deque()
-        self._rest = b""
-        self._take = _library.ON_TEXT(self._keep)  # as long as the session may call it
         self._handle = c_void_p(library().usdtc_session_new())
         if not self._handle:
             raise MemoryError("usdt: no memory for a session")
@@ -49,7 +48,7 @@ class Answers:
             raise
 
     def _ask(self, points: tuple[str, ...], options: Mapping[str, Any], export: Mapping[str, Any]) -> None:
-        sinks = [_library.Sink(format=b"json", on_text=self._take)]
+        sinks = [_library.Sink(format=b"json", flags=_KEEP)]
         sinks += [_library.Sink(format=name.encode(), file=c_string(file)) for name, file in export.items()]
         pointers = (ctypes.POINTER(_library.Sink) * len(sinks))(*(ctypes.pointer(sink) for sink in sinks))
         question = c_void_p(library().usdtc_question_new())
@@ -62,11 +61,11 @@ class Answers:
         finally:
             library().usdtc_question_free(question)
 
-    def _keep(self, data: int, length: int, _user: Any) -> int:
-        lines = (self._rest + ctypes.string_at(data, length)).split(b"\n")
-        self._rest = lines.pop()
-        self._lines.extend(lines)
-        return 0
+    def _keep(self) -> None:
+        """Takes what has come. The library keeps it until then: what interrupts Python's code loses none."""
+        text = _library.Text()
+        call("usdtc_session_take_text", self._handle, ctypes.byref(text))
+        self._lines.extend(text.bytes().splitlines())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self
@@ -95,6 +94,7 @@ class Answers:
     def _step(self) -> None:
         more = ctypes.c_int()
         call("usdtc_session_step", self._open(), _STEP_MS, ctypes.byref(more))
+        self._keep()
         if not more.value:
             self._finish()
 
@@ -108,6 +108,7 @@ class Answers:
     def _end(self) -> None:
         self._over = True
         if self._handle:
+            self._keep()
             self._notices = notices_of("usdtc_session_notice", self._handle)
             with self._lock:
                 self._handle = c_void_p()

@@ -135,11 +135,9 @@ class Option(_Sized):
                 ("description", c_char_p), ("flags", c_uint32), ("reserved", c_uint32)]
 
 
-ON_TEXT = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)
-
-
 class Sink(_Sized):
-    _fields_ = [("size", c_size_t), ("format", c_char_p), ("on_text", ON_TEXT), ("user", c_void_p), ("file", c_char_p)]
+    _fields_ = [("size", c_size_t), ("format", c_char_p), ("on_text", c_void_p), ("user", c_void_p), ("file", c_char_p),
+                ("flags", c_uint32), ("reserved", c_uint32)]
 
 
 HANDLE_OUT = POINTER(c_void_p)
@@ -179,6 +177,7 @@ _FALLIBLE = {
     "usdtc_session_step": (c_void_p, c_int, POINTER(c_int)),
     "usdtc_session_finish": (c_void_p,),
     "usdtc_session_fd": (c_void_p, POINTER(c_int)),
+    "usdtc_session_take_text": (c_void_p, POINTER(Text)),
     "usdtc_session_notice": (c_void_p, c_size_t, POINTER(Notice)),
     "usdtc_count_describe": (c_size_t, POINTER(CountInfo)),
     "usdtc_ledger_values": (c_void_p, c_size_t, POINTER(c_uint64), c_size_t),

@@ -679,6 +679,11 @@ struct usdtc_sink {
   usdtc_on_text on_text; /* NULL: `file` is written to */
   void* user;            /* for on_text */
   const char* file;      /* is made, or emptied once answers begin; NULL: standard output */
+  uint32_t flags;        /* enum usdtc_sink_flags */
+  uint32_t reserved;
+};
+enum usdtc_sink_flags {
+  USDTC_SINK_KEEP = 1 /* the text is kept for usdtc_session_take_text(); on_text and file are NULL */
 };
 
 /* Makes a session, which answers questions: it finds what they name, waits for what is not there yet, attaches, takes
@@ -703,6 +708,9 @@ int usdtc_session_finish(usdtc_session* session, usdtc_error** error);
 void usdtc_session_stop(usdtc_session* session);
 /* A descriptor for event loops, readable when a step has something to do. It belongs to the session. */
 int usdtc_session_fd(usdtc_session* session, int* fd, usdtc_error** error);
+/* Takes the text that sinks with USDTC_SINK_KEEP have been given since the last call: whole lines of a form that has
+ * lines. It is valid until the next call with this session. For languages in which a callback may be interrupted. */
+int usdtc_session_take_text(usdtc_session* session, struct usdtc_text* text, usdtc_error** error);
 /* Notice `n`, in the order in which they came up. NOT_FOUND: there are no more yet. */
 int usdtc_session_notice(const usdtc_session* session, size_t n, struct usdtc_notice* notice, usdtc_error** error);
 /* Detaches all, if usdtc_session_finish() has not. */
