@@ -3,4 +3,5 @@
 #include <usdt/provider.h>
 
 int64_t microseconds(void);
-void make_probe(const char* sql, uint32_t rows) { /* BLOCK */ }
+void make_probe(const char* sql, uint32_t rows) { /* BLOCK */
+}
