@@ -11,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/try.hpp"
 #include "parsers/literal.hpp"
 #include "parsers/quote.hpp"
 #include "parsers/value_path_prefix.hpp"
@@ -214,12 +215,11 @@ struct TextParser : x3::parser<TextParser> {
   static Result<std::size_t> character(std::string_view rest, ExpressionNode& node) {
     const std::size_t length = rest.size() > 1 && rest[1] == '\\' ? rest.find('\'', 3) : rest.find('\'', 2);
     if (length == rest.npos) return 0;
-    const auto inner = parsers::text_of_literal(rest.substr(1, length - 1));
-    if (!inner) return fail(inner.error());
-    if (inner->size() != 1) return 0;
+    const auto inner = TRY(parsers::text_of_literal(rest.substr(1, length - 1)));
+    if (inner.size() != 1) return 0;
     node.op = Op::integer;
     // NOLINTNEXTLINE(bugprone-signed-char-misuse): as C has it, '\xff' is -1
-    node.bits = static_cast<std::uint64_t>(static_cast<signed char>((*inner)[0]));
+    node.bits = static_cast<std::uint64_t>(static_cast<signed char>(inner[0]));
     return length + 1;
   }
 };
@@ -438,17 +438,15 @@ std::string_view without_blanks(std::string_view text) {
 }  // namespace
 
 Result<Expression> parse_expression(std::string_view text) {
-  auto draft = parse_whole(text, whole);
-  if (!draft) return fail(std::move(draft.error()));
-  return Expression{std::string(text), std::move(draft->stack.back()), std::move(draft->values)};
+  auto draft = TRY(parse_whole(text, whole));
+  return Expression{std::string(text), std::move(draft.stack.back()), std::move(draft.values)};
 }
 
 Result<std::vector<Expression>> parse_expressions(std::string_view text) {
-  auto draft = parse_whole(text, part > *(',' > part));
-  if (!draft) return fail(std::move(draft.error()));
+  auto draft = TRY(parse_whole(text, part > *(',' > part)));
   std::vector<Expression> parsed;
-  for (std::size_t i = 0; i < draft->stack.size(); ++i)
-    parsed.push_back({std::string(without_blanks(draft->parts[i])), std::move(draft->stack[i]), draft->values});
+  for (std::size_t i = 0; i < draft.stack.size(); ++i)
+    parsed.push_back({std::string(without_blanks(draft.parts[i])), std::move(draft.stack[i]), draft.values});
   return parsed;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.hpp"
 #include "parsers/quote.hpp"
 
 namespace usdt {
@@ -244,9 +245,8 @@ constexpr std::string_view kHowToWrite<KernelPattern> =
 
 template <class Pattern>
 Result<Pattern> parse_as(std::string_view text) {
-  auto pattern = parse_pattern(text);
-  if (!pattern) return fail(std::move(pattern.error()));
-  if (auto* wanted = std::get_if<Pattern>(&*pattern)) return std::move(*wanted);
+  auto pattern = TRY(parse_pattern(text));
+  if (auto* wanted = std::get_if<Pattern>(&pattern)) return std::move(*wanted);
   return bad_syntax(fmt::format("'{}' is not {}", text, kHowToWrite<Pattern>), 0);
 }
 
@@ -294,9 +294,8 @@ Result<PointPattern> parse_pattern(std::string_view text) {
 Result<std::vector<PointPattern>> parse_patterns(const std::vector<std::string>& texts) {
   std::vector<PointPattern> patterns;
   for (const std::string& text : texts) {
-    auto pattern = parse_pattern(text);
-    if (!pattern) return fail(std::move(pattern.error()));
-    patterns.push_back(std::move(*pattern));
+    auto pattern = TRY(parse_pattern(text));
+    patterns.push_back(std::move(pattern));
   }
   return patterns;
 }

@@ -9,6 +9,7 @@
 
 #include "base/bit_field.hpp"
 #include "base/near_text.hpp"
+#include "base/try.hpp"
 #include "base/type_names.hpp"
 #include "btf/info.hpp"
 
@@ -102,15 +103,14 @@ Result<TypeInfo> Graph::info(TypeId type) const {
   const std::uint32_t id = number_of(type);
   TypeInfo info;
   info.text = types_.type_name(id);
-  const auto behind = resolved(id);
-  if (!behind) return fail(behind.error());
-  const btf_type* at = types_.type(*behind);
+  const auto behind = TRY(resolved(id));
+  const btf_type* at = types_.type(behind);
   if (at == nullptr) return info;
-  const std::uint64_t size = size_of(*behind);
+  const std::uint64_t size = size_of(behind);
   info.type.size = size <= UINT32_MAX ? static_cast<std::uint32_t>(size) : 0;
-  const ValueType value = types_.value_type(*behind);
+  const ValueType value = types_.value_type(behind);
   info.type.is_signed = value.is_signed;
-  info.is_char = types_.is_char(*behind);
+  info.is_char = types_.is_char(behind);
   switch (kind_of(at->info)) {
     case BTF_KIND_INT:
       if (value.value_class == ValueClass::boolean) info.type.kind = TypeKind::boolean;
@@ -171,15 +171,13 @@ Result<MemberInfo> Graph::member(const btf_type& outer, std::size_t index) const
 }
 
 Result<std::vector<MemberInfo>> Graph::members(TypeId type) const {
-  const auto behind = resolved(number_of(type));
-  if (!behind) return fail(behind.error());
-  const btf_type* outer = types_.type(*behind);
+  const auto behind = TRY(resolved(number_of(type)));
+  const btf_type* outer = types_.type(behind);
   std::vector<MemberInfo> all;
   if (outer == nullptr || !is_structure(*outer)) return all;
   for (std::size_t i = 0; i < members_of(*outer).size(); ++i) {
-    auto one = member(*outer, i);
-    if (!one) return fail(std::move(one.error()));
-    all.push_back(*std::move(one));
+    auto one = TRY(member(*outer, i));
+    all.push_back(std::move(one));
   }
   return all;
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/try.hpp"
 #include "btf/info.hpp"
 #include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
@@ -116,9 +117,8 @@ Result<std::shared_ptr<const Types>> Types::load_module(std::string_view module,
   if (module.empty() || module.front() == '.' || module.find('/') != std::string_view::npos)
     return fail(ErrorKind::invalid_argument, fmt::format("'{}' is no name of a kernel module", module));
   if (!base) return fail(ErrorKind::invalid_argument, fmt::format("BTF of {}: without the kernel's", module));
-  auto bytes = map_or_read(fmt::format("{}{}", directory, module));
-  if (!bytes) return fail(bytes.error());
-  return parse(std::move(*bytes), std::move(base));
+  auto bytes = TRY(map_or_read(fmt::format("{}{}", directory, module)));
+  return parse(std::move(bytes), std::move(base));
 }
 
 Result<std::shared_ptr<const Types>> Types::parse(std::vector<std::byte> bytes, std::shared_ptr<const Types> base) {
@@ -127,7 +127,7 @@ Result<std::shared_ptr<const Types>> Types::parse(std::vector<std::byte> bytes, 
 
 Result<std::shared_ptr<const Types>> Types::parse(Storage&& storage, std::shared_ptr<const Types>&& base) {
   const std::shared_ptr<Types> types(new Types(std::move(storage), std::move(base)));
-  if (auto indexed = types->index(); !indexed) return fail(indexed.error());
+  TRY(types->index());
   return types;
 }
 

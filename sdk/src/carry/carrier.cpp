@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/try.hpp"
 #include "carry/carrying.hpp"
 #include "carry/windows.hpp"
 
@@ -105,7 +106,7 @@ Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& 
   made.site_bits = options.site_numbers ? sites.site_bits() : kNoSiteBits;
   if (sites.same_user_cookie()) made.user_cookie = sites.specs().front().user_cookie;
   made.carrier = options.carrier == Carrier::automatic ? choose(sites) : options.carrier;
-  if (auto done = carry_specs(carrying); !done) return fail(done.error());
+  TRY(carry_specs(carrying));
   make_links(carrying);
   if (made.carrier != Carrier::ip_hash) made.carrier = most_used(made);
   // They are read from the stack at an offset the verifier does not know (5.12); kernels without cookies may be

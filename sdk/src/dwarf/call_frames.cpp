@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.hpp"
 #include "dwarf/frame.hpp"
 #include "dwarf/impl.hpp"
 #include "dwarf/operation.hpp"
@@ -277,9 +278,8 @@ Result<CallFrames> CallFrames::open(const ElfFile& file) {
   impl->opened = opened;
   impl->numbers = arch::for_machine(opened->image.machine).frames;
   impl->word_size = arch::for_machine(opened->image.machine).word_size;
-  auto code = open_elf(opened->file, opened->path);
-  if (!code) return fail(std::move(code.error()));
-  impl->code = std::move(*code);
+  auto code = TRY(open_elf(opened->file, opened->path));
+  impl->code = std::move(code);
   impl->eh_frame.reset(dwarf_getcfi_elf(impl->code.elf.get()));
   const elf::File* from = &opened->file;
   const elf::Image* image = &opened->image;

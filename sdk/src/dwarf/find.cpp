@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/try.hpp"
 #include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -378,7 +379,7 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry, std::string_view sym
   const std::optional<Dwarf_Die> unit = impl_->unit_at(entry);
   const std::vector<DieEntry> none;
   const auto& entries = unit ? impl_->entries_of(*unit) : none;
-  if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
+  TRY(impl_->may_read_on());
   const auto first = std::ranges::lower_bound(entries, entry, {}, &DieEntry::pc);
   const auto last = std::ranges::upper_bound(entries, entry, {}, &DieEntry::pc);
   if (first == last)
@@ -469,7 +470,7 @@ Result<std::vector<FunctionInfo>> DebugInfo::Impl::functions(const Wanted& wante
   if (stopped())
     return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", main.path.string()));
   if (names.spent()) return fail(names_spent());
-  if (auto may = may_read_on(); !may) return fail(std::move(may.error()));
+  TRY(may_read_on());
   if (circular)
     return fail(ErrorKind::malformed, fmt::format("{}: debug information leads in circles", main.path.string()));
   return std::move(collector).take();

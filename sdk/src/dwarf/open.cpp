@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "dwarf/budget.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -98,12 +99,11 @@ Result<void> check_tables(const DwarfFile& opened) {
 
 Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, const fs::path& path,
                              const Prepare& prepare) {
-  if (auto checked = check_claims(file, image, path); !checked) return fail(std::move(checked.error()));
+  TRY(check_claims(file, image, path));
   auto opened = open_elf(file, path);
   if (!opened) return opened;
-  if (auto unpacked = unpack_sections(*opened); !unpacked) return fail(std::move(unpacked.error()));
-  if (prepare)
-    if (auto prepared = prepare(*opened); !prepared) return fail(std::move(prepared.error()));
+  TRY(unpack_sections(*opened));
+  if (prepare) TRY(prepare(*opened));
   opened->dwarf.reset(dwarf_begin_elf(opened->elf.get(), DWARF_C_READ, nullptr));
   if (!opened->dwarf) {
     if (!has_memory_for(work_of_libdw)) return fail(no_memory());
@@ -111,7 +111,7 @@ Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, con
     return fail(ErrorKind::malformed,
                 fmt::format("{}: debug information cannot be read: {}", path.string(), why ? why : "no reason given"));
   }
-  if (auto checked = check_tables(*opened); !checked) return fail(std::move(checked.error()));
+  TRY(check_tables(*opened));
   return opened;
 }
 
@@ -156,13 +156,11 @@ Result<void> use_package(DwarfFile& main, const elf::OpenedFile& opened, SplitUn
     const auto file = elf::File::open(path);
     if (!file && file.error().kind == ErrorKind::not_found) continue;
     if (!file) return fail(file.error());
-    const auto image = elf::read_image(*file, 0, file->size(), path.string());
-    if (!image) return fail(image.error());
-    if (auto checked = check_claims(*file, *image, path); !checked) return checked;
-    auto package = open_elf(*file, path);
-    if (!package) return fail(std::move(package.error()));
-    if (auto unpacked = unpack_sections(*package); !unpacked) return unpacked;
-    return split.use(*std::move(package), main);
+    const auto image = TRY(elf::read_image(*file, 0, file->size(), path.string()));
+    TRY(check_claims(*file, image, path));
+    auto package = TRY(open_elf(*file, path));
+    TRY(unpack_sections(package));
+    return split.use(std::move(package), main);
   }
   return split.use({}, main);
 }
@@ -270,9 +268,8 @@ const DebugSections& DebugInfo::Impl::sections_of(Dwarf* of) const {
 Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {
   static const unsigned version = elf_version(EV_CURRENT);
   if (version == EV_NONE) return fail(ErrorKind::not_supported, "libelf is of another version of ELF");
-  auto bytes = FileBytes::read(file, path);
-  if (!bytes) return fail(std::move(bytes.error()));
-  DwarfFile opened{.path = path, .bytes = std::move(*bytes), .changed_sections = {}, .elf = {}, .dwarf = {}};
+  auto bytes = TRY(FileBytes::read(file, path));
+  DwarfFile opened{.path = path, .bytes = std::move(bytes), .changed_sections = {}, .elf = {}, .dwarf = {}};
   opened.elf.reset(elf_memory(opened.bytes.data(), opened.bytes.size()));
   if (opened.elf) return opened;
   const char* why = elf_errmsg(-1);
@@ -313,13 +310,11 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
   auto impl = std::make_shared<Impl>(opened, std::move(separate), stop);
   const auto& debug = impl->debug_file;
   const auto prepare = [&](DwarfFile& file_read) { return use_package(file_read, *opened, impl->split); };
-  auto main = debug ? open_dwarf(debug->file, debug->image, debug->path, prepare)
-                    : open_dwarf(opened->file, opened->image, opened->path, prepare);
-  if (!main) return fail(std::move(main.error()));
-  impl->main = std::move(*main);
-  auto shared = open_shared(impl->main, *opened);
-  if (!shared) return fail(std::move(shared.error()));
-  impl->shared = std::move(*shared);
+  auto main = TRY(debug ? open_dwarf(debug->file, debug->image, debug->path, prepare)
+                        : open_dwarf(opened->file, opened->image, opened->path, prepare));
+  impl->main = std::move(main);
+  auto shared = TRY(open_shared(impl->main, *opened));
+  impl->shared = std::move(shared);
   if (impl->shared.dwarf) dwarf_setalt(impl->main.dwarf.get(), impl->shared.dwarf.get());
   const std::uint64_t of_shared = impl->shared.elf ? impl->shared.sections().bytes_of_dies() : 0;
   impl->list_entries.add(impl->main.bytes.size() * Budget::per_byte);

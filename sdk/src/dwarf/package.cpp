@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/try.hpp"
 #include "dwarf/die.hpp"
 
 namespace usdt::dwarf {
@@ -76,9 +77,8 @@ Result<DwarfPackage> DwarfPackage::read(const Sections& sections) {
   package.sections_ = sections;
   for (const auto& [index, rows] : {std::pair(sections.units, &package.units_), {sections.types, &package.types_}}) {
     if (index.empty()) continue;
-    auto read = read_index(index, sections);
-    if (!read) return fail(std::move(read.error()));
-    *rows = *std::move(read);
+    auto read = TRY(read_index(index, sections));
+    *rows = std::move(read);
   }
   return package;
 }

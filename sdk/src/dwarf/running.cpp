@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/try.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
 
@@ -110,7 +111,7 @@ Result<FunctionInfo> DebugInfo::function_around(VirtAddr pc) const {
   const std::scoped_lock lock(impl_->mutex);
   const auto unit = impl_->unit_at(pc);
   const auto chain = unit ? chain_at(*impl_, *unit, pc) : std::vector<Dwarf_Die>();
-  if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
+  TRY(impl_->may_read_on());
   if (chain.empty())
     return fail(ErrorKind::not_found,
                 fmt::format("the debug information in {} has no function at {:#x}", path().string(), pc.value));

@@ -11,6 +11,7 @@
 #include <array>
 #include <iterator>
 
+#include "base/try.hpp"
 #include "dwarf/code_reads.hpp"
 #include "dwarf/compiler.hpp"
 #include "dwarf/convention.hpp"
@@ -440,7 +441,7 @@ Result<Signature> read_instance(const DebugInfo::Impl& impl, const FunctionInfo&
   Signer signer(impl, function, instance, known->die, known->function);
   Signature signature = read(signer);
   // What was not read to the end may lack parameters, or have others in their places.
-  if (auto may = impl.may_read_on(); !may) return fail(std::move(may.error()));
+  TRY(impl.may_read_on());
   return signature;
 }
 

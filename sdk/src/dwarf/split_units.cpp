@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/try.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
 #include "dwarf/package.hpp"
@@ -457,15 +458,14 @@ Result<void> SplitUnits::use(DwarfFile package, DwarfFile& main) {
     index.error().message = fmt::format("{}: {}", package.path.string(), index.error().message);
     return fail(std::move(index.error()));
   }
-  auto place = elf::File::in_memory({});
-  if (!place) return fail(std::move(place.error()));
+  auto place = TRY(elf::File::in_memory({}));
   GElf_Ehdr head{};
   gelf_getehdr(main.elf.get(), &head);
   const Budget budget(made_at_first, package.bytes.size());
   sources_ = std::make_unique<Sources>(Sources{.file = std::move(package),
                                                .package = *std::move(index),
                                                .budget = budget,
-                                               .place = *std::move(place),
+                                               .place = std::move(place),
                                                .directory = main.path.parent_path(),
                                                .is64 = head.e_ident[EI_CLASS] == ELFCLASS64,
                                                .machine = head.e_machine});

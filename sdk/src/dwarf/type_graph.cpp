@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/bit_field.hpp"
+#include "base/try.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/go_types.hpp"
 #include "dwarf/type_names.hpp"
@@ -205,8 +206,7 @@ Result<std::optional<KnownType>> DwarfTypes::meant(TypeId type) const {
 
 Result<TypeInfo> DwarfTypes::info(TypeId type) const {
   const std::scoped_lock lock(impl_->mutex);
-  auto known = meant(type);
-  if (!known) return fail(std::move(known.error()));
+  auto known = TRY(meant(type));
   TypeInfo info;
   if (type == TypeId::none) {
     info.text = "void";
@@ -215,8 +215,8 @@ Result<TypeInfo> DwarfTypes::info(TypeId type) const {
   const KnownType& declared = impl_->types[static_cast<std::size_t>(type)];
   if (auto function = declared.die; dwarf_tag(&function) == DW_TAG_subprogram) return results_info(function);
   info.text = types_.text(declared.die, declared.dimension);
-  if (!*known) return info;
-  auto [die, dimension, swapped] = **known;
+  if (!known) return info;
+  auto [die, dimension, swapped] = *known;
   BaseType number = types_.number_of(die, dimension);
   info.type = number.type;
   info.swapped = number.swapped || (swapped && dwarf_tag(&die) == DW_TAG_enumeration_type && number.type.size > 1);
@@ -278,7 +278,7 @@ Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size, b
       return fail(broken(fmt::format("no place is told of member '{}'", member.name)));
     member.offset = *offset;
   }
-  if (auto placed = place_bits(member, die, outer_size); !placed) return fail(std::move(placed.error()));
+  TRY(place_bits(member, die, outer_size));
   return member;
 }
 
@@ -290,14 +290,13 @@ Result<void> DwarfTypes::add_variants(Dwarf_Die part, std::uint64_t outer_size, 
   std::optional<MemberVariant> told;
   Type type;
   if (discriminant) {
-    const auto place = member(*discriminant, outer_size, false);
-    if (!place) return fail(place.error());
+    const auto place = TRY(member(*discriminant, outer_size, false));
     type = types_.type(type_of(*discriminant));
-    if (type.size == 0 || type.size > 8 || place->bits != 0) return fail(broken("a discriminant that is no number"));
-    told = MemberVariant{.type = place->type, .offset = place->offset, .values = {}};
+    if (type.size == 0 || type.size > 8 || place.bits != 0) return fail(broken("a discriminant that is no number"));
+    told = MemberVariant{.type = place.type, .offset = place.offset, .values = {}};
     // GNAT has it before the variant part, where it is a member as others are.
     const bool inside = is_child(part, *discriminant);
-    if (inside && !flag(own_attribute(*discriminant, DW_AT_artificial))) all.push_back(*place);
+    if (inside && !flag(own_attribute(*discriminant, DW_AT_artificial))) all.push_back(place);
   }
   AlternativeValues of_all;
   std::vector<std::size_t> of_others;
@@ -334,20 +333,19 @@ Result<void> DwarfTypes::add_variants(Dwarf_Die part, std::uint64_t outer_size, 
 
 Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
   const std::scoped_lock lock(impl_->mutex);
-  auto known = meant(type);
-  if (!known) return fail(std::move(known.error()));
+  auto known = TRY(meant(type));
   std::vector<MemberInfo> all;
-  if (*known && dwarf_tag(&(*known)->die) == DW_TAG_subprogram) {
-    for (GoResult& each : go_results((*known)->die, types_))
+  if (known && dwarf_tag(&known->die) == DW_TAG_subprogram) {
+    for (GoResult& each : go_results(known->die, types_))
       all.push_back({.name = std::move(each.name), .type = impl_->type_id(type_of(each.die)), .offset = each.offset});
     return all;
   }
-  if (!*known || !is_structure(dwarf_tag(&(*known)->die))) return all;
-  const std::uint64_t size = types_.type((*known)->die).size;
+  if (!known || !is_structure(dwarf_tag(&known->die))) return all;
+  const std::uint64_t size = types_.type(known->die).size;
   std::optional<Error> error;
-  const bool swapped = has_swapped_numbers((*known)->die);
+  const bool swapped = has_swapped_numbers(known->die);
   std::uint64_t steps = most_children;
-  for_each_child((*known)->die, steps, [&](Dwarf_Die child) {
+  for_each_child(known->die, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_variant_part) {
       auto added = add_variants(child, size, all);
@@ -364,7 +362,7 @@ Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
   });
   if (error) return fail(*std::move(error));
   if (steps == 0 || all.size() == most_members)
-    return fail(ErrorKind::limit, fmt::format("'{}' has too many members", types_.text((*known)->die)));
+    return fail(ErrorKind::limit, fmt::format("'{}' has too many members", types_.text(known->die)));
   return all;
 }
 
@@ -395,9 +393,8 @@ std::vector<TypeId> DwarfTypes::template_types(TypeId type) const {
 Result<std::vector<DynamicType>> DwarfTypes::dynamic_types(bool errors) const {
   const std::scoped_lock lock(impl_->mutex);
   if (!impl_->go_types) {
-    auto read = read_go_types(*impl_);
-    if (!read) return fail(std::move(read.error()));
-    impl_->go_types = *std::move(read);
+    auto read = TRY(read_go_types(*impl_));
+    impl_->go_types = std::move(read);
   }
   std::vector<DynamicType> all;
   for (const GoType& each : errors ? impl_->go_types->errors : impl_->go_types->all)
@@ -407,14 +404,13 @@ Result<std::vector<DynamicType>> DwarfTypes::dynamic_types(bool errors) const {
 
 Result<std::vector<TypeId>> DwarfTypes::find_all(std::string_view name) const {
   const std::scoped_lock lock(impl_->mutex);
-  const auto all = names();
-  if (!all) return fail(all.error());
+  const auto all = TRY(names());
   std::vector<TypeId> found;
-  for (const Dwarf_Die& die : (*all)->named(name, impl_->names)) found.push_back(impl_->type_id(die));
+  for (const Dwarf_Die& die : all->named(name, impl_->names)) found.push_back(impl_->type_id(die));
   if (impl_->names.spent()) return fail(impl_->names_spent());
   if (!found.empty()) return found;
   return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no type '{}'{}",
-                                                impl_->main.path.string(), name, (*all)->near(name)));
+                                                impl_->main.path.string(), name, all->near(name)));
 }
 
 Result<TypeId> DwarfTypes::find_beside(std::string_view name, TypeId beside) const {
@@ -424,10 +420,9 @@ Result<TypeId> DwarfTypes::find_beside(std::string_view name, TypeId beside) con
     const std::vector<Dwarf_Die> found = own != nullptr ? own->named(name, impl_->names) : std::vector<Dwarf_Die>();
     if (!found.empty()) return impl_->type_id(found.front());
   }
-  auto all = find_all(name);
-  if (!all) return fail(std::move(all.error()));
-  const auto is_other = [&](TypeId each) { return !is_meant_alike(all->front(), each); };
-  if (std::ranges::none_of(*all, is_other)) return all->front();
+  auto all = TRY(find_all(name));
+  const auto is_other = [&](TypeId each) { return !is_meant_alike(all.front(), each); };
+  if (std::ranges::none_of(all, is_other)) return all.front();
   return fail(
       ErrorKind::not_supported,
       fmt::format("'{}' is one thing in some source files of {} and another in others: which is meant nobody tells",

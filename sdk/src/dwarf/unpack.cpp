@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -38,7 +39,7 @@ class Unpacker {
         continue;
       }
       const char* name = elf_strptr(elf, names, header.sh_name);
-      if (auto unpacked = unpack(section, header, packed, name == nullptr ? "" : name); !unpacked) return unpacked;
+      TRY(unpack(section, header, packed, name == nullptr ? "" : name));
     }
     return {};
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stop_token>
 
+#include "base/try.hpp"
 #include "elf/crc32.hpp"
 #include "elf/debuginfod.hpp"
 #include "elf/elf_impl.hpp"
@@ -104,14 +105,13 @@ Result<DebugFile> find_debug_file(const OpenedFile& main) {
   if (auto found = local_debug_file(main)) return *std::move(found);
   if (!main.options.debuginfod || !may_have_one(main)) return fail(ErrorKind::not_found, "there is no debug file");
   const std::string id = build_id(main.file, main.image);
-  const auto path = fetch_debug_file(id, main.options);
-  if (!path) return fail(path.error());
-  auto found = open_candidate(main, *path);
+  const auto path = TRY(fetch_debug_file(id, main.options));
+  auto found = open_candidate(main, path);
   // It is kept where the environment says: perhaps where another user could write it.
   if (found && !found->file.is_trusted())
-    return fail(ErrorKind::no_permission, fmt::format("debuginfod: {} can be written to by others", path->string()));
+    return fail(ErrorKind::no_permission, fmt::format("debuginfod: {} can be written to by others", path.string()));
   if (found && build_id(found->file, found->image) == id) return *std::move(found);
-  return fail(ErrorKind::malformed, fmt::format("debuginfod: {} is not of build {}", path->string(), id));
+  return fail(ErrorKind::malformed, fmt::format("debuginfod: {} is not of build {}", path.string(), id));
 }
 
 std::uint64_t shift_between(const Image& debug, const Image& main) noexcept {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/try.hpp"
 #include "elf/file.hpp"
 #include "elf/image.hpp"
 
@@ -68,27 +69,25 @@ Entries read_entries(const File& file, const Image& image, const Segment& dynami
 }  // namespace
 
 Result<DynamicInfo> read_dynamic(const std::filesystem::path& path) {
-  auto file = File::open(path);
-  if (!file) return fail(file.error());
-  const auto image = read_image(*file, 0, file->size(), path.string());
-  if (!image) return fail(image.error());
+  auto file = TRY(File::open(path));
+  const auto image = TRY(read_image(file, 0, file.size(), path.string()));
 
   DynamicInfo info;
-  info.machine = image->machine;
-  info.is64 = image->is64;
-  if (const Segment* interp = first_segment(*image, PT_INTERP)) {
-    info.interpreter = string_at(*file, interp->offset, interp->filesz);
+  info.machine = image.machine;
+  info.is64 = image.is64;
+  if (const Segment* interp = first_segment(image, PT_INTERP)) {
+    info.interpreter = string_at(file, interp->offset, interp->filesz);
   }
-  const Segment* dynamic = first_segment(*image, PT_DYNAMIC);
+  const Segment* dynamic = first_segment(image, PT_DYNAMIC);
   if (dynamic == nullptr) return info;
 
-  const Entries entries = read_entries(*file, *image, *dynamic);
-  const Extent strings = extent_of(*image, entries.strtab);
+  const Entries entries = read_entries(file, image, *dynamic);
+  const Extent strings = extent_of(image, entries.strtab);
   const auto text = [&](std::uint64_t at) {
-    return at < strings.size ? string_at(*file, strings.offset + at, strings.size - at) : std::string();
+    return at < strings.size ? string_at(file, strings.offset + at, strings.size - at) : std::string();
   };
   // Names that lie on top of each other could be longer in all than the file is.
-  std::uint64_t left = std::min(strings.size, file->stored());
+  std::uint64_t left = std::min(strings.size, file.stored());
   for (const std::uint64_t at : entries.needed) {
     std::string name = text(at);
     if (name.size() > left) break;

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "elf/descriptions.hpp"
 #include "elf/elf_impl.hpp"
 
@@ -121,10 +122,9 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path, const OpenOptio
                             script ? ", a script: what is to be traced is in the programs that it starts" : ""));
   }
   const bool archive = magic == Magic::archive;
-  auto image = archive ? first_member(*file, path) : elf::read_image(*file, 0, file->size(), label);
-  if (!image) return fail(image.error());
-  const ElfKind kind = archive ? ElfKind::archive : kind_of(*image);
-  OpenedFile opened{path, std::move(*file), kind, std::move(*image), options};
+  auto image = TRY(archive ? first_member(*file, path) : elf::read_image(*file, 0, file->size(), label));
+  const ElfKind kind = archive ? ElfKind::archive : kind_of(image);
+  OpenedFile opened{path, std::move(*file), kind, std::move(image), options};
   return ElfFile(std::make_unique<Impl>(Impl{std::make_shared<const OpenedFile>(std::move(opened))}));
 } catch (const std::bad_alloc&) {
   return fail(no_memory());

@@ -13,6 +13,7 @@
 #include "arch/arch.hpp"
 #include "arch/instructions.hpp"
 #include "arch/leads.hpp"
+#include "base/try.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/led_to.hpp"
 
@@ -176,9 +177,8 @@ Result<void> Parts::add(const CodePart& place) {
   const auto is_known = [&](const Part& each) { return each.place.address == place.address; };
   if (place.size == 0 && !parts_.empty()) return {};
   if (std::ranges::any_of(parts_, is_known)) return {};
-  auto part = read_part(file_, place);
-  if (!part) return fail(part.error());
-  parts_.push_back(*std::move(part));
+  auto part = TRY(read_part(file_, place));
+  parts_.push_back(std::move(part));
   if (pieces_ == nullptr) return {};
   for (const CodePart& piece : pieces_->of(place.address)) {
     if (piece.maybe)
@@ -216,10 +216,8 @@ Result<bool> Parts::add_copies() {
   for (const VirtAddr target : targets) {
     if (is_own(target) || !looked_at_.insert(target).second) continue;
     const auto copy = pieces_->clone_at(target);
-    if (copy && copy->size > 0 && is_led_to_by(file_, target, own))
-      if (auto added = add(*copy); !added) return fail(added.error());
-    if (const auto unnamed = pieces_->unnamed_at(target))
-      if (auto added = add(*unnamed); !added) return fail(added.error());
+    if (copy && copy->size > 0 && is_led_to_by(file_, target, own)) TRY(add(*copy));
+    if (const auto unnamed = pieces_->unnamed_at(target)) TRY(add(*unnamed));
   }
   return parts_.size() > before;
 }
@@ -229,7 +227,7 @@ Result<bool> Parts::add_open() {
   if (found == open_.end()) return false;
   const CodePart own = *found;
   open_.erase(found);
-  if (auto added = add(own); !added) return fail(added.error());
+  TRY(add(own));
   return true;
 }
 
@@ -279,7 +277,7 @@ Result<void> Parts::take(Part& part, std::uint64_t at, bool inner) {
   if (part.sizes[at] != 0) return {};
   Step step{
       .at = at, .code = arch::decode_instruction(file_.machine(), ByteView(part.code).subspan(at)), .inner = inner};
-  if (auto checked = check_bytes(part, step); !checked) return checked;
+  TRY(check_bytes(part, step));
   part.sizes[at] = step.code.size;
   for (std::uint64_t i = at; i < at + step.code.size; ++i) part.taken[i] = true;
   const VirtAddr here = part.place.address + at;
@@ -299,7 +297,7 @@ Result<void> Parts::follow(bool inner) {
     ahead_.pop_back();
     const auto part = std::ranges::find_if(parts_, [at](const Part& each) { return holds(each, at); });
     if (part == parts_.end()) continue;
-    if (auto taken = take(*part, at.value - part->place.address.value, inner); !taken) return taken;
+    TRY(take(*part, at.value - part->place.address.value, inner));
   }
   return {};
 }
@@ -336,7 +334,7 @@ Result<void> Parts::sweep() {
     for (std::uint64_t at = 0; at < part.code.size(); ++at) {
       if (part.taken[at]) continue;
       ahead_.push_back(part.place.address + at);
-      if (auto followed = follow(false); !followed) return followed;
+      TRY(follow(false));
       if (!part.taken[at]) break;  // (another part has it, too)
     }
   }
@@ -345,11 +343,10 @@ Result<void> Parts::sweep() {
 
 Result<void> Parts::read(const Function& function, const std::vector<CodePart>& others) {
   if (auto added = add({.address = function.address, .size = function.size}); !added) return added;
-  for (const CodePart& each : others)
-    if (auto added = add(each); !added) return added;
+  for (const CodePart& each : others) TRY(add(each));
   ahead_.push_back(function.address);
   while (true) {
-    if (auto followed = follow(false); !followed) return followed;
+    TRY(follow(false));
     auto more = add_copies();
     if (more && !*more) more = add_open();
     if (!more) return fail(more.error());
@@ -358,9 +355,9 @@ Result<void> Parts::read(const Function& function, const std::vector<CodePart>& 
       continue;
     }
     ahead_ = called_;
-    if (auto followed = follow(true); !followed) return followed;
+    TRY(follow(true));
     if (!may_hide_instructions()) return {};
-    if (auto swept = sweep(); !swept) return swept;
+    TRY(sweep());
     // What was swept may lead to more parts; they have no instructions yet.
     more = add_copies();
     if (more && !*more) more = add_open();
@@ -427,7 +424,7 @@ Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function, cons
   if (!arch::knows_instructions(file.machine()))
     return fail(ErrorKind::not_supported, "this build of the library cannot tell x86 instructions apart");
   Parts parts(file, pieces);
-  if (auto read = parts.read(function, others); !read) return fail(read.error());
+  TRY(parts.read(function, others));
   return parts.flow();
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "arch/arch.hpp"
+#include "base/try.hpp"
 
 namespace usdt::elf {
 namespace {
@@ -52,9 +53,9 @@ class ImageReader {
   }
 
   Result<Image> read() {
-    if (auto ok = read_header(); !ok) return fail(ok.error());
+    TRY(read_header());
     read_first_section();
-    if (auto ok = read_segments(); !ok) return fail(ok.error());
+    TRY(read_segments());
     read_sections();
     read_names();
     return std::move(image_);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/try.hpp"
 #include "event/ring.hpp"
 
 namespace usdt {
@@ -10,17 +11,14 @@ inline namespace v1 {
 
 Result<void> consume_records(const LoadedObject& object, std::string_view map, const StopToken& stop,
                              const OnRecord& on_record) {
-  auto fd = object.map_fd(map);
-  if (!fd) return fail(fd.error());
-  auto ring = event::Ring::open(*fd, nullptr);
+  auto fd = TRY(object.map_fd(map));
+  auto ring = event::Ring::open(fd, nullptr);
   if (!ring) return fail(ring.error());
   const std::stop_callback wake(stop, [&ring] { ring->wake(); });
   while (!stop.stop_requested()) {
-    auto taken = ring->poll(on_record, std::chrono::hours(1));
-    if (!taken) return fail(taken.error());
+    TRY(ring->poll(on_record, std::chrono::hours(1)));
   }
-  auto rest = ring->consume(on_record);
-  if (!rest) return fail(rest.error());
+  TRY(ring->consume(on_record));
   return {};
 }
 
@@ -35,17 +33,14 @@ RingReader& RingReader::operator=(RingReader&&) noexcept = default;
 RingReader::~RingReader() = default;
 
 Result<RingReader> RingReader::open(int map_fd) {
-  auto ring = event::Ring::open(map_fd, nullptr);
-  if (!ring) return fail(ring.error());
-  auto fd = ring->fd();
-  if (!fd) return fail(fd.error());
-  return RingReader(std::make_unique<Impl>(Impl{std::move(*ring), *fd}));
+  auto ring = TRY(event::Ring::open(map_fd, nullptr));
+  auto fd = TRY(ring.fd());
+  return RingReader(std::make_unique<Impl>(Impl{std::move(ring), fd}));
 }
 
 Result<RingReader> RingReader::open(const LoadedObject& object, std::string_view map) {
-  auto fd = object.map_fd(map);
-  if (!fd) return fail(fd.error());
-  return open(*fd);
+  auto fd = TRY(object.map_fd(map));
+  return open(fd);
 }
 
 int RingReader::fd() const noexcept { return impl_->fd; }

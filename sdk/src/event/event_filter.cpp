@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/try.hpp"
 #include "event/event_question.hpp"
 #include "expr/row.hpp"
 
@@ -24,7 +25,7 @@ EventFilter::~EventFilter() = default;
 Result<EventFilter> EventFilter::make(const std::shared_ptr<const Expression>& question, const AttachPlan& plan) {
   if (!question) return fail(ErrorKind::invalid_argument, "no question to ask");
   EventFilter filter(std::make_unique<Impl>(Impl{event::EventQuestion(*question, plan)}));
-  if (auto sense = filter.impl_->question.check(); !sense) return fail(sense.error());
+  TRY(filter.impl_->question.check());
   return filter;
 }
 
@@ -76,17 +77,16 @@ EventTable::~EventTable() = default;
 Result<EventTable> EventTable::make(const Expression* where, const TableQuestion& table, const AttachPlan& plan,
                                     const std::vector<Index<PlannedProbe>>& probes) {
   auto impl = std::make_unique<Impl>(where, table, plan);
-  if (auto sense = impl->question.check(); !sense) return fail(sense.error());
+  TRY(impl->question.check());
   bool found = false;
   for (const Index<PlannedSite> site : plan.sites.indices()) {
     if (plan.spans && !plan.sites[site].span) continue;
     if (!probes.empty() && std::ranges::find(probes, plan.sites[site].probe) == probes.end()) continue;
     const auto& typed = impl->question.at(site).typed;
     if (!typed) continue;
-    auto planned = expr::planned_table(*typed, plan.args[plan.sites[site].args], table);
-    if (!planned) return fail(planned.error());
-    if (found && !expr::why_other_rows(impl->table, *planned).empty()) continue;
-    found ? expr::join_signs(impl->table, *planned) : static_cast<void>(impl->table = std::move(*planned));
+    auto planned = TRY(expr::planned_table(*typed, plan.args[plan.sites[site].args], table));
+    if (found && !expr::why_other_rows(impl->table, planned).empty()) continue;
+    found ? expr::join_signs(impl->table, planned) : static_cast<void>(impl->table = std::move(planned));
     found = true;
   }
   impl->rows.emplace(impl->table);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "event/load_part.hpp"
 
 namespace usdt::event {
@@ -57,7 +58,7 @@ Result<backends::Family> descendants_of_caller() {
 
 Result<backends::Family> family_of(const AttachPlan& plan, const TraceOptions& options) {
   if (is_nobody_else_concerned(plan)) return backends::Family();
-  if (auto may = check_family(plan, options, 0); !may) return fail(may.error());
+  TRY(check_family(plan, options, 0));
   if (!follows_family(options)) return backends::Family();
   if (options.family_of)
     return backends::Family{.roots = options.family_of->pids(), .without_self = options.leave_out_self};
@@ -68,7 +69,7 @@ Result<backends::Family> family_of(const AttachPlan& plan, const TraceOptions& o
 Result<backends::Family> running_family_of(const AttachPlan& more, const AttachPlan& before,
                                            const TraceOptions& options) {
   if (is_nobody_else_concerned(more)) return backends::Family();
-  if (auto may = check_family(more, options, before.places()); !may) return fail(may.error());
+  TRY(check_family(more, options, before.places()));
   if (!follows_family(options)) return backends::Family();
   if (options.family_of)
     return fail(ErrorKind::not_supported, "what comes while a trace runs is attached for everybody");

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/try.hpp"
 #include "btf/types.hpp"
 #include "follow.bpf.hpp"
 #include "program/libbpf_log.hpp"
@@ -46,39 +47,35 @@ Result<std::uint32_t> ask_the_kernel_for_our_pid() {
 }
 
 Result<std::vector<pid_t>> kernel_pids_of(const Family& family) {
-  const auto nested = sys::nested_pid_namespace();
-  if (!nested) return fail(nested.error());
-  if (!*nested) return family.pids.empty() ? std::vector{::getpid()} : family.pids;
+  const auto nested = TRY(sys::nested_pid_namespace());
+  if (!nested) return family.pids.empty() ? std::vector{::getpid()} : family.pids;
   if (!family.pids.empty())
     return fail(
         ErrorKind::not_supported,
         fmt::format("following the children of process {}: inside a pid namespace its number in the kernel is not "
                     "known",
                     family.pids.front()));
-  auto our_pid = ask_the_kernel_for_our_pid();
-  if (!our_pid) return fail(our_pid.error());
-  return std::vector{static_cast<pid_t>(*our_pid)};
+  auto our_pid = TRY(ask_the_kernel_for_our_pid());
+  return std::vector{static_cast<pid_t>(our_pid)};
 }
 
 /// Where the kernel keeps what bpf/descends.h looks at.
 Result<void> find_offsets(usdt_stock_constants& constants) {
   if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
     return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
-  auto types = btf::Types::load();
-  if (!types) return fail(types.error());
+  auto types = TRY(btf::Types::load());
   const std::array<std::pair<__u32*, const char*>, 5> members = {{{&constants.task_pid_offset, "pid"},
                                                                   {&constants.task_tgid_offset, "tgid"},
                                                                   {&constants.task_parent_offset, "real_parent"},
                                                                   {&constants.task_signal_offset, "signal"},
                                                                   {&constants.task_exit_signal_offset, "exit_signal"}}};
   for (const auto& [constant, member] : members) {
-    auto offset = (*types)->member_offset("task_struct", member);
-    if (!offset) return fail(offset.error());
-    *constant = *offset;
+    auto offset = TRY(types->member_offset("task_struct", member));
+    *constant = offset;
   }
   // Up to Linux 7.1 the flags of the memory tell it.
   const auto offset = [&](const char* structure, const char* member) {
-    return (*types)->member_offset(structure, member).value_or(0);
+    return types->member_offset(structure, member).value_or(0);
   };
   const bool by_state = offset("task_struct", "exec_state") != 0;
   constants.task_image_offset = offset("task_struct", by_state ? "exec_state" : "mm");
@@ -96,20 +93,18 @@ Result<sys::UniqueFd> attach_raw(const backends::ObjectCopy& object, const char*
 }  // namespace
 
 Result<void> keep_family_only(BpfObject& object, usdt_stock_constants& constants, const Family& family) {
-  if (auto sized = object.set_max_entries("usdt_descendants", kMarks); !sized) return sized;
-  if (auto found = find_offsets(constants); !found) return found;
-  auto ancestors = kernel_pids_of(family);
-  if (!ancestors) return fail(ancestors.error());
-  constants.ancestors = backends::process_list(*ancestors);
+  TRY(object.set_max_entries("usdt_descendants", kMarks));
+  TRY(find_offsets(constants));
+  auto ancestors = TRY(kernel_pids_of(family));
+  constants.ancestors = backends::process_list(ancestors);
   constants.ancestors_count = family.pids.empty() ? 0 : 1;
   return {};
 }
 
 Result<void> leave_out_tasks(usdt_stock_constants& constants) {
-  if (auto found = find_offsets(constants); !found) return found;
-  auto self = kernel_pids_of({});
-  if (!self) return fail(self.error());
-  constants.ancestors = backends::process_list(*self);
+  TRY(find_offsets(constants));
+  auto self = TRY(kernel_pids_of({}));
+  constants.ancestors = backends::process_list(self);
   constants.all_but_tasks = 1;
   return {};
 }
@@ -120,7 +115,7 @@ Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_stock_
   const std::string name = "usdt_follow";
   auto follow = backends::ObjectCopy::open(follow_object(), name);
   if (!follow) return fail(follow.error());
-  if (auto set = follow->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
+  TRY(follow->set_constant("usdt_stock_constants", constants));
   const backends::LibbpfLog quiet;
   if (const int error = bpf_map__reuse_fd(follow->map("usdt_descendants"), *marks))
     return fail(os_failure(ErrorKind::io, "share the marks of descendants", -error));
@@ -131,9 +126,8 @@ Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_stock_
                                                                             {"usdt_on_fork", "sched_process_fork"},
                                                                             {"usdt_on_exec", "sched_process_exec"}}};
   for (const auto& [program, tracepoint] : programs) {
-    auto link = attach_raw(*follow, program, tracepoint);
-    if (!link) return fail(link.error());
-    out.links_.push_back(std::move(*link));
+    auto link = TRY(attach_raw(*follow, program, tracepoint));
+    out.links_.push_back(std::move(link));
   }
   out.shielded_.reset(::fcntl(bpf_map__fd(follow->map("usdt_shielded")), F_DUPFD_CLOEXEC, 0));
   return out;

@@ -11,6 +11,7 @@
 
 #include "arch/arch.hpp"
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "usdt/features.hpp"
 
 namespace usdt::event {
@@ -53,9 +54,8 @@ Result<HitPrices> HitPrices::measure(const LoadedObject& object, const std::stri
     const TrappedInstruction instruction = instruction_at(place, *plan.files[place.file].elf, nops);
     auto known = measured.find(instruction);
     if (known == measured.end()) {
-      auto cost = features::trap_cost(instruction, backends::row_of(object.backend()).on_perf_event);
-      if (!cost) return fail(cost.error());
-      known = measured.emplace(instruction, *cost).first;
+      auto cost = TRY(features::trap_cost(instruction, backends::row_of(object.backend()).on_perf_event));
+      known = measured.emplace(instruction, cost).first;
     }
     return known->second;
   };
@@ -67,14 +67,12 @@ Result<HitPrices> HitPrices::measure(const LoadedObject& object, const std::stri
     if (!place->rets.empty()) {
       FilePlace ret = *place;
       ret.offset = place->rets.front();
-      const auto price = price_at(ret);
-      if (!price) return fail(price.error());
-      sum += *price;
+      const auto price = TRY(price_at(ret));
+      sum += price;
     }
     if (place->rets.empty() || plan.probes[site.probe].function == Moment::both) {
-      const auto price = price_at(*place);
-      if (!price) return fail(price.error());
-      sum += *price;
+      const auto price = TRY(price_at(*place));
+      sum += price;
     }
     prices.of_traps_.push_back(sum);
   }

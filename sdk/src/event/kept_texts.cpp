@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.hpp"
 #include "event/open_calls.hpp"
 #include "event/stock_program.hpp"
 #include "expr/asked_texts.hpp"
@@ -51,8 +52,7 @@ class Keeper {
   Result<AttachPlan> run() {
     made_ = plan_;
     if (!has_records_) keep_asked_only();
-    for (const Index<PlannedSite> number : calls_)
-      if (auto kept = keep(number); !kept) return fail(kept.error());
+    for (const Index<PlannedSite> number : calls_) TRY(keep(number));
     return std::move(made_);
   }
 
@@ -90,13 +90,11 @@ class Keeper {
     if (asked.empty()) return {};
     const auto [known, fresh] = known_.try_emplace({*site.filter, site.args, site.spec});
     if (fresh) {
-      const auto slots = slots_of(site, asked);
-      if (!slots) return fail(slots.error());
-      auto kept = made_.filters[*site.filter].with_kept_texts(*slots);
-      if (!kept) return fail(kept.error());
-      const auto same = std::ranges::find(made_.filters, *kept);
+      const auto slots = TRY(slots_of(site, asked));
+      auto kept = TRY(made_.filters[*site.filter].with_kept_texts(slots));
+      const auto same = std::ranges::find(made_.filters, kept);
       known->second = same == made_.filters.end()
-                          ? made_.filters.add(std::move(*kept))
+                          ? made_.filters.add(std::move(kept))
                           : Index<TypedExpression>(static_cast<std::size_t>(same - made_.filters.begin()));
     }
     site.filter = known->second;
@@ -146,9 +144,8 @@ Result<std::shared_ptr<const AttachPlan>> with_kept_texts(std::shared_ptr<const 
   if (plan->spans || counts_beginnings(*plan, options)) return plan;
   Keeper keeper(*plan, options);
   if (!keeper.has_work()) return plan;
-  auto made = keeper.run();
-  if (!made) return fail(made.error());
-  return std::make_shared<const AttachPlan>(std::move(*made));
+  auto made = TRY(keeper.run());
+  return std::make_shared<const AttachPlan>(std::move(made));
 }
 
 }  // namespace usdt::event

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/try.hpp"
 #include "btf/types.hpp"
 #include "event/cgroup_filter.hpp"
 #include "event/event_ring.hpp"
@@ -24,7 +25,7 @@ bool has_events(const AttachPlan& plan, const TraceOptions& options) { return !o
 
 Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                        const TraceOptions& options) {
-  if (auto set = size_open_calls(object, plan, layout, options); !set) return set;
+  TRY(size_open_calls(object, plan, layout, options));
   return object.set_max_entries("usdt_events", ring_size(has_events(plan, options) ? options.ring_bytes : 0));
 }
 
@@ -100,9 +101,8 @@ Result<void> share_maps(BpfObject& object, const LoadedObject& with, const Attac
   std::vector<const char*> maps{"usdt_events", "usdt_descendants", ".bss"};
   if (plan.table) std::ranges::copy(maps_of_rows(*plan.table), std::back_inserter(maps));
   for (const char* map : maps) {
-    auto fd = with.map_fd(map);
-    if (!fd) return fail(fd.error());
-    if (auto reused = object.reuse_map(map, *fd); !reused) return reused;
+    auto fd = TRY(with.map_fd(map));
+    TRY(object.reuse_map(map, fd));
   }
   return {};
 }
@@ -130,7 +130,7 @@ Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, 
                                      const Shared& common, const EventLayout& layout) {
   usdt_stock_constants constants = constants_of(layout);
   constants.site_base = common.first_site;
-  if (auto possible = check_cgroups(options.cgroups); !possible) return fail(possible.error());
+  TRY(check_cgroups(options.cgroups));
   constants.cgroups = static_cast<__u32>(options.cgroups.size());
   constants.record_args = layout.max_args;
   set_guards(constants, options, common);
@@ -143,17 +143,17 @@ Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, 
   if (keeps_beginnings(plan, options)) find_threads(constants);
   if (layout.user_stack_depth > 0) find_replaced_returns(constants);
   if (follows_family(options)) {
-    if (auto set = set_families(object, constants, options); !set) return fail(set.error());
+    TRY(set_families(object, constants, options));
   }
   // Where the kernel does not say what tasks are of whom, a few hits of theirs, at the end of the trace, are seen.
   if (leaves_out_self(options, plan) && !follows_family(options) && has_kernel_points(plan))
     static_cast<void>(leave_out_tasks(constants));
   if (plan.table) {
-    if (auto sized = size_rows(object, *plan.table); !sized) return fail(sized.error());
+    TRY(size_rows(object, *plan.table));
     describe_rows(constants, *plan.table);
   }
   if (common.with) {
-    if (auto reused = share_maps(object, *common.with, plan); !reused) return fail(reused.error());
+    TRY(share_maps(object, *common.with, plan));
   } else if (auto reused = take_ring(object, plan, options); !reused) {
     return fail(reused.error());
   }
@@ -165,27 +165,21 @@ Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, 
 Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
                          const Shared& common) {
   const AttachPlan& plan = *shared;
-  auto object = BpfObject::open(trace_object(), "usdt");
-  if (!object) return fail(object.error());
-  auto laid_out = layout_for(plan, options, ring_size(options.ring_bytes));
-  if (!laid_out) return fail(laid_out.error());
-  const EventLayout layout = *laid_out;
-  if (auto sized = size_maps(*object, plan, layout, options); !sized) return fail(sized.error());
+  auto object = TRY(BpfObject::open(trace_object(), "usdt"));
+  const EventLayout layout = TRY(layout_for(plan, options, ring_size(options.ring_bytes)));
+  TRY(size_maps(object, plan, layout, options));
   const bool sleepable = waits_for_pages(plan, options);
-  auto prepared = prepare(*object, plan, options, common, layout);
-  if (!prepared) return fail(prepared.error());
-  usdt_stock_constants& constants = *prepared;
+  usdt_stock_constants constants = TRY(prepare(object, plan, options, common, layout));
   constants.may_sleep = sleepable ? 1 : 0;
-  auto rows = SiteCounts::size(*object, constants, plan.places());
-  if (!rows) return fail(rows.error());
+  auto rows = TRY(SiteCounts::size(object, constants, plan.places()));
   const auto sites = static_cast<std::uint32_t>(plan.places());
   if (has_likely_texts(plan)) {
-    if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
+    TRY(object.set_max_entries("usdt_misreads", sites));
   }
   usdt_stock_constants told = constants;
   const bool of_family = !common.family.roots.empty();
   if (of_family) told.ancestors.count = 0;
-  if (auto set = object->set_constant("usdt_stock_constants", told); !set) return fail(set.error());
+  TRY(object.set_constant("usdt_stock_constants", told));
   std::string program = plan.spans ? "" : program_for(plan, options, sleepable);  // the plan names those of spans
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
@@ -197,20 +191,18 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .family_held = common.family.held,
                          .leave_out_self = of_family ? common.family.without_self : leaves_out_self(options, plan),
                          .stop = options.stop};
-  auto loaded = object->load(shared, load);
+  auto loaded = object.load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));
   if (plan.table) {
-    if (auto filled = fill_blank_row(*loaded, *plan.table); !filled) return fail(filled.error());
+    TRY(fill_blank_row(*loaded, *plan.table));
   }
   auto of_it = &loaded->plan() == shared.get() ? shared : std::make_shared<const AttachPlan>(loaded->plan());
-  auto counts = SiteCounts::open(*loaded, *rows);
-  if (!counts) return fail(counts.error());
-  auto open_calls = OpenCalls::open(*loaded, plan, layout, options);
-  if (!open_calls) return fail(open_calls.error());
+  auto counts = TRY(SiteCounts::open(*loaded, rows));
+  auto open_calls = TRY(OpenCalls::open(*loaded, plan, layout, options));
   return Loaded{.part = {.object = std::move(*loaded),
                          .layout = layout,
-                         .counts = std::move(*counts),
-                         .unfinished = Unfinished(std::move(*open_calls), plan, common.first_site),
+                         .counts = std::move(counts),
+                         .unfinished = Unfinished(std::move(open_calls), plan, common.first_site),
                          .first_site = common.first_site,
                          .sites = sites,
                          .begins = plan.spans ? plan.spans->begins : 0,

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.hpp"
 #include "event/row_map.hpp"
 #include "event/stock_program.hpp"
 #include "usdt/bpf/event.h"
@@ -120,11 +121,11 @@ Result<void> size_open_calls(BpfObject& object, const AttachPlan& plan, const Ev
   const std::uint32_t size = value_size(plan, layout);
   const Room room = room_for(plan, options.max_open_calls, size);
   if (room.grows) {
-    if (auto set = object.set_map_type(kOpenCallsMap, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC); !set) return set;
+    TRY(object.set_map_type(kOpenCallsMap, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC));
   }
-  if (auto set = object.set_max_entries(kOpenCallsMap, room.entries); !set) return set;
-  if (auto set = object.set_key_size(kOpenCallsMap, key_size(plan)); !set) return set;
-  if (auto set = object.set_value_size(kOpenCallsMap, size); !set) return set;
+  TRY(object.set_max_entries(kOpenCallsMap, room.entries));
+  TRY(object.set_key_size(kOpenCallsMap, key_size(plan)));
+  TRY(object.set_value_size(kOpenCallsMap, size));
   return object.set_value_size("usdt_blank", size);
 }
 

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/try.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/unique_fd.hpp"
 
@@ -131,10 +132,9 @@ class Ring::State {
     const auto deadline = Clock::now() + wait;
     for (auto left = wait; left.count() > 0;
          left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now())) {
-      auto waited = wait_once(left);
-      if (!waited) return fail(waited.error());
+      auto waited = TRY(wait_once(left));
       taken = consume(on_record, limit);
-      if (!taken || *taken > 0 || !*waited) return taken;
+      if (!taken || *taken > 0 || !waited) return taken;
     }
     return 0;
   }

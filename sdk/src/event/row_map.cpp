@@ -16,6 +16,7 @@
 #include <map>
 #include <set>
 
+#include "base/try.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
@@ -72,9 +73,8 @@ class StackReader {
 
   Result<void> open(const LoadedObject& object) {
     for (std::size_t i = 0; i < maps_.size(); ++i) {
-      auto map = object.map_fd(kStackMaps[i]);
-      if (!map) return fail(map.error());
-      maps_[i] = *map;
+      auto map = TRY(object.map_fd(kStackMaps[i]));
+      maps_[i] = map;
     }
     return {};
   }
@@ -212,15 +212,14 @@ std::uint32_t parts_of_rows(const PlannedTable& table) {
 /// Where rows have sums of reals: what a new one is.
 Result<void> size_sums(BpfObject& object, const PlannedTable& table) {
   const auto size = static_cast<std::uint32_t>(blank_tally(table).size() * sizeof(std::uint64_t));
-  if (auto set = object.set_value_size(kRowsMap, size); !set) return set;
+  TRY(object.set_value_size(kRowsMap, size));
   return object.set_value_size(kBlankMap, size);
 }
 
 Result<void> size_stacks(BpfObject& object) {
   for (const char* map : kStackMaps) {
-    if (auto set = object.set_max_entries(map, kStacks); !set) return set;
-    if (auto set = object.set_value_size(map, stack_depth() * static_cast<std::uint32_t>(sizeof(__u64))); !set)
-      return set;
+    TRY(object.set_max_entries(map, kStacks));
+    TRY(object.set_value_size(map, stack_depth() * static_cast<std::uint32_t>(sizeof(__u64))));
   }
   return {};
 }
@@ -231,9 +230,8 @@ class RowReader {
   RowReader(const AttachPlan& plan, const KeptStacks& kept) : plan_(plan), stacks_(plan, kept) {}
 
   Result<void> open(const LoadedObject& object) {
-    auto map = object.map_fd(kRowsMap);
-    if (!map) return fail(map.error());
-    map_ = *map;
+    auto map = TRY(object.map_fd(kRowsMap));
+    map_ = map;
     return has_stacks(*plan_.table) ? stacks_.open(object) : Result<void>();
   }
 
@@ -296,27 +294,26 @@ Result<void> size_rows(BpfObject& object, const PlannedTable& table) {
   const std::uint32_t parts = parts_of_rows(table);
   const std::uint32_t rows = std::clamp(table.max_rows, 1u, kMostEntries / parts);
   if (has_stacks(table)) {
-    if (auto set = size_stacks(object); !set) return set;
+    TRY(size_stacks(object));
   }
   if (table.real_sums) {
-    if (auto set = size_sums(object, table); !set) return set;
+    TRY(size_sums(object, table));
   }
-  if (auto set = object.set_max_entries(kRowsMap, rows * parts); !set) return set;
-  if (auto set = object.set_max_entries(kKeysMap, rows); !set) return set;
-  if (auto set = object.set_key_size(kKeysMap, key_size(table)); !set) return set;
+  TRY(object.set_max_entries(kRowsMap, rows * parts));
+  TRY(object.set_max_entries(kKeysMap, rows));
+  TRY(object.set_key_size(kKeysMap, key_size(table)));
   return object.set_key_size(kRowsMap, key_size(table));
 }
 
 Result<void> fill_blank_row(const LoadedObject& object, const PlannedTable& table) {
   if (!table.real_sums) return {};
-  auto map = object.map_fd(kBlankMap);
-  if (!map) return fail(map.error());
+  auto map = TRY(object.map_fd(kBlankMap));
   TallyWords words = blank_tally(table);
   const usdt_tally none{
       .count = 0, .low = 0, .middle = 0, .high = 0, .minimum = INT64_MAX, .maximum = kTopBit};  // with signs
   std::memcpy(words.data(), &none, sizeof(none));
   const std::uint32_t first = 0;
-  if (bpf_map_update_elem(*map, &first, words.data(), BPF_ANY) != 0)
+  if (bpf_map_update_elem(map, &first, words.data(), BPF_ANY) != 0)
     return fail(os_failure(ErrorKind::io, "fill the blank row of a table", errno));
   return {};
 }
@@ -330,9 +327,8 @@ std::vector<const char*> maps_of_rows(const PlannedTable& table) {
 
 Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const AttachPlan& plan, const KeptStacks& kept) {
   RowReader reader(plan, kept);
-  if (auto opened = reader.open(object); !opened) return fail(opened.error());
-  for (const usdt_row& row : reader.keys())
-    if (auto read = reader.add(row); !read) return fail(read.error());
+  TRY(reader.open(object));
+  for (const usdt_row& row : reader.keys()) TRY(reader.add(row));
   return std::move(reader).take();
 }
 
@@ -397,9 +393,8 @@ Result<std::vector<TableRow>> take_rows_of_ended(const LoadedObject& object, con
                                                  const std::function<bool(std::uint32_t pid)>& ended,
                                                  KeptStacks& kept) {
   RowReader reader(plan, kept);
-  if (auto opened = reader.open(object); !opened) return fail(opened.error());
-  auto keys_map = object.map_fd(kKeysMap);
-  if (!keys_map) return fail(keys_map.error());
+  TRY(reader.open(object));
+  auto keys_map = TRY(object.map_fd(kKeysMap));
   StackRemover stacks(object, plan, kept);
   std::map<std::uint32_t, bool> known;
   for (const usdt_row& row : reader.keys()) {
@@ -408,12 +403,12 @@ Result<std::vector<TableRow>> take_rows_of_ended(const LoadedObject& object, con
     const auto [at, fresh] = known.try_emplace(of_process.front().pid);
     if (fresh) at->second = ended(at->first);
     if (!at->second) continue;
-    if (auto read = reader.add(row); !read) return fail(read.error());
+    TRY(reader.add(row));
     stacks.gone(row);
     reader.remove(row);
     usdt_row whole = row;
     whole.part = 0;
-    static_cast<void>(bpf_map_delete_elem(*keys_map, &whole));  // once for all parts
+    static_cast<void>(bpf_map_delete_elem(keys_map, &whole));  // once for all parts
     kept.erase({of_process.front().number, of_process.front().pid});
   }
   // Calls under way have stacks, too, of which no row tells yet.

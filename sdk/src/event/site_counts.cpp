@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/try.hpp"
 #include "sys/kernel_counter.hpp"
 
 namespace usdt::event {
@@ -41,7 +42,7 @@ CountRows count_rows(std::size_t sites, long processors) noexcept {
 
 Result<CountRows> SiteCounts::size(BpfObject& object, usdt_stock_constants& constants, std::size_t sites) {
   const CountRows rows = count_rows(sites, ::sysconf(_SC_NPROCESSORS_CONF));
-  if (auto set = object.set_max_entries(kMap, rows.entries()); !set) return fail(set.error());
+  TRY(object.set_max_entries(kMap, rows.entries()));
   constants.stats_row_mask = rows.rows - 1;
   constants.stats_row_size = rows.row_size;
   return rows;

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/try.hpp"
 #include "ends.bpf.hpp"
 #include "program/object_copy.hpp"
 #include "sys/pid_namespace.hpp"
@@ -50,30 +51,28 @@ std::uint64_t slept() {
 }
 
 Result<void> set_namespace(const backends::ObjectCopy& object) {
-  const auto nested = sys::nested_pid_namespace();
-  if (!nested) return fail(nested.error());
-  if (!*nested) return {};
+  const auto nested = TRY(sys::nested_pid_namespace());
+  if (!nested) return {};
   usdt_kernel_constants constants{};
-  constants.pidns_dev = (*nested)->device;
-  constants.pidns_ino = (*nested)->inode;
+  constants.pidns_dev = nested->device;
+  constants.pidns_ino = nested->inode;
   return object.set_constant("usdt_kernel_constants", constants);
 }
 
 }  // namespace
 
 Result<ThreadEnds> ThreadEnds::start() {
-  auto object = backends::ObjectCopy::open(ends_object(), "usdt_ends");
-  if (!object) return fail(object.error());
-  if (auto set = set_namespace(*object); !set) return fail(set.error());
-  if (const int error = bpf_object__load(object->get()))
+  auto object = TRY(backends::ObjectCopy::open(ends_object(), "usdt_ends"));
+  TRY(set_namespace(object));
+  if (const int error = bpf_object__load(object.get()))
     return fail(os_failure(ErrorKind::io, "load the programs that see threads end", -error));
   ThreadEnds out;
-  out.ends_ = sys::UniqueFd(::fcntl(bpf_map__fd(object->map("usdt_ends")), F_DUPFD_CLOEXEC, 0));
+  out.ends_ = sys::UniqueFd(::fcntl(bpf_map__fd(object.map("usdt_ends")), F_DUPFD_CLOEXEC, 0));
   if (!out.ends_) return fail(os_failure(ErrorKind::io, "keep the map of threads that end", errno));
   constexpr std::array<std::pair<const char*, const char*>, 2> programs = {
       {{"usdt_on_exit", "sched_process_exit"}, {"usdt_on_exec", "sched_process_exec"}}};
   for (const auto& [program, tracepoint] : programs) {
-    const int fd = bpf_program__fd(bpf_object__find_program_by_name(object->get(), program));
+    const int fd = bpf_program__fd(bpf_object__find_program_by_name(object.get(), program));
     sys::UniqueFd link(bpf_raw_tracepoint_open(tracepoint, fd));
     if (!link) return fail(os_failure(ErrorKind::io, fmt::format("attach to {}", tracepoint), errno));
     out.links_.push_back(std::move(link));

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/try.hpp"
+
 namespace usdt::event {
 namespace {
 
@@ -110,8 +112,8 @@ void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const Trace
 }  // namespace
 
 Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& options, std::uint32_t ring_bytes) {
-  if (auto sense = check(plan, options); !sense) return fail(sense.error());
-  if (auto sense = check_guards(plan, options); !sense) return fail(sense.error());
+  TRY(check(plan, options));
+  TRY(check_guards(plan, options));
   EventLayout layout{plan.spans ? plan.spans->args : plan.max_args, plan.string_slots, 0};
   layout.weight = options.sample;
   layout.owners = plan.owners;

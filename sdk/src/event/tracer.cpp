@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "event/event_copies.hpp"
 #include "event/family.hpp"
 #include "event/follow.hpp"
@@ -38,8 +39,7 @@ Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const StopToken& stop, c
   if (!tracer) return fail(tracer.error());
   const std::stop_callback wake(stop, [&tracer] { tracer->wake(); });
   while (!stop.stop_requested()) {
-    auto events = tracer->poll(on_event, std::chrono::hours(1));
-    if (!events) return fail(events.error());
+    TRY(tracer->poll(on_event, std::chrono::hours(1)));
   }
   tracer->detach();
   tracer->drain(on_event);
@@ -63,22 +63,20 @@ struct Begun {
 
 Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
                     const event::Shared& common) {
-  auto loaded = event::load_part(shared, options, common);
-  if (!loaded) return fail(loaded.error());
-  const LoadedObject& object = *loaded->part.object;
+  auto loaded = TRY(event::load_part(shared, options, common));
+  const LoadedObject& object = *loaded.part.object;
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
   auto marks =
-      event::follows_family(options) ? event::ForkMarks::start(object, loaded->constants) : Result<event::ForkMarks>();
-  auto ends = loaded->part.unfinished.any() ? event::ThreadEnds::start() : Result<event::ThreadEnds>();
+      event::follows_family(options) ? event::ForkMarks::start(object, loaded.constants) : Result<event::ForkMarks>();
+  auto ends = loaded.part.unfinished.any() ? event::ThreadEnds::start() : Result<event::ThreadEnds>();
   if (!options.cgroups.empty()) event::set_cgroups(object, options.cgroups);
   std::optional<Result<event::HitPrices>> prices;
   if (options.max_overhead > 0) {
-    prices = event::HitPrices::measure(object, loaded->part.program);
+    prices = event::HitPrices::measure(object, loaded.part.program);
     if (!*prices) return fail(prices->error());
   }
-  auto link = shared->spans ? object.attach() : object.attach(loaded->part.program);
-  if (!link) return fail(link.error());
-  return Begun{std::move(*loaded), std::move(marks), std::move(ends), std::move(prices), std::move(*link)};
+  auto link = TRY(shared->spans ? object.attach() : object.attach(loaded.part.program));
+  return Begun{std::move(loaded), std::move(marks), std::move(ends), std::move(prices), std::move(link)};
 }
 
 /// Whether what could not be attached to a family may do when it is attached to everybody, as `common` then says; `pay`
@@ -109,24 +107,20 @@ Result<Begun> begin_somehow(const std::shared_ptr<const AttachPlan>& shared, con
 
 Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) try {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
-  auto asked = event::with_kept_texts(std::move(shared), options);
-  if (!asked) return fail(asked.error());
-  shared = std::move(*asked);
+  auto asked = TRY(event::with_kept_texts(std::move(shared), options));
+  shared = std::move(asked);
   event::Shared common{.rate_start = event::rate_start_now()};
   std::optional<std::string> pay;
-  auto begun = begin_somehow(shared, options, common, pay);
-  if (!begun) return fail(begun.error());
-  auto& [loaded, marks, ends, prices, link] = *begun;
+  auto begun = TRY(begin_somehow(shared, options, common, pay));
+  auto& [loaded, marks, ends, prices, link] = begun;
   shared = loaded.plan;
   const LoadedObject& object = *loaded.part.object;
-  auto events = object.map_fd("usdt_events");
-  if (!events) return fail(events.error());
+  auto events = TRY(object.map_fd("usdt_events"));
   auto* asleep = static_cast<std::uint32_t*>(object.global("usdt_consumer_asleep"));
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
-  auto ring = event::Ring::open(*events, asleep, loaded.part.layout.record_size());
-  if (!ring) return fail(ring.error());
+  auto ring = TRY(event::Ring::open(events, asleep, loaded.part.layout.record_size()));
   auto impl =
-      std::make_unique<Impl>(std::move(loaded.part), std::move(shared), std::move(link), std::move(*ring), options);
+      std::make_unique<Impl>(std::move(loaded.part), std::move(shared), std::move(link), std::move(ring), options);
   impl->others_pay = std::move(pay);
   impl->of_family = !common.family.roots.empty();
   if (marks) impl->marks = std::move(*marks);
@@ -134,10 +128,10 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   impl->rate_start = common.rate_start;
   if (options.max_overhead > 0) {
     const event::Part& part = impl->parts.front();
-    auto guard = event::OverheadGuard::start({*part.object, part.counts, impl->link, part.sites}, std::move(**prices),
-                                             event::TracedTime(*impl->shared_plan, options), options.max_overhead);
-    if (!guard) return fail(guard.error());
-    impl->guard = std::move(*guard);
+    auto guard =
+        TRY(event::OverheadGuard::start({*part.object, part.counts, impl->link, part.sites}, std::move(**prices),
+                                        event::TracedTime(*impl->shared_plan, options), options.max_overhead));
+    impl->guard = std::move(guard);
   }
   return Tracer(std::move(impl));
 } catch (const std::bad_alloc&) {
@@ -154,9 +148,8 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
     return fail(ErrorKind::limit, fmt::format("{} times sites were added to this trace: no more", kMostEver));
   const AttachPlan& before = *impl_->shared_plan;
   AddedSites added{before.files.next(), before.probes.next(), before.sites.next()};
-  auto asked = event::with_kept_texts(std::make_shared<const AttachPlan>(std::move(more)), impl_->options);
-  if (!asked) return fail(asked.error());
-  std::shared_ptr<const AttachPlan> part = std::move(*asked);
+  auto asked = TRY(event::with_kept_texts(std::make_shared<const AttachPlan>(std::move(more)), impl_->options));
+  std::shared_ptr<const AttachPlan> part = std::move(asked);
   auto whole = append_plan(before, *part);
   if (!whole) return fail(whole.error());
   if (impl_->guard)
@@ -176,7 +169,7 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
     whole = append_plan(before, *part);
     if (!whole) return fail(whole.error());
   }
-  if (auto reached = impl_->ring.expect(loaded->part.layout.record_size()); !reached) return fail(reached.error());
+  TRY(impl_->ring.expect(loaded->part.layout.record_size()));
   // From here on there may be hits, whatever becomes of the rest: their records have a plan, and their counters a
   // probe.
   impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(*whole));

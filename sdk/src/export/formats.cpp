@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "base/try.hpp"
 #include "session/rules.hpp"
 
 namespace usdt {
@@ -57,9 +58,8 @@ Result<const FormatRow*> find_format(std::string_view name) {
 inline namespace v1 {
 
 Result<void> check_sink_format(std::string_view format, const Question& question) {
-  const auto row = exports::find_format(format);
-  if (!row) return fail(row.error());
-  return (*row)->check == nullptr ? Result<void>() : (*row)->check(question);
+  const auto row = TRY(exports::find_format(format));
+  return row->check == nullptr ? Result<void>() : row->check(question);
 }
 
 std::span<const SinkFormat> sink_formats() noexcept {

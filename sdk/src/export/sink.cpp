@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/try.hpp"
 #include "export/formats.hpp"
 #include "export/output.hpp"
 #include "io/stream.hpp"
@@ -29,20 +30,18 @@ Sink::Sink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Sink::~Sink() = default;
 
 Result<std::unique_ptr<Sink>> Sink::open(std::string_view format, SinkOptions options) {
-  const auto row = exports::find_format(format);
-  if (!row) return fail(row.error());
+  const auto row = TRY(exports::find_format(format));
   std::shared_ptr<exports::Destination> destination;
   if (options.write) {
     destination = std::make_shared<exports::Destination>(io::Stream(options.write), std::move(options));
   } else if (options.file.empty()) {
     destination = std::make_shared<exports::Destination>(io::Stream(options.descriptor), std::move(options));
   } else {
-    auto created = io::Stream::create(options.file);
-    if (!created) return fail(created.error());
-    destination = std::make_shared<exports::Destination>(std::move(*created), std::move(options));
+    auto created = TRY(io::Stream::create(options.file));
+    destination = std::make_shared<exports::Destination>(std::move(created), std::move(options));
   }
   return std::unique_ptr<Sink>(
-      new Sink(std::make_unique<Impl>(Impl{.destination = std::move(destination), .row = *row})));
+      new Sink(std::make_unique<Impl>(Impl{.destination = std::move(destination), .row = row})));
 }
 
 std::unique_ptr<Sink> Sink::sibling() const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/try.hpp"
 #include "expr/checker.hpp"
 #include "expr/numbers.hpp"
 #include "expr/site_words.hpp"
@@ -201,10 +202,10 @@ bool TypedExpression::depends_on_site() const {
 Result<TypedExpression> TypedExpression::check(const Expression& expression, const std::vector<Arg>& args,
                                                const std::vector<std::size_t>& places) {
   expr::Checker checker(expression, args, places);
-  auto root = expression.root.op == Operator::row ? checker.check(expression.root) : checker.condition(expression.root);
-  if (!root) return fail(root.error());
+  auto root =
+      TRY(expression.root.op == Operator::row ? checker.check(expression.root) : checker.condition(expression.root));
   TypedExpression made;
-  made.root_ = std::move(*root);
+  made.root_ = std::move(root);
   made.args_ = std::move(checker.used);
   made.of_lists_ = std::move(checker.of_lists);
   return made;

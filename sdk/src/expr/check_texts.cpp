@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/try.hpp"
 #include "expr/checker.hpp"
 #include "expr/glob.hpp"
 #include "expr/numbers.hpp"
@@ -67,7 +68,7 @@ Result<Node> Checker::text_of(const ExpressionNode& node) {
   if (!checked) return checked;
   if (!points(pointer)) return wrong(pointer, fmt::format("{} is no pointer to a text", name_of(pointer)));
   if (node.of.size() > 1) {
-    if (auto known = check_length(pointer, node.of[1]); !known) return fail(known.error());
+    TRY(check_length(pointer, node.of[1]));
   }
   return text_at(pointer, checked->bits);
 }
@@ -112,10 +113,10 @@ Result<Node> Checker::text_and_literal(Op op, const ExpressionNode& at, Node lef
   if (subject->op == Op::text) return two_literals(op, at, *subject, with, literal);
   if (ends_at_nul(*subject) && literal.text.find('\0') != literal.text.npos)
     return wrong(with, "a text with a NUL, which ends every text whose length is not known");
-  if (auto ordered = check_order(op, at); !ordered) return fail(ordered.error());
+  TRY(check_order(op, at));
   Node made{.op = Op::matches, .text = literal.text};
   if (op == Op::matches) {
-    if (auto matched = set_match(made, with); !matched) return fail(matched.error());
+    TRY(set_match(made, with));
   }
   made.of = {std::move(*subject)};
   return unless(op, std::move(made));
@@ -123,7 +124,7 @@ Result<Node> Checker::text_and_literal(Op op, const ExpressionNode& at, Node lef
 
 Result<Node> Checker::two_literals(Op op, const ExpressionNode& at, const Node& left, const ExpressionNode& with,
                                    const Node& right) {
-  if (auto ordered = check_order(op, at); !ordered) return fail(ordered.error());
+  TRY(check_order(op, at));
   if (op != Op::matches) return truth((left.text == right.text) == (op == Op::equal));
   const auto pattern = Glob::parse(right.text);
   if (!pattern) return wrong(with, fmt::format("a pattern of more than {} characters", Glob::kMost));
@@ -135,7 +136,7 @@ Result<Node> Checker::two_texts(Op op, const ExpressionNode& a, Node left, const
   if (!first) return first;
   auto second = text_compared(b, std::move(right));
   if (!second) return second;
-  if (auto ordered = check_order(op, a); !ordered) return fail(ordered.error());
+  TRY(check_order(op, a));
   return unless(op, pair(Op::equal, std::move(*first), std::move(*second)));
 }
 

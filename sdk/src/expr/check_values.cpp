@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/try.hpp"
 #include "expr/checker.hpp"
 #include "expr/enumerators.hpp"
 #include "expr/near_names.hpp"
@@ -72,9 +73,8 @@ Result<Node> Checker::argument(std::size_t position, const std::string& name, co
   } else if (arg.type.size == 8 && !arg.type.is_signed) {
     made.type = Type::unsigned_integer;
   }
-  auto number = use(position, name, node);
-  if (!number) return fail(number.error());
-  made.bits = *number;
+  auto number = TRY(use(position, name, node));
+  made.bits = number;
   return made;
 }
 

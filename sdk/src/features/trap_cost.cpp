@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/try.hpp"
 #include "features/measured_code.hpp"
 #include "features/trivial_program.hpp"
 #include "sys/probe_source.hpp"
@@ -133,8 +134,7 @@ Result<ProgramTime> program_time(int program_fd) {
 
 Result<double> trap_cost(TrappedInstruction instruction, bool on_perf_event) {
   const TrappedFunction function = trapped_function(instruction);
-  const auto place = file_place(reinterpret_cast<const void*>(function));
-  if (!place) return fail(place.error());
+  const auto place = TRY(file_place(reinterpret_cast<const void*>(function)));
   const int program =
       load_trivial_program(insn_move_r0, {.attach_type = on_perf_event ? 0 : sys::bpf_attach_trace_uprobe_multi});
   if (program < 0) return fail(os_failure(ErrorKind::io, "load a program to measure what a hit costs", -program));
@@ -143,7 +143,7 @@ Result<double> trap_cost(TrappedInstruction instruction, bool on_perf_event) {
   Rounds calm, trapped;
   Probe probe;
   if (child.pid() < 0 || !child.run(calm)) return fail(ErrorKind::io, "measure what a hit costs: no child to do so");
-  if (const int error = (on_perf_event ? attach_event : attach_link)(program, *place, child.pid(), probe); error < 0)
+  if (const int error = (on_perf_event ? attach_event : attach_link)(program, place, child.pid(), probe); error < 0)
     return fail(os_failure(ErrorKind::io, "measure what a hit costs", -error));
   const auto before = program_time(program);
   if (!child.run(trapped)) return fail(ErrorKind::io, "measure what a hit costs: the child ended");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/symbol_name.hpp"
+#include "base/try.hpp"
 #include "dwarf/debug_info.hpp"
 #include "elf/demangle.hpp"
 #include "elf/functions.hpp"
@@ -25,7 +26,7 @@ Result<void> add_functions(const std::vector<FunctionPattern>& patterns, const S
   std::ranges::copy_if(patterns, std::back_inserter(lines), is_line);
   std::ranges::copy_if(patterns, std::back_inserter(names), std::not_fn(is_line));
   if (!names.empty()) {
-    if (auto found = FunctionFinder(names, stop, beside, file).run(); !found) return found;
+    TRY(FunctionFinder(names, stop, beside, file).run());
   }
   return lines.empty() ? Result<void>() : FunctionFinder(lines, stop, beside, file).run_lines();
 }
@@ -48,9 +49,8 @@ namespace usdt {
 inline namespace v1 {
 
 Result<std::shared_ptr<const TypeGraph>> file_types(const ElfFile& file, const StopToken& stop) {
-  const auto debug = dwarf::DebugInfo::open(file, stop);
-  if (!debug) return fail(debug.error());
-  return debug->types();
+  const auto debug = TRY(dwarf::DebugInfo::open(file, stop));
+  return debug.types();
 }
 
 bool means_function(const FunctionPattern& pattern, std::string_view name) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "find/find_functions.hpp"
 #include "sys/descriptor_room.hpp"
 #include "usdt/probe_file.hpp"
@@ -48,8 +49,7 @@ namespace usdt::find {
 
 Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                               const FilesBeside& beside, const OpenOptions& options) try {
-  if (auto room = sys::need_descriptors(sys::kDescriptorsToRead, "reading a file and its debug information"); !room)
-    return fail(std::move(room.error()));
+  TRY(sys::need_descriptors(sys::kDescriptorsToRead, "reading a file and its debug information"));
   const auto probes = those_of<ProbePattern>(patterns);
   const auto functions = those_of<FunctionPattern>(patterns);
   OpenOptions asked = options;
@@ -58,11 +58,10 @@ Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointP
   if (!elf) return fail(std::move(elf.error()));
   ProbeFile file{.target = target, .elf = std::make_shared<const ElfFile>(std::move(*elf)), .sites = {}};
   if (patterns.empty() || !probes.empty()) {
-    if (auto added = add_sites(probes, file); !added) return fail(std::move(added.error()));
+    TRY(add_sites(probes, file));
   }
   if (!functions.empty()) {
-    if (auto added = add_functions(functions, options.stop, beside, file); !added)
-      return fail(std::move(added.error()));
+    TRY(add_functions(functions, options.stop, beside, file));
   }
   return file;
 } catch (const std::bad_alloc&) {

@@ -15,6 +15,7 @@
 #include "arch/instructions.hpp"
 #include "arch/patch_room.hpp"
 #include "base/symbol_name.hpp"
+#include "base/try.hpp"
 #include "find/some_of.hpp"
 
 namespace usdt::find {
@@ -64,24 +65,22 @@ std::string one_notice(const std::vector<std::string>& said, std::string_view so
 
 Result<void> FunctionFinder::run_lines() {
   if (auto opened = open_debug_information(); !opened || !debug_) return opened;
-  for (const FunctionPattern& pattern : patterns_)
-    if (auto added = add_line(pattern); !added) return added;
+  for (const FunctionPattern& pattern : patterns_) TRY(add_line(pattern));
   tell_of_code();
   return {};
 }
 
 Result<void> FunctionFinder::run() {
-  auto found = elf::find_functions(*file_.elf, names_, stop_);
-  if (!found) return fail(std::move(found.error()));
-  if (auto opened = open_debug_information(); !opened) return opened;
+  auto found = TRY(elf::find_functions(*file_.elf, names_, stop_));
+  TRY(open_debug_information());
   if (go_ && !go_->by_registers)
     file_.no_types = fmt::format("built by {}: arguments are read of Go 1.18 and later", go_version());
-  if (auto taken = take_bodies_of_entries(*found); !taken) return taken;
-  if (auto looked = find_folded(*found); !looked) return looked;
-  find_variants(*found);
-  for (const Function& function : *found) {
+  TRY(take_bodies_of_entries(found));
+  TRY(find_folded(found));
+  find_variants(found);
+  for (const Function& function : found) {
     if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
-    if (auto added = add(function); !added) return added;
+    TRY(add(function));
   }
   warn_of_folded();
   warn_of_one_address();
@@ -101,10 +100,9 @@ Result<void> FunctionFinder::take_bodies_of_entries(std::vector<Function>& funct
     const VirtAddr body = each.address + each.landing_pad + static_cast<std::uint64_t>(*first.target);
     const std::string symbol = each.symbol + ".cfi";
     if (!pieces().is_called(body, symbol)) continue;
-    auto found = elf::find_functions(*file_.elf, std::vector{elf::FunctionName(symbol)}, stop_);
-    if (!found) return fail(std::move(found.error()));
-    const auto own = std::ranges::find(*found, body, &Function::address);
-    if (own == found->end()) continue;
+    auto found = TRY(elf::find_functions(*file_.elf, std::vector{elf::FunctionName(symbol)}, stop_));
+    const auto own = std::ranges::find(found, body, &Function::address);
+    if (own == found.end()) continue;
     own->aliases.push_back(std::exchange(each.symbol, symbol));
     own->name = each.name;
     each = std::move(*own);
@@ -165,7 +163,7 @@ Result<void> FunctionFinder::add(const Function& function) {
     if (is_other_piece(function, patterns_[i].name)) continue;
     if (outer_variants_.contains(function.address) && patterns_[i].name != function.symbol) continue;
     if (!std::exchange(looked, true)) known = look_up(function);
-    if (auto added = add(function, known, patterns_[i]); !added) return added;
+    TRY(add(function, known, patterns_[i]));
   }
   return {};
 }
@@ -194,9 +192,8 @@ Result<void> FunctionFinder::find_folded(const std::vector<Function>& functions)
     addresses.push_back(function.address);
   }
   if (names.empty()) return {};
-  auto defined = debug_->defined(names, addresses, stop_);
-  if (!defined) return fail(std::move(defined.error()));
-  defined_.insert(defined->begin(), defined->end());
+  auto defined = TRY(debug_->defined(names, addresses, stop_));
+  defined_.insert(defined.begin(), defined.end());
   return {};
 }
 
@@ -295,8 +292,7 @@ Result<void> FunctionFinder::add(const Function& function, const Known& known, c
   }
   if (!is_new(point, function.address + pattern.offset)) return {};
   if (pattern.offset != 0) {
-    auto there = elf::place_in_function(*file_.elf, function, pattern.offset);
-    if (!there) return fail(std::move(there.error()));
+    TRY(elf::place_in_function(*file_.elf, function, pattern.offset));
     point.name += offset_text(pattern.offset);
     point.distance = pattern.offset;
     point.signature = nothing();
@@ -317,7 +313,7 @@ Result<void> FunctionFinder::add_chosen(const Function& indirect, const Choices&
   for (const Chosen& each : choices.chosen) {
     const bool is_named = each.function.symbol != indirect.symbol;
     texts.push_back(fmt::format("{}{:#x}", is_named ? each.function.symbol + " at " : "", each.function.address.value));
-    if (auto added = add(each.function, look_up(each.function), pattern); !added) return added;
+    TRY(add(each.function, look_up(each.function), pattern));
   }
   chosen_.try_emplace(indirect.address, fmt::format("{} ({})", indirect.name, fmt::join(texts, ", ")));
   return {};

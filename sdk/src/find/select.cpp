@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "find/find_functions.hpp"
 #include "find/moved_code.hpp"
 #include "kernel/selection.hpp"
@@ -177,13 +178,12 @@ Result<Selection> select(const std::vector<PointPattern>& patterns, const Search
   const auto [of_files, of_kernel] = split(patterns);
   Selection selection;
   if (!of_files.empty()) {
-    if (auto found = select_in_files(of_files, scope, selection); !found) return fail(std::move(found.error()));
+    TRY(select_in_files(of_files, scope, selection));
   }
   if (scope.stop.stop_requested()) return stopped();
   if (of_kernel.empty()) return selection;
-  auto kernel = kernel::select_from({}, of_kernel, scope.skip_unknown);
-  if (!kernel) return fail(std::move(kernel.error()));
-  selection.kernel = std::move(*kernel);
+  auto kernel = TRY(kernel::select_from({}, of_kernel, scope.skip_unknown));
+  selection.kernel = std::move(kernel);
   return selection;
 } catch (const std::bad_alloc&) {
   return fail(no_memory());

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/try.hpp"
 #include "dwarf/debug_info.hpp"
 
 namespace usdt {
@@ -23,12 +24,11 @@ inline namespace v1 {
 
 Result<std::vector<std::vector<Arg>>> site_variables(const ElfFile& file, std::span<const Site> sites,
                                                      const StopToken& stop) {
-  const auto debug = dwarf::DebugInfo::open(file, stop);
-  if (!debug) return fail(debug.error());
+  const auto debug = TRY(dwarf::DebugInfo::open(file, stop));
   std::vector<std::vector<Arg>> all;
   for (const Site& site : sites) {
     if (stop.stop_requested()) return fail(ErrorKind::stopped, "the variables at sites were not all read");
-    all.push_back(variables_at(*debug, site.pc_adjusted));
+    all.push_back(variables_at(debug, site.pc_adjusted));
   }
   return all;
 }

@@ -25,6 +25,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/try.hpp"
 #include "follow/clock.hpp"
 #include "follow/followed_processes.hpp"
 #include "follow/hold_keeper.hpp"
@@ -230,8 +231,8 @@ ExecHold::~ExecHold() = default;
 Result<ExecHold> ExecHold::start(FollowScope scope, std::function<void()> on_held) {
   auto state = std::make_unique<State>(std::move(scope));
   state->on_held = std::move(on_held);
-  if (auto opened = state->open(); !opened) return fail(opened.error());
-  if (auto started = state->start(); !started) return fail(started.error());
+  TRY(state->open());
+  TRY(state->start());
   return ExecHold(std::move(state));
 }
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/try.hpp"
 #include "follow/clock.hpp"
 #include "sys/kernel_counter.hpp"
 #include "sys/syscalls.hpp"
@@ -20,10 +21,9 @@ Result<TaskRings> TaskRings::open() {
   perf_event_attr attr = sys::task_record_attributes();
   attr.watermark = 1;  // each record wakes
   attr.wakeup_watermark = 1;
-  auto rings = sys::open_task_record_rings(attr, PROT_READ | PROT_WRITE);
-  if (!rings) return fail(rings.error());
+  auto rings = TRY(sys::open_task_record_rings(attr, PROT_READ | PROT_WRITE));
   TaskRings all;
-  all.rings_ = std::move(*rings);
+  all.rings_ = std::move(rings);
   return all;
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/try.hpp"
 #include "kernel/ask.hpp"
 #include "kernel/ask_lists.hpp"
 #include "kernel/merge.hpp"
@@ -244,9 +245,8 @@ Result<std::shared_ptr<const btf::Types>> Catalogue::read_types(std::string_view
     base = types_.find("")->second;
   }
   const std::string path = fmt::format("{}/{}", sources_.btf, file_of(module));
-  const auto text = Text::read(path);
-  if (!text) return fail(text.error());
-  const auto bytes = std::as_bytes(std::span(text->view()));
+  const auto text = TRY(Text::read(path));
+  const auto bytes = std::as_bytes(std::span(text.view()));
   auto types = btf::Types::parse({bytes.begin(), bytes.end()}, std::move(base));
   if (!types) return fail(types.error().within(path));
   return types;

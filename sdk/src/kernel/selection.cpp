@@ -8,21 +8,21 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 
 namespace usdt::kernel {
 
 Result<KernelSelection> select_from(const Sources& sources, const std::vector<KernelPattern>& patterns,
                                     bool skip_unknown) try {
   if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of kernel functions");
-  auto catalogue = Catalogue::load(sources, patterns);
-  if (!catalogue) return fail(catalogue.error());
+  auto catalogue = TRY(Catalogue::load(sources, patterns));
   KernelSelection out;
-  CatalogueOf::set(out, *catalogue);
-  out.missing.assign((*catalogue)->missing().begin(), (*catalogue)->missing().end());
+  CatalogueOf::set(out, catalogue);
+  out.missing.assign(catalogue->missing().begin(), catalogue->missing().end());
   std::set<std::tuple<KernelFamily, Moment, const KernelFunction*>> taken;
   std::set<std::tuple<KernelFamily, Moment, std::string, std::string>> refused;
   for (std::uint32_t i = 0; i < patterns.size(); ++i) {
-    auto match = (*catalogue)->match(patterns[i]);
+    auto match = catalogue->match(patterns[i]);
     if (!match && skip_unknown && match.error().kind == ErrorKind::not_found) {
       out.unknown.push_back(match.error().message);
       if (out.unknown.size() < patterns.size()) continue;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/try.hpp"
 #include "btf/type_graph.hpp"
 #include "usdt/kernel.hpp"
 
@@ -6,9 +7,8 @@ namespace usdt {
 inline namespace v1 {
 
 Result<std::shared_ptr<const TypeGraph>> kernel_types() {
-  auto types = btf::Types::load();
-  if (!types) return fail(std::move(types.error()));
-  return std::make_shared<const btf::Graph>(*std::move(types));
+  auto types = TRY(btf::Types::load());
+  return std::make_shared<const btf::Graph>(std::move(types));
 }
 
 }  // namespace v1

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "expr/row.hpp"
 #include "plan/values.hpp"
 #include "usdt/plan.hpp"
@@ -137,7 +138,7 @@ Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) try {
   if (whole.spans ? !std::ranges::equal(whole.programs, part.programs)
                   : !(whole.programs.empty() && part.programs.empty()))
     return fail(ErrorKind::invalid_argument, "a plan that names programs is joined already");
-  if (auto few = check_number(whole.sites.size() + part.sites.size()); !few) return fail(few.error());
+  TRY(check_number(whole.sites.size() + part.sites.size()));
   if (whole.table.has_value() != part.table.has_value())
     return fail(ErrorKind::invalid_argument, "only one of the plans has a table");
   if (whole.table) {
@@ -152,7 +153,7 @@ Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) try {
 }
 
 Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) try {
-  if (auto possible = check(parts); !possible) return fail(possible.error());
+  TRY(check(parts));
   AttachPlan whole;
   whole.scope = parts.front().plan.scope;
   for (auto& [program, part] : parts) {

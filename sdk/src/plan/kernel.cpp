@@ -12,6 +12,7 @@
 
 #include "arch/arch.hpp"
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "btf/type_graph.hpp"
 #include "kernel/catalogue.hpp"
 #include "plan/captures.hpp"
@@ -128,7 +129,7 @@ class KernelPlanner {
     for (const KernelSelection::Entry& entry : selection_.entries) {
       if (options_.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
       if (!seen_.insert({to_string(entry.kind), entry.function}).second) continue;
-      if (auto added = add(entry); !added) return added;
+      TRY(add(entry));
     }
     for (const RefusedFunction& refused : selection_.refused) {
       const Index<PlannedProbe> probe = add_probe(refused.kind, refused.module, refused.name);

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "plan/check_plan.hpp"
 #include "plan/planner.hpp"
 
@@ -28,7 +29,7 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   plan::Planner planner(kernel, options, selection.files.size() > 1);
   planner.reserve(sites);
   for (const ProbeFile& file : selection.files) planner.add(file);
-  if (auto added = planner.add(selection.kernel); !added) return fail(added.error());
+  TRY(planner.add(selection.kernel));
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
   const auto paths = planner.check();
   AttachPlan plan = std::move(planner).take();
@@ -36,8 +37,8 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (!paths && (!plan.sites.empty() || options.where || options.table)) return fail(paths.error());
   if (auto sense = plan::check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(plan::nothing_to_attach(plan));
-  if (auto put = plan::put_in_words(plan); !put) return fail(put.error());
-  if (auto sense = plan::check_durations(plan); !sense) return fail(sense.error());
+  TRY(plan::put_in_words(plan));
+  TRY(plan::check_durations(plan));
   if (plan.table && !options.rows && !has_kernel_points(plan) &&
       std::ranges::find(plan.table->keys, HitField::kstack, &TableColumn::field) != plan.table->keys.end())
     return fail(ErrorKind::invalid_argument,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/try.hpp"
 #include "proc/thread_group.hpp"
 #include "usdt/plan.hpp"
 
@@ -26,7 +27,7 @@ Result<Processes> Processes::of(std::vector<pid_t> pids) {
   if (pids.size() > kMost)
     return fail(ErrorKind::limit, fmt::format("{} processes: at most {} at once", pids.size(), kMost));
   for (const pid_t pid : pids) {
-    if (auto one = OneProcess::of(pid); !one) return fail(one.error());
+    TRY(OneProcess::of(pid));
     if (std::ranges::count(pids, pid) > 1)
       return fail(ErrorKind::invalid_argument, fmt::format("process {} is named twice", pid));
   }

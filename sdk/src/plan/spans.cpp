@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "expr/beginning.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
@@ -229,7 +230,7 @@ class SpanMaker {
   }
 
   Result<void> run() {
-    if (auto fits = lay_out(); !fits) return fits;
+    TRY(lay_out());
     for (std::uint32_t begin = 0; begin < spans_.begins; ++begin)
       for (std::uint32_t end = 0; end < spans_.ends; ++end)
         add(Index<PlannedSite>(begin), Index<PlannedSite>(spans_.begins + end));
@@ -352,9 +353,8 @@ class SpanMaker {
       const PlannedSite& span = plan_.sites[Index<PlannedSite>(n)];
       const auto [typed, fresh] = known.try_emplace({span.args, plan_.sites[span.span->begin].spec});
       if (fresh) {
-        auto made = ask(question, span);
-        if (!made) return fail(made.error());
-        typed->second = *made;
+        auto made = TRY(ask(question, span));
+        typed->second = made;
       }
       std::optional<Index<TypedExpression>>& filter = plan_.sites[span.span->end].filter;
       if (filter && *filter != typed->second)
@@ -394,14 +394,13 @@ class SpanMaker {
     if (reads_text_of_beginning(*typed, typed->root()))
       return wrong("a text of a span's beginning may have changed by its end, and was not kept: write str(...)");
     if (options_.table) {
-      auto table = expr::planned_table(*typed, args, *options_.table);
-      if (!table) return fail(table.error());
+      auto table = TRY(expr::planned_table(*typed, args, *options_.table));
       if (!plan_.table)
-        plan_.table = std::move(*table);
-      else if (const auto why = expr::why_other_rows(*plan_.table, *table); !why.empty())
+        plan_.table = std::move(table);
+      else if (const auto why = expr::why_other_rows(*plan_.table, table); !why.empty())
         return wrong(why);
       else if (!options_.rows)
-        expr::join_signs(*plan_.table, *table);
+        expr::join_signs(*plan_.table, table);
     }
     const auto same = std::ranges::find(plan_.filters, *typed);
     if (same != plan_.filters.end())
@@ -467,7 +466,7 @@ Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, co
   if (!first) return fail(first.error().within("where spans begin"));
   const auto last = plan_attach(ends, kernel, plain(options));
   if (!last) return fail(last.error().within("where spans end"));
-  if (auto possible = check_sides(*first, *last); !possible) return fail(possible.error());
+  TRY(check_sides(*first, *last));
 
   auto [of_begin, of_end] = Shares(*first, *last).of(options);
   auto begin = plan_side(begins, kernel, std::move(of_begin), by.begin, "where spans begin");
@@ -492,7 +491,7 @@ Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, co
   auto whole = append_plan(std::move(*begin), std::move(*end));
   if (!whole) return whole;
   for (PlannedSite& site : whole->sites) site.pair = std::exchange(site.filter, std::nullopt);
-  if (auto made = SpanMaker(*whole, count, options).run(); !made) return fail(made.error());
+  TRY(SpanMaker(*whole, count, options).run());
   whole->spans->key_bytes = key_bytes;
   name_programs(*whole);
   return whole;

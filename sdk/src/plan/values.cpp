@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/try.hpp"
 #include "expr/compile.hpp"
 #include "expr/near_names.hpp"
 #include "expr/row.hpp"
@@ -94,8 +95,7 @@ void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& followe
 }
 
 Result<void> ValueAdder::check_texts(const ExpressionNode& node, const resolve::Follower& follower) const {
-  for (const ExpressionNode& each : node.of)
-    if (auto checked = check_texts(each, follower); !checked) return checked;
+  for (const ExpressionNode& each : node.of) TRY(check_texts(each, follower));
   if (node.op != Operator::text_of || node.of[0].op != Operator::value) return {};
   const std::string why = follower.why_no_text(question_->values[node.of[0].bits]);
   return why.empty() ? Result<void>{} : fail(Error{ErrorKind::invalid_argument, why, 0, node.column});
@@ -105,12 +105,12 @@ Result<void> ValueAdder::check_texts(const ExpressionNode& node, const resolve::
 Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follower& follower,
                                         std::span<const resolve::TextAndLength> lengths) {
   const std::size_t shown = list.args.size();
-  if (auto texts = check_texts(question_->root, follower); !texts) return fail(texts.error());
+  TRY(check_texts(question_->root, follower));
   std::vector<std::size_t> places;
   for (const ValuePath& path : question_->values) {
     auto place = find_value(list.args, path);
     if (!place && !path.steps.empty()) {
-      if (auto added = follower.add(path); !added) return fail(added.error());
+      TRY(follower.add(path));
       place = find_value(list.args, path);
     }
     if (!place && may_be_enumerator(path)) {
@@ -133,21 +133,20 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
   auto typed = TypedExpression::check(*question_, asked, places);
   if (!typed) return typed;
   // Whether programs have room for it does not depend on where they run.
-  if (auto code = expr::compile(*typed, {}); !code) return fail(code.error());
+  TRY(expr::compile(*typed, {}));
   if (typed->root().op != Operator::row) return typed;
-  if (auto same = add_row(*typed, list.args); !same) return fail(same.error());
+  TRY(add_row(*typed, list.args));
   return typed;
 }
 
 Result<void> ValueAdder::add_row(const TypedExpression& row, const std::vector<Arg>& args) {
-  auto table = expr::planned_table(row, args, *table_question_);
-  if (!table) return fail(table.error());
+  auto table = TRY(expr::planned_table(row, args, *table_question_));
   if (!table_)
-    table_ = std::move(*table);
-  else if (auto why = expr::why_other_rows(*table_, *table); !why.empty())
+    table_ = std::move(table);
+  else if (auto why = expr::why_other_rows(*table_, table); !why.empty())
     return fail(ErrorKind::invalid_argument, std::move(why));
   else if (!rows_are_made_)
-    expr::join_signs(*table_, *table);
+    expr::join_signs(*table_, table);
   return {};
 }
 

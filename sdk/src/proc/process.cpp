@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.hpp"
 #include "proc/file_head.hpp"
 #include "proc/mapped_code.hpp"
 #include "proc/maps.hpp"
@@ -58,9 +59,8 @@ class ProcessFiles {
   }
 
   Result<std::vector<TargetFile>> list() {
-    auto executable = executable_files();
-    if (!executable) return fail(executable.error());
-    std::vector<Mapping>& mappings = *executable;
+    auto executable = TRY(executable_files());
+    std::vector<Mapping>& mappings = executable;
     // clang 14 cannot instantiate libstdc++ 12's std::ranges::stable_partition.
     std::stable_partition(mappings.begin(), mappings.end(), [&](const Mapping& m) { return is_main(m); });
     std::vector<TargetFile> out;

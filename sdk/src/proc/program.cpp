@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arch/arch.hpp"
+#include "base/try.hpp"
 #include "elf/dynamic.hpp"
 #include "proc/file_head.hpp"
 #include "proc/library_search.hpp"
@@ -60,8 +61,7 @@ class Closure {
   Closure() : search_(proc::LibrarySearch::host_places()) {}
 
   Result<std::vector<TargetFile>> of(const fs::path& program) {
-    auto added = add(program, 0);
-    if (!added) return fail(added.error());
+    TRY(add(program, 0));
     for (std::size_t i = 0; i < files_.size() && files_.size() < kMaxFiles; ++i) {
       add_needed(i);
       add_virtual_machine(i);
@@ -80,10 +80,9 @@ class Closure {
     struct stat st {};
     if (::stat(path.c_str(), &st) != 0) return fail(os_failure(ErrorKind::io, path.string(), errno));
     if (!inodes_.emplace(st.st_dev, st.st_ino).second) return {};
-    auto info = elf::read_dynamic(path);
-    if (!info) return fail(info.error());
+    auto info = TRY(elf::read_dynamic(path));
     const auto head = proc::read_head(path.c_str());
-    files_.push_back({path, head ? head->ident : proc::ElfIdent{}, std::move(*info), parent});
+    files_.push_back({path, head ? head->ident : proc::ElfIdent{}, std::move(info), parent});
     return {};
   }
 
@@ -159,9 +158,8 @@ class Closure {
 }  // namespace
 
 Result<std::vector<TargetFile>> files_of_program(const fs::path& path) {
-  const auto program = proc::interpreter_of(path);
-  if (!program) return fail(program.error());
-  return Closure().of(*program);
+  const auto program = TRY(proc::interpreter_of(path));
+  return Closure().of(program);
 }
 
 }  // namespace v1

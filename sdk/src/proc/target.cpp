@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/near_text.hpp"
+#include "base/try.hpp"
 #include "parsers/quote.hpp"
 #include "proc/file_head.hpp"
 #include "proc/library_search.hpp"
@@ -182,8 +183,7 @@ Result<std::vector<TargetFile>> resolve_target(std::string_view target, const Pr
                                                const StopToken& stop) {
   const std::string text(target);
   if (text.empty()) return fail(ErrorKind::invalid_argument, "empty target");
-  if (auto room = sys::need_descriptors(sys::kDescriptorsToRead, "looking for files"); !room)
-    return fail(std::move(room.error()));
+  TRY(sys::need_descriptors(sys::kDescriptorsToRead, "looking for files"));
   if (means_everything(text)) return files_of_all_processes();
   struct stat st {};
   const auto exact = unquoted(text);

@@ -3,6 +3,8 @@
 
 #include <sys/utsname.h>
 
+#include "base/try.hpp"
+
 namespace usdt::record {
 namespace {
 
@@ -30,12 +32,12 @@ BlockStream::BlockStream(const AttachPlan& plan, const EventLayout& layout, cons
 Result<void> BlockStream::event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks,
                                 const Emit& emit) {
   if (&event.plan() != plan_ || definitions_.has_grown(*plan_)) {
-    if (auto grown = plan(event.plan(), emit); !grown) return grown;
+    TRY(plan(event.plan(), emit));
   }
   if (event.layout().string_size > string_size_) {
     string_size_ = event.layout().string_size;
     definitions_.string_size(string_size_);
-    if (auto flushed = flush(emit); !flushed) return flushed;
+    TRY(flush(emit));
   }
   if (events_.events() == 0) oldest_ = Clock::now();
   events_.add(event, wall_offset, stacks);
@@ -63,7 +65,7 @@ Result<void> BlockStream::followed(const Followed& followed, const Emit& emit) {
 
 /// The events so far refer to what was defined before.
 Result<void> BlockStream::emit_between(const Emit& emit) {
-  if (auto emitted = emit_events(emit); !emitted) return emitted;
+  TRY(emit_events(emit));
   return emit_definitions(emit);
 }
 
@@ -80,7 +82,7 @@ Result<void> BlockStream::ledger(const RecordedLedger& ledger, const Emit& emit)
 
 /// Events come behind what they refer to.
 Result<void> BlockStream::flush(const Emit& emit) {
-  if (auto emitted = emit_definitions(emit); !emitted) return emitted;
+  TRY(emit_definitions(emit));
   return emit_events(emit);
 }
 
@@ -90,7 +92,7 @@ Result<void> BlockStream::flush_if_due(const Emit& emit) {
 }
 
 Result<void> BlockStream::end(const Emit& emit) {
-  if (auto flushed = flush(emit); !flushed) return flushed;
+  TRY(flush(emit));
   return emit({.kind = BlockKind::end, .bytes = packer_.pack(BlockKind::end, {})});
 }
 

@@ -3,6 +3,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/try.hpp"
 #include "record/block_stream.hpp"
 #include "usdt/recording.hpp"
 
@@ -103,10 +104,8 @@ Result<void> FlightRecorder::write(const RecordingWriter::Sink& sink, const Reco
   const auto put = [&sink](const record::Block& block) {
     return sink({std::as_bytes(std::span(block.bytes)), block.events});
   };
-  for (const record::Block& block : impl_->definitions)
-    if (auto written = put(block); !written) return written;
-  for (const record::Block& block : impl_->blocks)
-    if (auto written = put(block); !written) return written;
+  for (const record::Block& block : impl_->definitions) TRY(put(block));
+  for (const record::Block& block : impl_->blocks) TRY(put(block));
   // The account is of this file alone: the next one has another.
   record::DefinitionWriter account;
   account.ledger(ledger);

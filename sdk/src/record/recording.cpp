@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "record/block.hpp"
 #include "record/definitions.hpp"
 #include "record/events.hpp"
@@ -93,9 +94,8 @@ struct Recording::Impl {
   /// The content of the block behind whose head the file is. Nothing: it is damaged.
   Result<std::optional<ByteSpan>> content(const BlockHead& head) {
     const std::uint64_t at = file.at() - record::kBlockHead;
-    auto stored = file.read(head.stored);
-    if (!stored) return fail(stored.error());
-    auto content = unpacker.unpack(head, *stored);
+    auto stored = TRY(file.read(head.stored));
+    auto content = unpacker.unpack(head, stored);
     if (content) return *content;
     static_cast<void>(cut_at(at, content.error().message));
     return std::nullopt;
@@ -104,25 +104,23 @@ struct Recording::Impl {
   Result<void> read_definitions() {
     std::uint64_t sum = 0;
     while (true) {
-      auto head = next_head();
-      if (!head) return fail(head.error());
-      if (!*head) break;
-      if ((*head)->kind == BlockKind::end) {
-        look_behind(file.at() + (*head)->stored);
+      auto head = TRY(next_head());
+      if (!head) break;
+      if (head->kind == BlockKind::end) {
+        look_behind(file.at() + head->stored);
         break;
       }
-      if ((*head)->kind == BlockKind::definitions) {
-        sum += (*head)->unpacked;
+      if (head->kind == BlockKind::definitions) {
+        sum += head->unpacked;
         if (sum > record::kMostDefinitions)
           return fail(ErrorKind::limit, fmt::format("more than {} MiB of definitions", record::kMostDefinitions >> 20));
-        auto bytes = content(**head);
-        if (!bytes) return fail(bytes.error());
-        if (!*bytes) break;
+        auto bytes = TRY(content(*head));
+        if (!bytes) break;
         const std::size_t followed = definitions.followed.size();
-        if (auto read = definitions.read(**bytes); !read) return read;
+        TRY(definitions.read(*bytes));
         if (definitions.followed.size() > followed) came.push_back({file.at(), definitions.followed.size()});
       } else {
-        file.go_to(file.at() + (*head)->stored);
+        file.go_to(file.at() + head->stored);
       }
       end = file.at();
     }
@@ -167,21 +165,19 @@ struct Recording::Impl {
   /// False: there is none.
   Result<bool> next_block() {
     while (file.at() < end) {
-      auto head = next_head();
-      if (!head) return fail(head.error());
-      if (!*head) return false;
-      if ((*head)->kind != BlockKind::events) {
-        file.go_to(file.at() + (*head)->stored);
+      auto head = TRY(next_head());
+      if (!head) return false;
+      if (head->kind != BlockKind::events) {
+        file.go_to(file.at() + head->stored);
         continue;
       }
       pass_followed(file.at());
-      auto bytes = content(**head);
-      if (!bytes) return fail(bytes.error());
-      if (!*bytes) {
+      auto bytes = TRY(content(*head));
+      if (!bytes) {
         end = 0;
         return false;
       }
-      decoder->begin(**bytes, (*head)->first);
+      decoder->begin(*bytes, head->first);
       return true;
     }
     pass_followed(UINT64_MAX);
@@ -248,18 +244,15 @@ const std::string& Recording::cut() const noexcept { return impl_->cut; }
 
 Result<const Event*> Recording::next() try {
   while (true) {
-    auto bytes = impl_->decoder->next();
-    if (!bytes) return fail(bytes.error());
-    if (!bytes->empty()) {
+    auto bytes = TRY(impl_->decoder->next());
+    if (!bytes.empty()) {
       impl_->layout.weight = impl_->decoder->weight();
-      auto event = Event::from(*bytes, impl_->plan, impl_->layout);
-      if (!event) return fail(event.error());
-      impl_->count(*event);
-      return &impl_->event.emplace(*event);
+      auto event = TRY(Event::from(bytes, impl_->plan, impl_->layout));
+      impl_->count(event);
+      return &impl_->event.emplace(event);
     }
-    auto more = impl_->next_block();
-    if (!more) return fail(more.error());
-    if (*more) continue;
+    auto more = TRY(impl_->next_block());
+    if (more) continue;
     impl_->judge_account();
     return nullptr;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "record/block_stream.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/recording.hpp"
@@ -48,9 +49,9 @@ Result<RecordingWriter> RecordingWriter::start(Sink sink, const AttachPlan& plan
                                                RecordingInfo info) {
   if (!sink) return fail(ErrorKind::invalid_argument, "nowhere to write the recording to");
   const auto head = record::file_head();
-  if (auto written = sink({std::as_bytes(std::span(head)), 0}); !written) return fail(written.error());
+  TRY(sink({std::as_bytes(std::span(head)), 0}));
   RecordingWriter writer(std::make_unique<Impl>(std::move(sink), plan, layout, info));
-  if (auto written = writer.flush(); !written) return fail(written.error());
+  TRY(writer.flush());
   return writer;
 }
 
@@ -84,8 +85,8 @@ Result<void> RecordingWriter::flush_if_due() { return impl_->stream.flush_if_due
 
 /// The account is behind the events it is about.
 Result<void> RecordingWriter::finish(const RecordedLedger& ledger) {
-  if (auto flushed = flush(); !flushed) return flushed;
-  if (auto added = this->ledger(ledger); !added) return added;
+  TRY(flush());
+  TRY(this->ledger(ledger));
   return impl_->stream.end(impl_->emit);
 }
 

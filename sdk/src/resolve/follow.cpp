@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/near_text.hpp"
+#include "base/try.hpp"
 #include "usdt/bpf/spec.h"
 
 namespace usdt::resolve {
@@ -126,12 +127,11 @@ Result<Follower::Object> Follower::root_of(const ValuePath& path) const {
 }
 
 Result<Follower::Object> Follower::without_reference(Object object) const {
-  auto type = info(object.type);
-  if (!type) return fail(std::move(type.error()));
-  if (!type->reference) return object;
+  auto type = TRY(info(object.type));
+  if (!type.reference) return object;
   const std::string text = object.text;
   const bool is_sum = object.is_sum;
-  object = dereferenced(std::move(object), {type->target});
+  object = dereferenced(std::move(object), {type.target});
   object.text = text;
   object.is_sum = is_sum;
   return object;
@@ -168,15 +168,14 @@ Result<Follower::Object> Follower::take(Object object, const PathStep& step) con
 }
 
 Result<std::optional<MemberInfo>> Follower::find_member(TypeId type, std::string_view name, unsigned depth) const {
-  auto members = members_of(type);
-  if (!members) return fail(std::move(members.error()));
-  for (const MemberInfo& each : *members)
+  auto members = TRY(members_of(type));
+  for (const MemberInfo& each : members)
     if (each.name == name && !each.is_base) return each;
   if (depth == kMostNested) return std::nullopt;
   // What is in something without a name is the struct's own, and hides what base classes have.
   std::optional<MemberInfo> found;
   for (const bool of_base : {false, true}) {
-    for (const MemberInfo& each : *members) {
+    for (const MemberInfo& each : members) {
       if (found && !of_base) return found;
       if (each.is_base != of_base || (!of_base && !each.name.empty())) continue;
       auto inner = find_member(each.type, name, depth + 1);
@@ -188,9 +187,8 @@ Result<std::optional<MemberInfo>> Follower::find_member(TypeId type, std::string
       if ((*inner)->variant) (*inner)->variant->offset += each.offset;
       if (each.variant) (*inner)->variant = each.variant;
       if (found) {
-        auto one = one_of(*std::move(found), **std::move(inner));
-        if (!one) return fail(std::move(one.error()));
-        found = *std::move(one);
+        auto one = TRY(one_of(*std::move(found), **std::move(inner)));
+        found = std::move(one);
       } else {
         found = **std::move(inner);
       }
@@ -245,9 +243,8 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
     return refuse_step(fmt::format("{} has no members: it is {}", pointer ? "*" + object.text : object.text,
                                    type->text.empty() ? "void" : type->text),
                        step);
-  auto found = find_member(object.type.id, step.name);
-  if (!found) return fail(std::move(found.error()));
-  if (!*found) {
+  auto found = TRY(find_member(object.type.id, step.name));
+  if (!found) {
     if (step.name == "size") {
       if (auto list = list_of(object)) {
         object.length = std::move(list->length);
@@ -265,7 +262,7 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
                                    near.empty() ? "" : fmt::format("; it has {}", fmt::join(near, ", "))),
                        step);
   }
-  const MemberInfo& member = **found;
+  const MemberInfo& member = *found;
   if (member.is_virtual)
     return refuse_step(fmt::format("{} is in a virtual base class, whose place is known only at run time", text), step);
   object.alternative = alternative_in(object, member);
@@ -309,26 +306,24 @@ Result<Follower::Object> Follower::take_list_element(const Object& object, const
 
 Result<Follower::Object> Follower::take_element(Object object, const PathStep& step) const {
   object = without_wrapper(std::move(object));
-  auto type = info(object.type);
-  if (!type) return fail(std::move(type.error()));
-  if (!type->no_number.empty()) return refuse_step(fmt::format("{} is {}", object.text, type->no_number), step);
+  auto type = TRY(info(object.type));
+  if (!type.no_number.empty()) return refuse_step(fmt::format("{} is {}", object.text, type.no_number), step);
   if (const auto list = list_of(object)) return take_list_element(object, *list, step);
   const bool star = step.kind == PathStep::Kind::dereference;
   std::string text = star ? "*" + object.text : object.followed_by(fmt::format("[{}]", index_of(step)));
-  const bool array = type->type.kind == TypeKind::array;
-  if (!array && type->type.kind != TypeKind::pointer && type->type.kind != TypeKind::text)
-    return refuse_step(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type->text),
-                       step);
-  const TypeRef target = target_of(object.type, *type);
+  const bool array = type.type.kind == TypeKind::array;
+  if (!array && type.type.kind != TypeKind::pointer && type.type.kind != TypeKind::text)
+    return refuse_step(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type.text), step);
+  const TypeRef target = target_of(object.type, type);
   auto element = info(target);
   if (!element) return fail(std::move(element.error()));
   if (element->type.size == 0 && (step.index != 0 || element->text.empty()))
     return refuse_step(fmt::format("{}what {} points to is not known",
                                    element->type.kind == TypeKind::array ? "the size of " : "", object.text),
                        step);
-  if (array && type->count && step.index >= *type->count)
-    return refuse_step(fmt::format("{} has {} elements, the last one [{}]", object.text, *type->count,
-                                   *type->count == 0 ? 0 : *type->count - 1),
+  if (array && type.count && step.index >= *type.count)
+    return refuse_step(fmt::format("{} has {} elements, the last one [{}]", object.text, *type.count,
+                                   *type.count == 0 ? 0 : *type.count - 1),
                        step);
   if (std::abs(index_of(step)) > (std::int64_t{1} << 40) / std::max<std::int64_t>(element->type.size, 1))
     return refuse_step("an element beyond any array", step);
@@ -345,10 +340,9 @@ Result<Follower::Object> Follower::take_cast(Object object, const PathStep& step
   const auto [qualified, pointers] = split_pointers(step.name);
   const std::string name(without_qualifiers(qualified));
   if (pointers == 0) return refuse_step(fmt::format("({}): casts are to pointers", step.name), step);
-  auto type = info(object.type);
-  if (!type) return fail(std::move(type.error()));
-  if (object.type.is_known() && (type->type.size != arch_.word_size || type->type.is_float()))
-    return refuse_step(fmt::format("{} is {}, not of a pointer's size", object.text, type->text), step);
+  auto type = TRY(info(object.type));
+  if (object.type.is_known() && (type.type.size != arch_.word_size || type.type.is_float()))
+    return refuse_step(fmt::format("{} is {}, not of a pointer's size", object.text, type.text), step);
   TypeRef target{TypeId::none, pointers};
   if (name != "void") {
     auto found = named(name);
@@ -373,22 +367,20 @@ Result<void> Follower::append_size(const ValuePath& path) {
     type = object->type;
   } else if (path.steps.size() == 1 && types_ != nullptr && std::holds_alternative<std::string>(path.root)) {
     const auto [name, pointers] = split_pointers(std::get<std::string>(path.root));
-    auto found = types_->find_beside(name, known_type());
-    if (!found) return fail(std::move(found.error()));
-    type = {.id = *found, .pointers = pointers};
+    auto found = TRY(types_->find_beside(name, known_type()));
+    type = {.id = found, .pointers = pointers};
   } else {
     return fail(std::move(object.error()));
   }
-  auto what = info(type);
-  if (!what) return fail(std::move(what.error()));
-  if (what->type.size == 0)
+  auto what = TRY(info(type));
+  if (what.type.size == 0)
     return fail(ErrorKind::invalid_argument, fmt::format("{}: its size is not known", path.text));
   Object size;
   size.text = path.text;
   TypeInfo type_of_size;
   type_of_size.type = {.size = 8};
   type_of_size.text = "unsigned long";
-  auto appended = append(make(size, type_of_size, Number{Constant{what->type.size}}));
+  auto appended = append(make(size, type_of_size, Number{Constant{what.type.size}}));
   return appended ? Result<void>{} : fail(std::move(appended.error()));
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/try.hpp"
 #include "resolve/follow.hpp"
 
 namespace usdt::resolve {
@@ -92,7 +93,7 @@ std::shared_ptr<const Follower::Alternative> Follower::alternative_in(const Obje
 }
 
 Result<void> Follower::place_in_whole(const Object& object, Arg& arg) {
-  if (auto placed = place_in_list(object.within, arg); !placed) return placed;
+  TRY(place_in_list(object.within, arg));
   return place_in_alternative(object.alternative, arg);
 }
 
@@ -110,10 +111,9 @@ Result<void> Follower::place_in_alternative(const std::shared_ptr<const Alternat
     number.type = alternative->type;
     Arg discriminant = make(object, number, alternative->discriminant);
     discriminant.hidden = true;
-    if (auto placed = place_in_whole(object, discriminant); !placed) return placed;
-    auto appended = append(std::move(discriminant));
-    if (!appended) return fail(std::move(appended.error()));
-    position = static_cast<std::uint8_t>(*appended);
+    TRY(place_in_whole(object, discriminant));
+    auto appended = TRY(append(std::move(discriminant)));
+    position = static_cast<std::uint8_t>(appended);
   }
   arg.alternative =
       std::make_shared<const AlternativeOf>(AlternativeOf{*position, alternative->values, alternative->reason});
@@ -169,10 +169,10 @@ std::optional<Follower::Variant> Follower::variant_of(const Object& object, cons
 }
 
 Result<void> Follower::show_variant(const Variant& variant, unsigned depth, std::uint8_t holder) {
-  if (auto shown = show(variant.index, depth, std::nullopt, holder); !shown) return shown;
+  TRY(show(variant.index, depth, std::nullopt, holder));
   for (const Object& each : variant.values) {
     if (has_room()) {
-      if (auto shown = show(each, depth, std::nullopt, holder); !shown) return shown;
+      TRY(show(each, depth, std::nullopt, holder));
       continue;
     }
     Arg arg = make(each, {}, {Unreadable{"more values than one point has room for"}});
@@ -211,9 +211,9 @@ Result<std::uint8_t> Follower::put_whole(const Object& object, const TypeInfo& t
                                          std::optional<std::uint8_t> part_of) {
   Arg holder = make(object, type, Number{Unreadable{fmt::format("struct of {} bytes", type.type.size)}});
   holder.part_of = part_of;
-  if (auto placed = place_in_whole(object, holder); !placed) return fail(std::move(placed.error()));
+  TRY(place_in_whole(object, holder));
   std::size_t where = 0;
-  if (auto stored = put(std::move(holder), at, where); !stored) return fail(std::move(stored.error()));
+  TRY(put(std::move(holder), at, where));
   return static_cast<std::uint8_t>(where);
 }
 
@@ -224,9 +224,7 @@ Result<bool> Follower::show_known_alternatives(const Object& object, const TypeI
   const auto variant = value ? std::nullopt : variant_of(object, type);
   const auto size = value || variant ? std::nullopt : size_of_container(object, type);
   if (!value && !variant && !size) return false;
-  const auto whole = put_whole(object, type, at, part_of);
-  if (!whole) return fail(whole.error());
-  const std::uint8_t number = *whole;
+  const std::uint8_t number = TRY(put_whole(object, type, at, part_of));
   Result<void> shown;
   if (variant) shown = show_variant(*variant, depth, number);
   if (value) shown = show(*value, depth, std::nullopt, number);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/try.hpp"
 #include "resolve/follow.hpp"
 #include "usdt/bpf/spec.h"
 
@@ -32,13 +33,11 @@ Result<Follower::BytesAt> Follower::bytes_at(const ValuePath& path) const {
     object = take(std::move(*object), path.steps[i]);
     if (!object) return fail(std::move(object.error()));
   }
-  auto referred = without_reference(std::move(*object));
-  if (!referred) return fail(std::move(referred.error()));
-  BytesAt found{.object = without_wrapper(std::move(*referred)), .type = {}, .address = {}};
+  auto referred = TRY(without_reference(std::move(*object)));
+  BytesAt found{.object = without_wrapper(std::move(referred)), .type = {}, .address = {}};
   if (found.object.length) return refuse_step(fmt::format("{} is a number", found.object.text), path.steps.back());
-  auto type = info(found.object.type);
-  if (!type) return fail(std::move(type.error()));
-  found.type = std::move(*type);
+  auto type = TRY(info(found.object.type));
+  found.type = std::move(type);
   if (!found.object.type.is_known()) found.type.type = root_type(path);
   const TypeKind kind = found.type.type.kind;
   if (kind != TypeKind::structure && kind != TypeKind::array) {
@@ -79,30 +78,28 @@ Result<void> Follower::append_bytes(const ValuePath& path) {
 
 Result<void> Follower::append_address(const ValuePath& path) {
   const PathStep& step = path.steps.back();
-  auto at = bytes_at(path);
-  if (!at) return fail(std::move(at.error()));
-  std::uint32_t size = at->is_object ? size_of_address(at->type.text) : 0;
-  if (!at->is_object && at->type.type.kind == TypeKind::pointer && at->object.type.is_known()) {
-    auto target = info(target_of(at->object.type, at->type));
-    if (!target) return fail(std::move(target.error()));
-    size = size_of_address(target->text);
-    if (tag_of(target->text) == "sockaddr")
+  auto at = TRY(bytes_at(path));
+  std::uint32_t size = at.is_object ? size_of_address(at.type.text) : 0;
+  if (!at.is_object && at.type.type.kind == TypeKind::pointer && at.object.type.is_known()) {
+    auto target = TRY(info(target_of(at.object.type, at.type)));
+    size = size_of_address(target.text);
+    if (tag_of(target.text) == "sockaddr")
       return refuse_step(
           fmt::format("{0} may point to an address of any family: say which, as in ntop(((struct sockaddr_in "
                       "*){0})->sin_addr)",
-                      at->object.text),
+                      at.object.text),
           step);
   }
-  if (size != 0) return put_bytes(path, std::move(*at), size);
-  const Type& type = at->type.type;
-  if (at->is_object)
+  if (size != 0) return put_bytes(path, std::move(at), size);
+  const Type& type = at.type.type;
+  if (at.is_object)
     return refuse_step(
         fmt::format("{0} is {1}: say how many bytes of it are the address, ntop({0}, 4) or ntop({0}, 16)",
-                    at->object.text, at->type.text),
+                    at.object.text, at.type.text),
         step);
-  Number number = number_of(at->object, type.size);
-  at->object.text = path.text;
-  auto appended = append(make(at->object, at->type, std::move(number)));
+  Number number = number_of(at.object, type.size);
+  at.object.text = path.text;
+  auto appended = append(make(at.object, at.type, std::move(number)));
   return appended ? Result<void>{} : fail(std::move(appended.error()));
 }
 
@@ -121,9 +118,8 @@ Result<void> Follower::put_bytes(const ValuePath& path, BytesAt at, std::uint64_
     TypeInfo word;
     word.type = {.size = 8};
     word.text = "unsigned long";
-    auto length = append(make(of_length, word, Number{Constant{size}}));
-    if (!length) return fail(std::move(length.error()));
-    bytes.length = static_cast<std::uint8_t>(*length);
+    auto length = TRY(append(make(of_length, word, Number{Constant{size}})));
+    bytes.length = static_cast<std::uint8_t>(length);
   } else {
     const auto length = position_of_length(step.name);
     if (!length) return fail(ErrorKind::not_found, fmt::format("{}: no such argument", step.name));

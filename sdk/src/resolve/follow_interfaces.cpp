@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/try.hpp"
 #include "resolve/follow.hpp"
 
 namespace usdt::resolve {
@@ -79,8 +80,8 @@ Result<void> Follower::show_dynamic_type(const Object& object, const Interface& 
       for (const DynamicType& each : types) named.enumerators.push_back({each.name, each.address});
     arg.declaration = std::make_shared<const Declaration>(std::move(named));
     arg.part_of = holder;
-    if (auto placed = place_in_whole(part, arg); !placed) return placed;
-    if (auto appended = append(std::move(arg)); !appended) return fail(std::move(appended.error()));
+    TRY(place_in_whole(part, arg));
+    TRY(append(std::move(arg)));
   }
   return {};
 }
@@ -112,17 +113,14 @@ Result<bool> Follower::show_known_interface(const Object& object, const TypeInfo
   if (!value) return false;
   // Where the addresses of types are not known, both words are shown as they are.
   const auto types = types_->dynamic_types(type.text == "error").value_or(std::vector<DynamicType>());
-  const auto whole = put_whole(object, type, at, part_of);
-  if (!whole) return fail(whole.error());
-  const std::uint8_t number = *whole;
-  if (auto named = show_dynamic_type(object, *value, number, types); !named) return fail(std::move(named.error()));
+  const std::uint8_t number = TRY(put_whole(object, type, at, part_of));
+  TRY(show_dynamic_type(object, *value, number, types));
   AlternativeValues others{.ranges = {{0, 0}}, .others = true};
   for (const DynamicType& each : types) {
     auto inner = has_room() ? value_in_interface(object, *value, each) : std::nullopt;
     if (!inner) continue;
     others.ranges.emplace_back(each.address, each.address);
-    if (auto shown = show(*std::move(inner), depth, std::nullopt, number); !shown)
-      return fail(std::move(shown.error()));
+    TRY(show(*std::move(inner), depth, std::nullopt, number));
   }
   Object data = value->data;
   data.alternative =

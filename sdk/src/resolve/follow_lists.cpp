@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/try.hpp"
 #include "resolve/follow.hpp"
 
 namespace usdt::resolve {
@@ -142,7 +143,7 @@ Result<bool> Follower::show_known_list(const Object& object, unsigned depth, std
     Arg list = make(object, *type, {Unreadable{"std::vector<bool> keeps its elements as bits, which are not shown"}});
     list.part_of = part_of;
     std::size_t where = 0;
-    if (auto placed = place_in_whole(object, list); !placed) return fail(std::move(placed.error()));
+    TRY(place_in_whole(object, list));
     auto stored = put(std::move(list), at, where);
     return stored ? Result<bool>(true) : fail(std::move(stored.error()));
   }
@@ -152,15 +153,13 @@ Result<bool> Follower::show_known_list(const Object& object, unsigned depth, std
   shown.type.kind = TypeKind::array;
   Arg holder = make(object, shown, {Unreadable{fmt::format("a list of elements of {} bytes", list->length->size)}});
   holder.part_of = part_of;
-  if (auto placed = place_in_whole(object, holder); !placed) return fail(std::move(placed.error()));
+  TRY(place_in_whole(object, holder));
   std::size_t where = 0;
-  if (auto stored = put(std::move(holder), at, where); !stored) return fail(std::move(stored.error()));
-  auto count = hidden_count(*list->length);
-  if (!count) return fail(std::move(count.error()));
-  list_.args[where].length = *count;
+  TRY(put(std::move(holder), at, where));
+  auto count = TRY(hidden_count(*list->length));
+  list_.args[where].length = count;
   for (std::uint64_t i = 0; depth > 0 && i < depth_.elements && has_room(); ++i) {
-    auto added = show(element_of(object, *list, i), depth - 1, std::nullopt, static_cast<std::uint8_t>(where));
-    if (!added) return fail(std::move(added.error()));
+    TRY(show(element_of(object, *list, i), depth - 1, std::nullopt, static_cast<std::uint8_t>(where)));
   }
   return true;
 }
@@ -198,28 +197,27 @@ Result<std::size_t> Follower::put_count(const ListLength& length, std::string na
   count.counts = ElementCount{.most = length.most(arch_.word_size), .size = length.size};
   object.within = length.within;
   object.alternative = length.alternative;
-  if (auto placed = place_in_whole(object, count); !placed) return fail(std::move(placed.error()));
+  TRY(place_in_whole(object, count));
   if (length.first) {
     Object of_first = object;
     of_first.text = fmt::format("the first element of {}", length.list);
     Arg first = make(of_first, number, *length.first);
     first.hidden = true;
-    if (auto placed = place_in_whole(object, first); !placed) return fail(std::move(placed.error()));
+    TRY(place_in_whole(object, first));
     const auto known = read_of_list(*length.first, of_first.text);
     auto position = known ? Result<std::size_t>(*known) : append(std::move(first));
     if (!position) return position;
     count.counts->first = static_cast<std::uint8_t>(*position);
   }
   std::size_t where = 0;
-  if (auto stored = put(std::move(count), at, where); !stored) return fail(std::move(stored.error()));
+  TRY(put(std::move(count), at, where));
   return where;
 }
 
 Result<void> Follower::place_in_list(const std::shared_ptr<const Membership>& within, Arg& arg) {
   if (!within) return {};
-  auto length = hidden_count(*within->length);
-  if (!length) return fail(std::move(length.error()));
-  arg.element = ElementOf{*length, within->index};
+  auto length = TRY(hidden_count(*within->length));
+  arg.element = ElementOf{length, within->index};
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/try.hpp"
 #include "resolve/follow.hpp"
 #include "usdt/bpf/spec.h"
 
@@ -41,9 +42,8 @@ Result<void> Follower::put(Arg arg, std::optional<std::size_t> at, std::size_t& 
     list_.args[where] = std::move(arg);
     return {};
   }
-  auto appended = append(std::move(arg));
-  if (!appended) return fail(std::move(appended.error()));
-  where = *appended;
+  auto appended = TRY(append(std::move(arg)));
+  where = appended;
   return {};
 }
 
@@ -103,44 +103,42 @@ Result<bool> Follower::show_known(const Object& object, const TypeInfo& type, un
 
 Result<void> Follower::show(Object object, unsigned depth, std::optional<std::size_t> at,
                             std::optional<std::uint8_t> part_of) {
-  auto referred = without_reference(std::move(object));
-  if (!referred) return fail(std::move(referred.error()));
-  object = std::move(*referred);
+  auto referred = TRY(without_reference(std::move(object)));
+  object = std::move(referred);
   if (object.length) {
     auto count = put_count(*object.length, object.text, false, at);
     return count ? Result<void>{} : fail(std::move(count.error()));
   }
   object = without_wrapper(std::move(object));
-  auto type = info(object.type);
-  if (!type) return fail(std::move(type.error()));
-  const bool structure = type->type.kind == TypeKind::structure;
+  auto type = TRY(info(object.type));
+  const bool structure = type.type.kind == TypeKind::structure;
   std::size_t where = 0;
-  if (!type->parts.empty()) return show_number_parts(object, *type, at, part_of);
-  if ((!structure && type->type.kind != TypeKind::array) || !type->no_number.empty()) {
-    Arg arg = make(object, *type, number_of(object, type->type.size));
-    if (!type->no_number.empty()) arg.type.kind = TypeKind::integer;  // nothing in it is shown
+  if (!type.parts.empty()) return show_number_parts(object, type, at, part_of);
+  if ((!structure && type.type.kind != TypeKind::array) || !type.no_number.empty()) {
+    Arg arg = make(object, type, number_of(object, type.type.size));
+    if (!type.no_number.empty()) arg.type.kind = TypeKind::integer;  // nothing in it is shown
     arg.part_of = part_of;
-    if (auto placed = place_in_whole(object, arg); !placed) return placed;
+    TRY(place_in_whole(object, arg));
     return put(std::move(arg), at, where);
   }
-  auto known = show_known(object, *type, depth, at, part_of);
+  auto known = show_known(object, type, depth, at, part_of);
   if (!known) return fail(std::move(known.error()));
   if (*known) return {};
   Arg holder = make(
-      object, *type,
-      Number{Unreadable{.reason = structure || type->count
-                                      ? fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)
+      object, type,
+      Number{Unreadable{.reason = structure || type.count
+                                      ? fmt::format("{} of {} bytes", structure ? "struct" : "array", type.type.size)
                                       : "an array of a number of elements that is not known"}});
   holder.part_of = part_of;
-  if (auto placed = place_in_whole(object, holder); !placed) return placed;
-  const bool text = !structure && has_characters(*type);
+  TRY(place_in_whole(object, holder));
+  const bool text = !structure && has_characters(type);
   if (auto stored = put(std::move(holder), at, where); !stored || (depth == 0 && !text)) return stored;
   const auto number = static_cast<std::uint8_t>(where);
-  if (text) return show_characters(object, *type, number);
-  if (!structure) return show_elements(object, *type, depth - 1, number);
+  if (text) return show_characters(object, type, number);
+  if (!structure) return show_elements(object, type, depth - 1, number);
   Shown shown;
-  if (auto counted = count_names(object.type.id, 0, shown); !counted) return counted;
-  if (auto added = show_members(object, depth - 1, number, shown); !added) return added;
+  TRY(count_names(object.type.id, 0, shown));
+  TRY(show_members(object, depth - 1, number, shown));
   if (shown.all == 0 && object.alternative) return say_empty(object, number);
   return say_left_out(object, shown.all, shown.members, number);
 }
@@ -150,9 +148,9 @@ Result<void> Follower::show_number_parts(const Object& object, const TypeInfo& t
                                          std::optional<std::uint8_t> part_of) {
   Arg holder = make(object, type, Number{Unreadable{fmt::format("{} bytes, read in parts", type.type.size)}});
   holder.part_of = part_of;
-  if (auto placed = place_in_whole(object, holder); !placed) return placed;
+  TRY(place_in_whole(object, holder));
   std::size_t where = 0;
-  if (auto stored = put(std::move(holder), at, where); !stored) return stored;
+  TRY(put(std::move(holder), at, where));
   for (const NumberPart& each : type.parts) {
     Object part = object;
     part.place = moved(std::move(part.place), each.offset);
@@ -161,16 +159,15 @@ Result<void> Follower::show_number_parts(const Object& object, const TypeInfo& t
     of_part.type = each.type;
     Arg arg = make(part, of_part, number_at(part.place, each.type.size, {.swapped = type.swapped}, object.text, arch_));
     arg.part_of = static_cast<std::uint8_t>(where);
-    if (auto placed = place_in_whole(object, arg); !placed) return placed;
-    if (auto appended = append(std::move(arg)); !appended) return fail(std::move(appended.error()));
+    TRY(place_in_whole(object, arg));
+    TRY(append(std::move(arg)));
   }
   return {};
 }
 
 Result<void> Follower::count_names(TypeId type, unsigned depth, Shown& shown) const {
-  auto members = members_of(type);
-  if (!members) return fail(std::move(members.error()));
-  for (const MemberInfo& each : *members) {
+  auto members = TRY(members_of(type));
+  for (const MemberInfo& each : members) {
     const bool nested = each.is_base || each.name.empty();
     if (!nested) ++shown.names[each.name];
     if (!nested || depth == kMostNested) continue;
@@ -181,16 +178,15 @@ Result<void> Follower::count_names(TypeId type, unsigned depth, Shown& shown) co
       if (left_out) shown.all += static_cast<unsigned>(std::ranges::count(*left_out, false, &MemberInfo::is_base));
       continue;
     }
-    if (auto counted = count_names(each.type, depth + 1, shown); !counted) return counted;
+    TRY(count_names(each.type, depth + 1, shown));
   }
   return {};
 }
 
 /// A name that several have is that of the struct's own; in base classes it has theirs before it.
 Result<void> Follower::show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown) {
-  auto members = members_of(object.type.id);
-  if (!members) return fail(std::move(members.error()));
-  for (const MemberInfo& each : *members) {
+  auto members = TRY(members_of(object.type.id));
+  for (const MemberInfo& each : members) {
     if (each.is_virtual) continue;
     Object member = object;
     member.alternative = alternative_in(object, each);
@@ -228,7 +224,7 @@ Result<void> Follower::say_left_out(const Object& object, std::uint64_t all, std
   rest.text = object.text + "...";
   Arg arg = make(rest, {}, {Unreadable{.reason = fmt::format("{} more", all - shown)}});
   arg.part_of = holder;
-  if (auto placed = place_in_whole(object, arg); !placed) return placed;
+  TRY(place_in_whole(object, arg));
   auto appended = append(std::move(arg));
   return appended ? Result<void>{} : fail(std::move(appended.error()));
 }
@@ -249,7 +245,7 @@ Result<void> Follower::say_empty(const Object& object, std::uint8_t holder) {
 /// A text that is not in memory: all of it, or why not.
 Result<void> Follower::show_characters(const Object& object, const TypeInfo& type, std::uint8_t holder) {
   const std::size_t first = list_.args.size();
-  if (auto shown = show_elements(object, type, 0, holder); !shown) return shown;
+  TRY(show_elements(object, type, 0, holder));
   const auto unread = std::find_if(list_.args.begin() + static_cast<std::ptrdiff_t>(first), list_.args.end(),
                                    [](const Arg& each) { return !each.readable(); });
   if (unread == list_.args.end()) return {};
@@ -264,8 +260,7 @@ bool Follower::has_characters(const TypeInfo& array) const {
 }
 
 Result<void> Follower::show_elements(const Object& object, const TypeInfo& type, unsigned depth, std::uint8_t holder) {
-  auto element = info({type.target});
-  if (!element) return fail(std::move(element.error()));
+  auto element = TRY(info({type.target}));
   const std::uint64_t all = type.count.value_or(0);
   std::uint64_t i = 0;
   // A text in registers is shown as a whole, as in memory.
@@ -273,11 +268,11 @@ Result<void> Follower::show_elements(const Object& object, const TypeInfo& type,
   const unsigned most = has_characters(type) ? std::max(depth_.elements, kMostInRegisters) : depth_.elements;
   for (; i < std::min<std::uint64_t>(all, most) && has_room(); ++i) {
     Object one = object;
-    one.place = moved(std::move(one.place), i * element->type.size);
+    one.place = moved(std::move(one.place), i * element.type.size);
     one.type = {type.target};
     one.text = object.followed_by(fmt::format("[{}]", i));
     one.is_sum = false;
-    if (auto added = show(std::move(one), depth, std::nullopt, holder); !added) return added;
+    TRY(show(std::move(one), depth, std::nullopt, holder));
   }
   return say_left_out(object, all, i, holder);
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/try.hpp"
 #include "resolve/follow.hpp"
 
 namespace usdt::resolve {
@@ -45,8 +46,8 @@ bool is_wide(std::string_view type) {
 
 Result<void> Follower::show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at) {
   std::size_t where = 0;
-  if (auto placed = place_in_whole(object, text); !placed) return placed;
-  if (auto stored = put(std::move(text), at, where); !stored) return stored;
+  TRY(place_in_whole(object, text));
+  TRY(put(std::move(text), at, where));
   Object of_length = object;
   of_length.text = fmt::format("the length of {}", object.text);
   TypeInfo number;
@@ -54,10 +55,9 @@ Result<void> Follower::show_text(const Object& object, Arg text, Number length, 
   number.text = "unsigned long";
   Arg bytes = make(of_length, number, std::move(length));
   bytes.hidden = true;
-  if (auto placed = place_in_whole(object, bytes); !placed) return placed;
-  auto appended = append(std::move(bytes));
-  if (!appended) return fail(std::move(appended.error()));
-  list_.args[where].length = static_cast<std::uint8_t>(*appended);
+  TRY(place_in_whole(object, bytes));
+  auto appended = TRY(append(std::move(bytes)));
+  list_.args[where].length = static_cast<std::uint8_t>(appended);
   return {};
 }
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/try.hpp"
+
 namespace usdt {
 inline namespace v1 {
 namespace {
@@ -21,8 +23,7 @@ ConsumerGroup::ConsumerGroup(std::vector<AnswerConsumer*> consumers) : all_(std:
 ConsumerGroup::~ConsumerGroup() = default;
 
 Result<void> ConsumerGroup::check(const AttachPlan& plan) {
-  for (AnswerConsumer* consumer : all_)
-    if (auto checked = consumer->check(plan); !checked) return checked;
+  for (AnswerConsumer* consumer : all_) TRY(consumer->check(plan));
   return {};
 }
 

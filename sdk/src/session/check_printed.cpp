@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.hpp"
 #include "session/option_names.hpp"
 #include "usdt/question_plan.hpp"
 #include "usdt/signature.hpp"
@@ -100,7 +101,7 @@ Result<void> check_list(const Question& question, const AttachPlan& plan, const 
     const std::string option = in_format ? fmt::format("{}format-string %{{{}}}", question.option_prefix, item.label)
                                          : fmt::format("{}print {}", question.option_prefix, item.label);
     if (!exists && item.word) {
-      if (auto sense = check_word(question, plan, item, option); !sense) return sense;
+      TRY(check_word(question, plan, item, option));
     } else if (!exists) {
       return fail(ErrorKind::invalid_argument,
                   fmt::format("{}: no such argument{}: {}", option,
@@ -142,7 +143,7 @@ Result<void> check_printed(const Question& question, const AttachPlan& plan, con
   using session::check_list;
   for (ListNumber number = 0; number < printed.lists.size(); ++number) {
     if (session::is_used(printed, number)) {
-      if (auto sense = check_list(question, plan, printed, number); !sense) return sense;
+      TRY(check_list(question, plan, printed, number));
       continue;
     }
     if (number == 0) continue;

@@ -4,6 +4,7 @@
 #include <array>
 #include <variant>
 
+#include "base/try.hpp"
 #include "session/rules.hpp"
 #include "usdt/question.hpp"
 
@@ -124,7 +125,7 @@ Result<void> check_processes(const Question& question) {
 
 Result<void> check_question(const Question& question) {
   for (const auto& checked : {check_limits, check_view, check_slowest, check_spans, check_processes})
-    if (auto sense = checked(question); !sense) return sense;
+    TRY(checked(question));
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/try.hpp"
 #include "session/process_watch.hpp"
 #include "usdt/follow.hpp"
 #include "usdt/probe_file.hpp"
@@ -15,19 +16,16 @@ Result<Subjects> find_subjects(const AskedProcesses& processes) {
   if (subjects.pids.empty() && !processes.pids.empty())
     return fail(ErrorKind::not_found, fmt::format("no process {}", fmt::join(processes.pids, ", ")));
   if (!processes.command.empty()) {
-    auto program = find_program(processes.command[0]);
-    if (!program) return fail(program.error());
-    subjects.program = *program;
+    auto program = TRY(find_program(processes.command[0]));
+    subjects.program = program;
   }
   const auto add = [&](Result<std::filesystem::path> found) -> Result<void> {
     if (!found) return fail(found.error());
     subjects.cgroups.push_back(std::move(*found));
     return {};
   };
-  for (const std::string& name : processes.cgroups)
-    if (auto added = add(find_cgroup(name)); !added) return fail(added.error());
-  for (const std::string& id : processes.containers)
-    if (auto added = add(find_container(id)); !added) return fail(added.error());
+  for (const std::string& name : processes.cgroups) TRY(add(find_cgroup(name)));
+  for (const std::string& id : processes.containers) TRY(add(find_container(id)));
   return subjects;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/try.hpp"
 #include "usdt/clock.hpp"
 #include "usdt/select.hpp"
 
@@ -60,9 +61,8 @@ Result<void> Following::open() {
   if (!question_.following.follow) return {};
   if (std::ranges::none_of(all_patterns(question_), [](const auto& each) { return target_of(each) != nullptr; }))
     return {};
-  auto follower = Follower::open();
-  if (!follower) return fail(follower.error());
-  follower_.emplace(std::move(*follower));
+  auto follower = TRY(Follower::open());
+  follower_.emplace(std::move(follower));
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/try.hpp"
 #include "session/option_names.hpp"
 
 namespace usdt {
@@ -47,7 +48,7 @@ class FormatParser {
 
   Result<FormatString> parse() {
     while (at_ < source_.size()) {
-      if (auto read = source_[at_] == '%' ? directive() : character(); !read) return fail(read.error());
+      TRY(source_[at_] == '%' ? directive() : character());
     }
     if (made_.pieces.empty()) return fail(wrong_at(0, "nothing to print"));
     if (made_.values() > made_.list.size() && !made_.list.empty())
@@ -92,9 +93,9 @@ class FormatParser {
     }
     FormatPiece piece{.kind = FormatPiece::Kind::value, .column = static_cast<std::uint32_t>(begin)};
     flags(piece);
-    if (auto read = number(piece.width); !read) return read;
+    TRY(number(piece.width));
     if (skip('.')) {
-      if (auto read = number(piece.precision.emplace()); !read) return read;
+      TRY(number(piece.precision.emplace()));
     }
     if (skip('{')) return named(std::move(piece));
     while (at_ < source_.size() && std::string_view("hljzt").find(source_[at_]) != std::string_view::npos) ++at_;
@@ -230,7 +231,7 @@ Result<void> check_format(const FormatString& format, const AttachPlan& plan, co
   for (const PlannedSite& site : plan.sites) {
     if (plan.spans && !site.span) continue;
     const PrintList& list = printed.of(site);
-    if (auto count = check_count(format, list, prefix); !count) return count;
+    TRY(check_count(format, list, prefix));
     std::size_t next = 0;
     for (const FormatPiece& piece : format.pieces) {
       if (piece.kind != FormatPiece::Kind::value) continue;

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/try.hpp"
 #include "session/notice_words.hpp"
 #include "session/option_names.hpp"
 
@@ -24,7 +25,7 @@ void LiveQuestion::tell(NoticeKind kind, std::string text, std::string subject) 
 Result<PlannedQuestion> LiveQuestion::checked(Result<PlannedQuestion> planned) {
   for (const SessionNotice& each : planner_->take_notices()) consumer_.notice(each);
   if (!planned) return planned;
-  if (auto taken = consumer_.check(planned->plan); !taken) return fail(std::move(taken.error()));
+  TRY(consumer_.check(planned->plan));
   return planned;
 }
 
@@ -36,7 +37,7 @@ Result<bool> LiveQuestion::plan() {
     return true;
   }
   if (!question_.following.wait || planned.error().kind != ErrorKind::not_found) return fail(planned.error());
-  if (auto begun = begin_waiting(planned.error()); !begun) return fail(begun.error());
+  TRY(begin_waiting(planned.error()));
   return false;
 }
 
@@ -123,15 +124,13 @@ Result<bool> LiveQuestion::attach() {
 Result<void> LiveQuestion::attach_once() {
   TraceOptions options = this->options();
   if (question_.processes.children) {
-    auto family = Processes::of(run_.subjects().pids);
-    if (!family) return fail(family.error());
-    options.family_of = std::move(*family);
+    auto family = TRY(Processes::of(run_.subjects().pids));
+    options.family_of = std::move(family);
   }
-  if (auto found = find_dump_on(*plan_); !found) return found;
+  TRY(find_dump_on(*plan_));
   run_.begin_holding();
-  auto tracer = start(std::move(options));
-  if (!tracer) return fail(tracer.error());
-  tracer_.emplace(std::move(*tracer));
+  auto tracer = TRY(start(std::move(options)));
+  tracer_.emplace(std::move(tracer));
   if (question_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_answers();
   // The plan that is loaded may have fewer values, by which the condition is asked from now on.
@@ -173,7 +172,7 @@ Result<std::size_t> LiveQuestion::step(std::chrono::milliseconds wait) {
   auto events = take(wait);
   if (!events) return events;
   pause_while_nobody_looks(*events);
-  if (auto shown = view_->show_when_due(); !shown) return fail(shown.error());
+  TRY(view_->show_when_due());
   view_->name_new_stacks();
   handed_on_ = consumer_.flush();
   if (!handed_on_) return events;

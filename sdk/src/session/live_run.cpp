@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/try.hpp"
 #include "sys/thread.hpp"
 #include "usdt/follow.hpp"
 #include "usdt/probe_file.hpp"
@@ -75,9 +76,8 @@ Result<void> LiveRun::find_subjects(AnswerConsumer& told) {
                    fmt::format("no process {}: only the others are traced", pid)});
   }
   if (!asked.command.empty()) {
-    auto program = find_program(asked.command[0]);
-    if (!program) return fail(program.error());
-    subjects_.program = std::move(*program);
+    auto program = TRY(find_program(asked.command[0]));
+    subjects_.program = std::move(program);
   }
   return find_cgroups(told);
 }
@@ -102,10 +102,8 @@ Result<void> LiveRun::find_cgroups(AnswerConsumer& told) {
       arrival_.wait(moment);
     }
   };
-  for (const std::string& name : question_.processes.cgroups)
-    if (auto found = find(name, usdt::find_cgroup); !found) return found;
-  for (const std::string& id : question_.processes.containers)
-    if (auto found = find(id, usdt::find_container); !found) return found;
+  for (const std::string& name : question_.processes.cgroups) TRY(find(name, usdt::find_cgroup));
+  for (const std::string& id : question_.processes.containers) TRY(find(id, usdt::find_container));
   return {};
 }
 

@@ -3,6 +3,8 @@
 
 #include <ctime>
 
+#include "base/try.hpp"
+
 namespace usdt::session {
 namespace {
 
@@ -77,15 +79,14 @@ Result<void> LiveView::show(bool last) {
     return {};
   }
   if (table_ == nullptr) return {};
-  auto rows = this->rows();
-  if (!rows) return fail(rows.error());
+  auto rows = TRY(this->rows());
   if (view_.heat_map) {
-    consumer_.heat(slicer_.cut(*table_, *rows, wall_time()), last);
+    consumer_.heat(slicer_.cut(*table_, rows, wall_time()), last);
     return {};
   }
-  if (view_.rates) rates_.look(view_, *rows, Clock::now(), last);
+  if (view_.rates) rates_.look(view_, rows, Clock::now(), last);
   const auto overhead = tracer_.overhead();
-  const auto arranged = arrange_rows(view_, *table_, *rows, view_.rates ? &rates_ : nullptr);
+  const auto arranged = arrange_rows(view_, *table_, rows, view_.rates ? &rates_ : nullptr);
   consumer_.table({.table = *table_, .rows = arranged, .overhead = overhead, .last = last});
   return {};
 }

@@ -2,6 +2,7 @@
 // Options about how sites are attached and values reach their programs.
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "session/option_rows.hpp"
 
 namespace usdt::session {
@@ -28,18 +29,16 @@ Result<void> take_backends(QuestionDraft& draft, const SetOption& set) {
   AskedAttaching& attaching = draft.question.attaching;
   for (const std::string& name : set.values) {
     if (name == kAuto) continue;
-    const auto backend = backend_by_name(name);
-    if (!backend) return fail(backend.error());
-    (is_kernel(*backend) ? attaching.kernel_backend : attaching.backend) = *backend;
+    const auto backend = TRY(backend_by_name(name));
+    (is_kernel(backend) ? attaching.kernel_backend : attaching.backend) = backend;
   }
   return {};
 }
 
 Result<void> take_carrier(QuestionDraft& draft, const SetOption& set) {
   if (set.value() == kAuto) return {};
-  const auto carrier = carrier_by_name(set.value());
-  if (!carrier) return fail(carrier.error());
-  draft.question.attaching.carrier = *carrier;
+  const auto carrier = TRY(carrier_by_name(set.value()));
+  draft.question.attaching.carrier = carrier;
   return {};
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Options about what functions of files mean, and about how their returns are seen.
+#include "base/try.hpp"
 #include "session/option_rows.hpp"
 
 namespace usdt::session {
 namespace {
 
 Result<void> take_types(QuestionDraft& draft, const SetOption& set) {
-  auto types = parse_types(set.value());
-  if (!types) return fail(types.error());
-  draft.functions.args = std::move(*types);
+  auto types = TRY(parse_types(set.value()));
+  draft.functions.args = std::move(types);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 
+#include "base/try.hpp"
 #include "session/option_names.hpp"
 #include "session/option_rows.hpp"
 
@@ -24,9 +25,8 @@ std::string words_of(std::initializer_list<HitFieldSource> sources) {
 }
 
 Result<void> take_print(QuestionDraft& draft, const SetOption& set) {
-  auto prints = parse_prints({set.values.begin(), set.values.end()}, set.prefix);
-  if (!prints) return fail(prints.error());
-  draft.question.values.print = std::move(*prints);
+  auto prints = TRY(parse_prints({set.values.begin(), set.values.end()}, set.prefix));
+  draft.question.values.print = std::move(prints);
   return {};
 }
 
@@ -49,9 +49,8 @@ Result<void> take_where(QuestionDraft& draft, const SetOption& set) {
 }
 
 Result<void> take_pairing(QuestionDraft& draft, const SetOption& set) {
-  auto pairing = parse_pairing(set.value(), set.prefix);
-  if (!pairing) return fail(pairing.error());
-  draft.question.points.pairing = std::move(*pairing);
+  auto pairing = TRY(parse_pairing(set.value(), set.prefix));
+  draft.question.points.pairing = std::move(pairing);
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/try.hpp"
 #include "session/option_names.hpp"
 #include "session/without_blanks.hpp"
 #include "usdt/question.hpp"
@@ -64,13 +65,10 @@ Result<SpanSides> split_spans(const std::vector<std::string>& words) {
 }
 
 Result<AskedPoints> parse_points(const std::vector<std::string>& words) {
-  auto sides = split_spans(words);
-  if (!sides) return fail(sides.error());
-  auto begins = parse_patterns(sides->begins);
-  if (!begins) return fail(begins.error());
-  auto ends = parse_patterns(sides->ends);
-  if (!ends) return fail(ends.error());
-  return AskedPoints{.patterns = std::move(*begins), .ends = std::move(*ends)};
+  auto sides = TRY(split_spans(words));
+  auto begins = TRY(parse_patterns(sides.begins));
+  auto ends = TRY(parse_patterns(sides.ends));
+  return AskedPoints{.patterns = std::move(begins), .ends = std::move(ends)};
 }
 
 Result<SpanPairing> parse_pairing(std::string_view text, std::string_view prefix) {

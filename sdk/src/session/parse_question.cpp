@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/try.hpp"
 #include "session/option_names.hpp"
 #include "session/option_rows.hpp"
 
@@ -71,11 +72,10 @@ Result<void> check_given(const QuestionText& text, const Question& question) {
 }
 
 Result<void> make_points(QuestionDraft& draft, const QuestionText& text) {
-  auto named = parse_points(text.points);
-  if (!named) return fail(named.error());
+  auto named = TRY(parse_points(text.points));
   AskedPoints& points = draft.question.points;
-  points.patterns = std::move(named->patterns);
-  points.ends = std::move(named->ends);
+  points.patterns = std::move(named.patterns);
+  points.ends = std::move(named.ends);
   points.debuginfod = draft.functions.debuginfod;
   for (auto* patterns : {&points.patterns, &points.ends}) apply_functions(draft.functions, *patterns);
   return {};
@@ -85,32 +85,29 @@ Result<void> make_view(QuestionDraft& draft, const QuestionText& text) {
   ViewText& asked = draft.view;
   if (asked.folded && asked.by.empty())
     asked.by = all_in_kernel(draft.question) ? "comm, ustack, kstack" : "comm, ustack";
-  auto view = parse_view(asked, text.option_prefix());
-  if (!view) return fail(view.error());
-  draft.question.view = std::move(*view);
+  auto view = TRY(parse_view(asked, text.option_prefix()));
+  draft.question.view = std::move(view);
   return {};
 }
 
 }  // namespace
 
 Result<Question> parse_question(const QuestionText& text) {
-  for (const auto& checked : {check_replay, check_points})
-    if (auto sense = checked(text); !sense) return fail(sense.error());
+  for (const auto& checked : {check_replay, check_points}) TRY(checked(text));
   QuestionDraft draft;
   Question& question = draft.question;
   question.option_prefix = text.option_prefix();
   question.processes.command = text.command;
-  for (const auto& part : {take_options, make_points, make_view})
-    if (auto made = part(draft, text); !made) return fail(made.error());
+  for (const auto& part : {take_options, make_points, make_view}) TRY(part(draft, text));
   complete_question(question);
-  if (auto sense = check_given(text, question); !sense) return fail(sense.error());
-  if (auto sense = check_question(question); !sense) return fail(sense.error());
+  TRY(check_given(text, question));
+  TRY(check_question(question));
   return std::move(question);
 }
 
 Result<void> choose_functions(const QuestionText& text, std::vector<PointPattern>& patterns) {
   QuestionDraft draft;
-  if (auto taken = take_options(draft, text); !taken) return taken;
+  TRY(take_options(draft, text));
   apply_functions(draft.functions, patterns);
   return {};
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/try.hpp"
 #include "session/option_names.hpp"
 #include "usdt/view.hpp"
 
@@ -62,7 +63,7 @@ class ViewParser {
     using Step = Result<void> (ViewParser::*)();
     for (const Step step : {&ViewParser::add_keys, &ViewParser::add_value, &ViewParser::add_folded_key,
                             &ViewParser::choose_events, &ViewParser::choose_rows, &ViewParser::check_folded}) {
-      if (auto taken = (this->*step)(); !taken) return fail(taken.error());
+      TRY((this->*step)());
     }
     view_.count_only = text_.count && !is_table();
     if (is_table())
@@ -99,9 +100,8 @@ class ViewParser {
         return fail(ErrorKind::invalid_argument, fmt::format("{} {}: one trace has one value for all columns, here {}",
                                                              name_options(option.name, prefix_), text, view_.value));
       if (view_.value.empty()) {
-        auto value = expression(text, option.name);
-        if (!value) return fail(value.error());
-        question_->value = std::move(*value);
+        auto value = TRY(expression(text, option.name));
+        question_->value = std::move(value);
       }
       view_.value = text;
       view_.shown.push_back(option.shown);
@@ -125,9 +125,8 @@ class ViewParser {
     if (!text_.heat_map.empty()) return add_heat_map();
     if (!text_.linear.empty()) return add_linear_histogram();
     if (!text_.log2.empty()) return add_log2_histogram(text_.log2, "--hist");
-    auto value = expression(text_.distinct, "--distinct");
-    if (!value) return fail(value.error());
-    question_->keys.push_back(fingerprint(std::move(*value)));
+    auto value = TRY(expression(text_.distinct, "--distinct"));
+    question_->keys.push_back(fingerprint(std::move(value)));
     view_.value = text_.distinct;
     view_.shown.push_back(RowNumber::distinct);
     return {};
@@ -138,11 +137,10 @@ class ViewParser {
     view_.value = "duration";
     view_.shown = {RowNumber::count, RowNumber::p50,     RowNumber::p90, RowNumber::p99,
                    RowNumber::p999,  RowNumber::maximum, RowNumber::sum};
-    auto duration = expression(view_.value, "--latency");
-    if (!duration) return fail(duration.error());
-    question_->value = *duration;
+    auto duration = TRY(expression(view_.value, "--latency"));
+    question_->value = duration;
     question_->extremes = true;
-    question_->keys.push_back(log2_buckets(std::move(*duration), kLatencySubBits));
+    question_->keys.push_back(log2_buckets(std::move(duration), kLatencySubBits));
     return {};
   }
 
@@ -156,21 +154,19 @@ class ViewParser {
   }
 
   Result<void> add_log2_histogram(const std::string& text, std::string_view option) {
-    auto value = expression(text, option);
-    if (!value) return fail(value.error());
+    auto value = TRY(expression(text, option));
     view_.histogram = Histogram::log2;
     view_.value = text;
     view_.sub_bits = text_.sub_bits;
-    question_->keys.push_back(log2_buckets(std::move(*value), text_.sub_bits));
+    question_->keys.push_back(log2_buckets(std::move(value), text_.sub_bits));
     return {};
   }
 
   Result<void> add_linear_histogram() {
     view_.histogram = Histogram::linear;
-    if (auto read = read_linear(text_.linear); !read) return read;
-    auto value = expression(view_.value, "--lhist");
-    if (!value) return fail(value.error());
-    auto buckets = linear_buckets(std::move(*value), view_.from, view_.to, view_.step, view_.digits);
+    TRY(read_linear(text_.linear));
+    auto value = TRY(expression(view_.value, "--lhist"));
+    auto buckets = linear_buckets(std::move(value), view_.from, view_.to, view_.step, view_.digits);
     if (!buckets) return fail(buckets.error().within(name_options("--lhist", prefix_)));
     question_->keys.push_back(std::move(*buckets));
     return {};

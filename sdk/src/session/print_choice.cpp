@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/try.hpp"
 #include "session/option_names.hpp"
 #include "usdt/print_list.hpp"
 
@@ -15,9 +16,8 @@ namespace {
 Result<ProbePrint> parse_probe_print(std::string_view probe, std::string_view list, std::string_view prefix) {
   auto pattern = parse_pattern(probe);
   if (!pattern) return fail(pattern.error().within(session::name_options("--print", prefix)));
-  auto items = parse_print_list(list, prefix);
-  if (!items) return fail(items.error());
-  return ProbePrint{.probe = std::string(probe), .pattern = std::move(*pattern), .list = std::move(*items)};
+  auto items = TRY(parse_print_list(list, prefix));
+  return ProbePrint{.probe = std::string(probe), .pattern = std::move(*pattern), .list = std::move(items)};
 }
 
 /// Whether the pattern's name, without its target, means the point.
@@ -44,19 +44,17 @@ Result<Prints> parse_prints(const std::vector<std::string>& words, std::string_v
   for (const std::string& word : words) {
     // Lists have none; names of files may.
     if (const std::size_t equals = word.rfind('='); equals != word.npos) {
-      auto print = parse_probe_print(std::string_view(word).substr(0, equals),
-                                     std::string_view(word).substr(equals + 1), prefix);
-      if (!print) return fail(print.error());
-      prints.for_probes.push_back(std::move(*print));
+      auto print = TRY(parse_probe_print(std::string_view(word).substr(0, equals),
+                                         std::string_view(word).substr(equals + 1), prefix));
+      prints.for_probes.push_back(std::move(print));
       continue;
     }
     if (std::exchange(any_rest, true))
       return fail(
           ErrorKind::invalid_argument,
           fmt::format("{0}print '{1}': a second list for all probes; {0}print 'PROBE=LIST' is for some", prefix, word));
-    auto list = parse_print_list(word, prefix);
-    if (!list) return fail(list.error());
-    prints.rest = std::move(*list);
+    auto list = TRY(parse_print_list(word, prefix));
+    prints.rest = std::move(list);
   }
   return prints;
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/try.hpp"
 #include "parsers/print_items.hpp"
 #include "session/option_names.hpp"
 #include "session/without_blanks.hpp"
@@ -93,9 +94,8 @@ class PrintListParser {
     if (!items) return fail(expected(items.error()));
     PrintList list;
     for (const parsers::PrintItemText& each : *items) {
-      auto made = item(each);
-      if (!made) return fail(made.error());
-      list.push_back(std::move(*made));
+      auto made = TRY(item(each));
+      list.push_back(std::move(made));
     }
     return list;
   }
@@ -150,19 +150,17 @@ class PrintListParser {
       last.index = *number;
       return {};
     }
-    auto path = path_in(part);
-    if (!path) return fail(path.error());
-    last.name = path->text;
-    out.size = std::move(*path);
+    auto path = TRY(path_in(part));
+    last.name = path.text;
+    out.size = std::move(path);
     return {};
   }
 
   /// Adds the length of a text.
   Result<void> add_length(PrintItem& out, std::string_view part) const {
-    auto path = path_in(part);
-    if (!path) return fail(path.error());
-    if (!path->steps.empty()) return fail(expected(column_of(part, path->steps.front().column)));
-    out.length = path->root;
+    auto path = TRY(path_in(part));
+    if (!path.steps.empty()) return fail(expected(column_of(part, path.steps.front().column)));
+    out.length = path.root;
     return {};
   }
 
@@ -170,25 +168,22 @@ class PrintListParser {
     using Kind = PathStep::Kind;
     PrintItem out;
     out.form = form_of(parsed.form);
-    auto path = path_in(parsed.values.front());
-    if (!path) return fail(path.error());
-    out.label = path->text;
-    const bool argument = take_argument(*path);
-    const auto word = argument ? std::nullopt : hit_field_of(*path);
-    out.value = std::move(*path);
+    auto path = TRY(path_in(parsed.values.front()));
+    out.label = path.text;
+    const bool argument = take_argument(path);
+    const auto word = argument ? std::nullopt : hit_field_of(path);
+    out.value = std::move(path);
     const bool of_bytes = out.form == Form::bytes || out.form == Form::address;
     if (of_bytes) out.value.steps.push_back({.kind = out.form == Form::bytes ? Kind::bytes : Kind::address});
     if (parsed.values.size() > 1) {
       const std::string_view length = parsed.values.back();
-      auto added = of_bytes ? add_size(out, length) : add_length(out, length);
-      if (!added) return fail(added.error());
+      TRY(of_bytes ? add_size(out, length) : add_length(out, length));
       out.label += fmt::format(", {}", session::without_blanks(length));
     }
     if (out.form != Form::value) out.label = fmt::format("{}({})", name_of(out.form), out.label);
     if (of_bytes) out.value.text = name_of_bytes(out.label);
-    auto meant = word_in(out, word);
-    if (!meant) return fail(meant.error());
-    out.word = *meant;
+    auto meant = TRY(word_in(out, word));
+    out.word = meant;
     return out;
   }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/try.hpp"
 #include "session/check_printed.hpp"
 #include "session/find_points.hpp"
 #include "session/option_names.hpp"
@@ -34,9 +35,8 @@ bool wants_owners(const Question& question) {
 Result<PlanOptions> plan_options(const Question& question, const Subjects& subjects) {
   PlanOptions options;
   if (!subjects.pids.empty() && !question.processes.children) {
-    auto processes = Processes::of(subjects.pids);
-    if (!processes) return fail(processes.error());
-    options.scope = std::move(*processes);
+    auto processes = TRY(Processes::of(subjects.pids));
+    options.scope = std::move(processes);
   }
   options.allow_unsafe_nop5 = question.attaching.allow_unsafe_nop5;
   options.kernel_backend = question.attaching.kernel_backend;
@@ -64,7 +64,7 @@ Error explained(Error error, const Plan& plan, PlanOptions options, std::string_
 Result<void> check_new_lists(const Question& question, const PlannedQuestion& planned, const Printed& before) {
   for (ListNumber number = 1; number < planned.printed.lists.size(); ++number) {
     if (!session::is_used(planned.printed, number) || session::is_used(before, number)) continue;
-    if (auto sense = session::check_list(question, planned.plan, planned.printed, number); !sense) return sense;
+    TRY(session::check_list(question, planned.plan, planned.printed, number));
   }
   return {};
 }
@@ -101,14 +101,12 @@ Result<Selection> QuestionPlanner::select(const std::vector<PointPattern>& patte
 
 Result<FoundPoints> QuestionPlanner::find() {
   FoundPoints found{.scope = session::search_scope(question_, subjects_)};
-  if (auto some = session::check_cgroups(question_, subjects_, found.scope); !some) return fail(some.error());
-  auto selection = select(question_.points.patterns, found.scope);
-  if (!selection) return fail(selection.error());
-  found.selection = std::move(*selection);
+  TRY(session::check_cgroups(question_, subjects_, found.scope));
+  auto selection = TRY(select(question_.points.patterns, found.scope));
+  found.selection = std::move(selection);
   if (question_.points.ends.empty()) return found;
-  auto ends = select(question_.points.ends, found.scope);
-  if (!ends) return fail(ends.error());
-  found.ends = std::move(*ends);
+  auto ends = TRY(select(question_.points.ends, found.scope));
+  found.ends = std::move(ends);
   return found;
 }
 
@@ -133,25 +131,23 @@ void QuestionPlanner::add_file(ProbeFile file, FoundPoints& found) const {
 
 /// `before`: what is traced already, whose table gets the rows.
 Result<PlannedQuestion> QuestionPlanner::plan_selection(const FoundPoints& found, const AttachPlan* before) const {
-  auto options = plan_options(question_, subjects_);
-  if (!options) return fail(options.error());
-  if (before != nullptr && before->table) options->rows = std::make_shared<const PlannedTable>(*before->table);
+  auto options = TRY(plan_options(question_, subjects_));
+  if (before != nullptr && before->table) options.rows = std::make_shared<const PlannedTable>(*before->table);
   const PrintChoice choice(question_.values.print, found.scope);
   const session::WantedValues wanted = session::wanted_by(choice, question_);
-  session::choose_values(wanted, choice, *options);
+  session::choose_values(wanted, choice, options);
   const KernelFacts facts = kernel();
   const auto plan_with = [&](const PlanOptions& how) {
     return found.ends ? plan_spans(found.selection, *found.ends, facts, how, question_.points.pairing)
                       : plan_attach(found.selection, facts, how);
   };
-  auto plan = plan_with(*options);
+  auto plan = plan_with(options);
   if (!plan) {
     // What the kernel does not tell for want of privilege looks like what it cannot do.
-    if (plan.error().kind == ErrorKind::not_supported && purpose_ == Purpose::trace)
-      if (const auto may = check_privilege(); !may) return fail(may.error());
-    return fail(explained(plan.error(), plan_with, *options, question_.option_prefix));
+    if (plan.error().kind == ErrorKind::not_supported && purpose_ == Purpose::trace) TRY(check_privilege());
+    return fail(explained(plan.error(), plan_with, options, question_.option_prefix));
   }
-  if (auto sense = check_durations(question_, *plan); !sense) return fail(sense.error());
+  TRY(check_durations(question_, *plan));
   PlannedQuestion planned{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) planned.printed.lists.push_back(choice.list(i));
   for (const PlannedProbe& probe : planned.plan.probes)
@@ -163,8 +159,7 @@ Result<PlannedQuestion> QuestionPlanner::plan(const FoundPoints& found) {
   auto planned = plan_selection(found, nullptr);
   if (!planned) return planned;
   const bool others_come = purpose_ == Purpose::trace && may_come(question_);
-  if (auto sense = check_printed(question_, planned->plan, planned->printed, others_come, notices_); !sense)
-    return fail(sense.error());
+  TRY(check_printed(question_, planned->plan, planned->printed, others_come, notices_));
   return planned;
 }
 
@@ -176,8 +171,7 @@ Result<PlannedQuestion> QuestionPlanner::plan() {
 Result<PlannedQuestion> QuestionPlanner::plan_what_came(const FoundPoints& found, const TracedSoFar* before) {
   auto planned = plan_selection(found, before ? &before->plan : nullptr);
   if (!planned) return planned;
-  if (auto sense = check_new_lists(question_, *planned, before ? before->printed : Printed()); !sense)
-    return fail(sense.error());
+  TRY(check_new_lists(question_, *planned, before ? before->printed : Printed()));
   return planned;
 }
 

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/try.hpp"
 #include "session/option_names.hpp"
 #include "usdt/event_filter.hpp"
 #include "usdt/recorded_question.hpp"
@@ -24,9 +25,9 @@ struct QuestionReplay::Impl {
   Impl(Question question, Recording recording) : question_(std::move(question)), recording_(std::move(recording)) {}
 
   Result<void> prepare() {
-    if (auto chosen = choose_probes(); !chosen) return chosen;
-    if (auto viewed = choose_view(); !viewed) return viewed;
-    if (auto asked = ask(); !asked) return asked;
+    TRY(choose_probes());
+    TRY(choose_view());
+    TRY(ask());
     using Kind = SessionNotice::Kind;
     notices_.push_back({Kind::recording, question_.recording.replay,
                         fmt::format("replays {}{}", question_.recording.replay, made_by())});
@@ -105,19 +106,18 @@ struct QuestionReplay::Impl {
 
   /// What is shown of events: what was asked for, else what was asked for when they were recorded.
   Result<void> choose_view() {
-    auto view = recorded_question(recording_, question_.option_prefix);
-    if (!view) return fail(view.error());
-    question_.stacks.kernel_depth = view->stacks.kernel_depth;
-    question_.stacks.user_depth = view->stacks.user_depth;
-    question_.stacks.kernel_in_lists = view->stacks.kernel_in_lists;
-    question_.stacks.user_in_lists = view->stacks.user_in_lists;
-    question_.limits.sample = view->limits.sample;
-    question_.limits.max_rate = view->limits.max_rate;
-    question_.limits.max_overhead = view->limits.max_overhead;
-    question_.recording.last = view->last;
-    begin_question(question_, view->began);
-    recorded_where_ = view->where;
-    printed_ = std::move(view->printed);
+    auto view = TRY(recorded_question(recording_, question_.option_prefix));
+    question_.stacks.kernel_depth = view.stacks.kernel_depth;
+    question_.stacks.user_depth = view.stacks.user_depth;
+    question_.stacks.kernel_in_lists = view.stacks.kernel_in_lists;
+    question_.stacks.user_in_lists = view.stacks.user_in_lists;
+    question_.limits.sample = view.limits.sample;
+    question_.limits.max_rate = view.limits.max_rate;
+    question_.limits.max_overhead = view.limits.max_overhead;
+    question_.recording.last = view.last;
+    begin_question(question_, view.began);
+    recorded_where_ = view.where;
+    printed_ = std::move(view.printed);
     if (question_.values.print.empty())
       return question_.values.format.empty()
                  ? Result<void>()
@@ -131,14 +131,13 @@ struct QuestionReplay::Impl {
 
   /// --where. What it was asked for when it was recorded counts in the account alone.
   Result<void> ask() {
-    if (auto sense = check_durations(question_, plan_, chosen_); !sense) return sense;
+    TRY(check_durations(question_, plan_, chosen_));
     accounts_.resize(plan_.probes.size());
     estimates_.resize(plan_.probes.size());
     if (question_.view.question) {
-      if (auto there = check_stacks(); !there) return there;
-      auto table = EventTable::make(question_.where.get(), *question_.view.question, plan_, chosen_probes());
-      if (!table) return fail(table.error());
-      table_.emplace(std::move(*table));
+      TRY(check_stacks());
+      auto table = TRY(EventTable::make(question_.where.get(), *question_.view.question, plan_, chosen_probes()));
+      table_.emplace(std::move(table));
     } else if (question_.where) {
       auto filter = EventFilter::make(question_.where, plan_);
       if (!filter) return fail(filter.error().within(session::name_options("--where", question_.option_prefix)));
@@ -332,10 +331,9 @@ struct QuestionReplay::Impl {
 };
 
 Result<QuestionReplay> QuestionReplay::open(Question question) {
-  auto recording = Recording::open(question.recording.replay);
-  if (!recording) return fail(recording.error());
-  auto impl = std::make_unique<Impl>(std::move(question), std::move(*recording));
-  if (auto prepared = impl->prepare(); !prepared) return fail(prepared.error());
+  auto recording = TRY(Recording::open(question.recording.replay));
+  auto impl = std::make_unique<Impl>(std::move(question), std::move(recording));
+  TRY(impl->prepare());
   return QuestionReplay(std::move(impl));
 }
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/try.hpp"
+
 namespace usdt::session {
 
 Result<bool> ReplayRun::step() {
@@ -25,9 +27,8 @@ void ReplayRun::finish() {
 Result<bool> ReplayRun::step(Part& part) {
   constexpr int portion = 4096;
   if (!part.replay) {
-    auto opened = QuestionReplay::open(part.question);
-    if (!opened) return fail(std::move(opened.error()));
-    part.replay.emplace(std::move(*opened));
+    auto opened = TRY(QuestionReplay::open(part.question));
+    part.replay.emplace(std::move(opened));
     part.replay->begin(part.consumer);
     tell_notices(part);
   }

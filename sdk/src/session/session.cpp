@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "session/live_question.hpp"
 #include "session/live_run.hpp"
 #include "session/replay_run.hpp"
@@ -49,7 +50,7 @@ class LoopDescriptor {
     const timespec again{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kLongestWait).count()};
     const itimerspec both{.it_interval = again, .it_value = again};
     ::timerfd_settime(timer_.get(), 0, &both, nullptr);
-    if (auto added = add(timer_.get()); !added) return added;
+    TRY(add(timer_.get()));
     return add(arrival);
   }
   [[nodiscard]] Result<void> add(int fd) const {
@@ -91,15 +92,15 @@ struct Session::Impl {
       return fail(ErrorKind::invalid_argument,
                   "a question about a command needs its process (SessionOptions::command), and no other has one");
     run_.emplace(asked_.front().question, options_, stop_requested_);
-    if (auto opened = run_->arrival().open(); !opened) return opened;
+    TRY(run_->arrival().open());
     for (Asked& asked : asked_) {
       if (asked.question.began == 0) begin_question(asked.question, event_clock());
       questions_.emplace_back(asked.question, asked.consumers, *run_);
       if (auto opened = questions_.back().open(); !opened) return about(questions_.back(), opened.error());
     }
-    if (auto found = run_->find_subjects(questions_.front().consumer()); !found) return found;
+    TRY(run_->find_subjects(questions_.front().consumer()));
     if (over()) return {};
-    if (auto planned = plan(); !planned) return planned;
+    TRY(plan());
     return attach();
   }
 
@@ -121,7 +122,7 @@ struct Session::Impl {
     }
     if (loop_.is_open()) loop_.clear_timer();
     if (cut_short_ || over() || !goes_on() || run_->subjects_ended()) return false;
-    if (auto attached = attach_what_came(); !attached) return fail(std::move(attached.error()));
+    TRY(attach_what_came());
     const auto left = std::chrono::ceil<milliseconds>(run_->end_of_time() - Clock::now());
     wait = std::clamp(left, milliseconds(0), std::min(wait, kLongestWait));
     if (!traces_) {
@@ -129,7 +130,7 @@ struct Session::Impl {
       return true;
     }
     run_->arrival().clear();
-    if (auto taken = step_all(wait); !taken) return fail(std::move(taken.error()));
+    TRY(step_all(wait));
     return true;
   }
 
@@ -149,10 +150,8 @@ struct Session::Impl {
 
   Result<int> fd() {
     if (!run_) return fail(ErrorKind::invalid_argument, "the session has not begun");
-    if (!loop_.is_open())
-      if (auto opened = loop_.open(run_->arrival().fd()); !opened) return fail(opened.error());
-    for (LiveQuestion& question : questions_)
-      if (auto added = add_to_loop(question); !added) return fail(added.error());
+    if (!loop_.is_open()) TRY(loop_.open(run_->arrival().fd()));
+    for (LiveQuestion& question : questions_) TRY(add_to_loop(question));
     return loop_.fd();
   }
 
@@ -201,7 +200,7 @@ struct Session::Impl {
     for (LiveQuestion& question : questions_)
       if (question.waits() && question.look()) ready_.push_back(&question);
     const bool first = !traces_ && !ready_.empty();
-    if (auto attached = attach(); !attached) return attached;
+    TRY(attach());
     if (first) run_->begin_time();
     return {};
   }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/try.hpp"
 #include "sys/kernel_counter.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/task_records.hpp"
@@ -19,10 +20,9 @@ namespace usdt::stack {
 Result<MapWatch> MapWatch::start() {
   perf_event_attr attr = sys::task_record_attributes();
   attr.write_backward = 1;  // 4.7: what is newest is kept
-  auto rings = sys::open_task_record_rings(attr, PROT_READ);
-  if (!rings) return fail(rings.error());
+  auto rings = TRY(sys::open_task_record_rings(attr, PROT_READ));
   MapWatch watch;
-  for (sys::TaskRecordRing& ring : *rings) watch.rings_.push_back({{std::move(ring)}});
+  for (sys::TaskRecordRing& ring : rings) watch.rings_.push_back({{std::move(ring)}});
   return watch;
 }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/try.hpp"
 #include "elf/file.hpp"
 #include "sys/read.hpp"
 #include "usdt/clock.hpp"
@@ -167,9 +168,8 @@ std::optional<PerfMap::Found> Process::in_perf_map(std::uint64_t address) {
 }
 
 Result<void> ProcessTable::watch() {
-  auto started = MapWatch::start();
-  if (!started) return fail(started.error());
-  watch_.emplace(std::move(*started));
+  auto started = TRY(MapWatch::start());
+  watch_.emplace(std::move(started));
   return {};
 }
 

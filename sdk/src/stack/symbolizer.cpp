@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "arch/arch.hpp"
+#include "base/try.hpp"
 #include "stack/process.hpp"
 #include "stack/walk.hpp"
 #include "usdt/clock.hpp"
@@ -229,11 +230,10 @@ void Symbolizer::see(const Event& event) { impl_->process_of(event); }
 void Symbolizer::see(pid_t pid) { static_cast<void>(impl_->processes.of(pid)); }
 
 Result<Stack> Symbolizer::user_stack(const Event& event) {
-  const auto recorded = event.user_stack();
-  if (!recorded) return fail(recorded.error());
-  if (recorded->registers.empty()) return Stack{};
+  const auto recorded = TRY(event.user_stack());
+  if (recorded.registers.empty()) return Stack{};
   Process& process = impl_->process_of(event);
-  const stack::Walked walked = walk_stack(process, *recorded, event.layout(), hit_of(event, process));
+  const stack::Walked walked = walk_stack(process, recorded, event.layout(), hit_of(event, process));
   Stack stack;
   stack.end = walked.end;
   for (const stack::Step& step : walked.steps) {
@@ -249,9 +249,8 @@ Result<Stack> Symbolizer::user_stack(const Event& event) {
 }
 
 Result<Stack> Symbolizer::kernel_stack(const Event& event) {
-  const auto addresses = event.kernel_stack();
-  if (!addresses) return fail(addresses.error());
-  Stack stack = impl_->kernel_frames(*addresses, is_at_return(event));
+  const auto addresses = TRY(event.kernel_stack());
+  Stack stack = impl_->kernel_frames(addresses, is_at_return(event));
   if (stack.frames.size() >= event.layout().stack_shown) stack.end = FrameIssue::depth_reached;
   return stack;
 }

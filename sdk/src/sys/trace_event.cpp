@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/try.hpp"
 #include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
 
@@ -85,13 +86,12 @@ Result<TraceEvent> TraceEvent::define(bool returns, const std::string& path, std
                                       std::uint64_t semaphore) {
   static std::atomic<unsigned> defined{0};
   const unsigned number = defined++;
-  auto tracefs = open_tracefs();
-  if (!tracefs) return fail(tracefs.error());
-  if (number == 0) remove_left_ones(tracefs->get());
+  auto tracefs = TRY(open_tracefs());
+  if (number == 0) remove_left_ones(tracefs.get());
   const std::string name = fmt::format("{}{}_{}/e{}", kGroups, ::getpid(), start_of("self"), number);
   const std::string reference = semaphore != 0 ? fmt::format("(0x{:x})", semaphore) : std::string();
   const std::string command = fmt::format("{}:{} {}:0x{:x}{}\n", returns ? 'r' : 'p', name, path, offset, reference);
-  if (const int error = tell(tracefs->get(), command))
+  if (const int error = tell(tracefs.get(), command))
     return fail(os_failure(ErrorKind::io, "define a trace event", error));
   return TraceEvent(name);
 }
@@ -104,9 +104,8 @@ TraceEvent& TraceEvent::operator=(TraceEvent&& other) noexcept {
 }
 
 Result<std::uint64_t> TraceEvent::id() const {
-  const auto tracefs = open_tracefs();
-  if (!tracefs) return fail(tracefs.error());
-  const UniqueFd file(::openat(tracefs->get(), fmt::format("events/{}/id", name_).c_str(), O_RDONLY | O_CLOEXEC));
+  const auto tracefs = TRY(open_tracefs());
+  const UniqueFd file(::openat(tracefs.get(), fmt::format("events/{}/id", name_).c_str(), O_RDONLY | O_CLOEXEC));
   char text[32] = {};
   const ssize_t length = file ? read_some(file.get(), text) : -1;
   std::uint64_t id = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "link/attach_table.hpp"
 #include "link/attachment.hpp"
 #include "program/clone.hpp"
@@ -51,9 +52,8 @@ Result<void> Attachment::prepare_clones(const PlannedLink& link, const AttachGro
   const bool to_module = tied == TiedTo::module && !module_name.empty();
   if (!fixed && !to_point && !to_module) return {};
   if (tied != TiedTo::nothing && !module_name.empty()) {
-    auto btf = backends::open_module_btf(module_name);
-    if (!btf) return fail(btf.error());
-    module = std::move(*btf);
+    auto btf = TRY(backends::open_module_btf(module_name));
+    module = std::move(btf);
   }
   const auto clone = [original = program_of(link.program), license = object_.license, fixed, to_point,
                       type = program.type,
@@ -68,9 +68,8 @@ Result<void> Attachment::prepare_clones(const PlannedLink& link, const AttachGro
     program.clone = clone;
     return {};
   }
-  auto one = clone(0, 0);
-  if (!one) return fail(one.error());
-  owner = std::move(*one);
+  auto one = TRY(clone(0, 0));
+  owner = std::move(one);
   program.fd = owner.get();
   return {};
 }

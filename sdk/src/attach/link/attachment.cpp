@@ -11,6 +11,7 @@
 
 #include "backend/table.hpp"
 #include "base/symbol_name.hpp"
+#include "base/try.hpp"
 #include "link/attach_table.hpp"
 #include "link/return_depth.hpp"
 #include "program/process_list.hpp"
@@ -76,11 +77,11 @@ Result<std::unique_ptr<Link::Impl>> Attachment::run() {
   impl_->carrier = object_.carriers.carrier;
   impl_->carrier_text = object_.carriers.describe();
   impl_->program = program_;
-  if (auto room = make_room(); !room) return fail(room.error());
+  TRY(make_room());
   for (const Index<PlannedLink> number : object_.carriers.links.indices()) {
     if (stop_.stop_requested()) return fail(ErrorKind::stopped, "not all sites were attached, and none stays so");
     if (!is_wanted(object_.carriers.links[number])) continue;
-    if (auto added = add(number); !added) return fail(added.error());
+    TRY(add(number));
   }
   if (impl_->attached > 0) return std::move(impl_);
   if (first_refusal_) return fail(*first_refusal_);
@@ -131,7 +132,7 @@ Result<void> Attachment::add(Index<PlannedLink> number) {
   if (std::exchange(links_[number.value].added, true)) return {};
   const PlannedLink& planned = object_.carriers.links[number];
   if (!planned.ends) return attach(number, planned);
-  if (auto ended = add(*planned.ends); !ended) return ended;
+  TRY(add(*planned.ends));
   const auto& endless = links_[planned.ends->value].refused;
   return endless.empty() ? attach(number, planned) : attach(number, without(endless, planned));
 }
@@ -143,23 +144,20 @@ Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& li
     refuse_foreign(link, plan_.files[*file]);
     return {};
   }
-  if (auto may = check_return_places(link); !may) return may;
-  auto program_fd = fd_of(link.program);
-  if (!program_fd) return fail(program_fd.error());
-  auto links = file ? attach_file(*program_fd, link, plan_.files[*file]) : attach_kernel(*program_fd, link);
-  if (!links) return fail(links.error());
-  if (!first_refusal_) first_refusal_ = links->first_refusal;
-  const bool counts = !file || std::ranges::any_of(links->fds, [](const backends::LinkFd& each) {
+  TRY(check_return_places(link));
+  auto program_fd = TRY(fd_of(link.program));
+  auto links = TRY(file ? attach_file(program_fd, link, plan_.files[*file]) : attach_kernel(program_fd, link));
+  if (!first_refusal_) first_refusal_ = links.first_refusal;
+  const bool counts = !file || std::ranges::any_of(links.fds, [](const backends::LinkFd& each) {
     return static_cast<bool>(each.deep_calls);
   });
-  const auto probes = counts ? attached_probes(link, *links) : std::vector<Index<PlannedProbe>>{};
+  const auto probes = counts ? attached_probes(link, links) : std::vector<Index<PlannedProbe>>{};
   const Backend backend = backend_of(link);
-  impl_->note_served(*links, backend, probes);
-  if (auto kept =
-          keep_program(number, *program_fd, *links, backend, file ? std::vector<Index<PlannedProbe>>() : probes);
+  impl_->note_served(links, backend, probes);
+  if (auto kept = keep_program(number, program_fd, links, backend, file ? std::vector<Index<PlannedProbe>>() : probes);
       !kept)
     return kept;
-  take(number, link, std::move(*links));
+  take(number, link, std::move(links));
   return {};
 }
 

@@ -25,6 +25,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/try.hpp"
 #include "sys/bell.hpp"
 #include "sys/thread.hpp"
 #include "sys/unique_fd.hpp"
@@ -130,7 +131,7 @@ struct FileGuard::State {
   }
 
   Result<void> start() {
-    if (auto opened = open_descriptors(); !opened) return opened;
+    TRY(open_descriptors());
     std::future<void> ready = armed.get_future();
     auto started = sys::start_thread("to watch the attached files", [this] {
       do_what_was_asked();
@@ -333,7 +334,7 @@ FileGuard::~FileGuard() = default;
 
 Result<FileGuard> FileGuard::start(std::vector<GuardedFile> files, OnChange on_change) {
   auto state = std::make_unique<State>(std::move(files), std::move(on_change));
-  if (auto started = state->start(); !started) return fail(started.error());
+  TRY(state->start());
   return FileGuard(std::move(state));
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/try.hpp"
 #include "link/kernel_backend.hpp"
 #include "sys/descriptor_room.hpp"
 #include "sys/probe_source.hpp"
@@ -19,9 +20,8 @@ namespace {
 Result<int> program_for(const KernelProgram& program, const FunctionArrays& functions, std::size_t i,
                         sys::UniqueFd& owner) {
   if (!program.clone) return program.fd;
-  auto clone = program.clone(functions.btf_ids[i], functions.cookies[i]);
-  if (!clone) return fail(clone.error());
-  owner = std::move(*clone);
+  auto clone = TRY(program.clone(functions.btf_ids[i], functions.cookies[i]));
+  owner = std::move(clone);
   return owner.get();
 }
 
@@ -64,13 +64,12 @@ Result<FileLinks> attach_each(const char* what, const KernelProgram& program, co
 }  // namespace
 
 Result<FileLinks> attach_perf_kprobe(const KernelProgram& program, const FunctionArrays& functions) {
-  auto source = sys::probe_source("kprobe");
-  if (!source) return fail(source.error());
+  auto source = TRY(sys::probe_source("kprobe"));
   return attach_each("perf kprobe", program, functions, [&](int prog_fd, std::size_t i, FileLinks& links) {
     perf_event_attr attr{};
     attr.size = sizeof(attr);
-    attr.type = source->type;
-    attr.config = program.returns ? std::uint64_t{1} << source->retprobe_bit : 0;
+    attr.type = source.type;
+    attr.config = program.returns ? std::uint64_t{1} << source.retprobe_bit : 0;
     // By address where it is known: of functions with one name, this one.
     const bool by_address = functions.addresses[i] != 0;
     attr.config1 = by_address ? 0 : reinterpret_cast<std::uintptr_t>(functions.names[i].c_str());

@@ -15,6 +15,7 @@
 
 #include "backend/table.hpp"
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "link/attachment.hpp"
 #include "link/backend.hpp"
 #include "program/process_list.hpp"
@@ -125,18 +126,16 @@ Result<Link> LoadedObject::attach(std::string_view program) const {
 
 Result<Link> LoadedObject::attach() const {
   if (!impl_->plan->programs.empty()) return attach_program({});
-  auto only = only_program(impl_->first());
-  if (!only) return fail(only.error());
-  return attach_program(*only);
+  auto only = TRY(only_program(impl_->first()));
+  return attach_program(only);
 }
 
 Result<Link> LoadedObject::attach_unguarded(std::string_view program) const {
-  auto pids = kernel_pid_filter(*impl_->plan, impl_->backend);
-  if (!pids) return fail(pids.error());
-  auto attached = Attachment(*impl_, program, std::move(*pids), {}, impl_->stop).run();
+  auto pids = TRY(kernel_pid_filter(*impl_->plan, impl_->backend));
+  auto attached = Attachment(*impl_, program, std::move(pids), {}, impl_->stop).run();
   if (attached) return Link(std::move(*attached));
   // A process that has ended meanwhile is the reason, whatever the kernel called it.
-  if (auto there = kernel_pid_filter(*impl_->plan, impl_->backend); !there) return fail(there.error());
+  TRY(kernel_pid_filter(*impl_->plan, impl_->backend));
   return fail(attached.error());
 }
 
@@ -150,18 +149,16 @@ Result<void> LoadedObject::resume(Link& link) const {
   if (!same || attached || has_kernel_points(*impl_->plan))
     return fail(ErrorKind::invalid_argument,
                 attached ? "the link is not paused" : "only links to files, of one object, can be attached again");
-  auto pids = kernel_pid_filter(*impl_->plan, impl_->backend);
-  if (!pids) return fail(pids.error());
-  auto again = Attachment(*impl_, paused.program, std::move(*pids), changed, {}).run();
-  if (!again) return fail(again.error());
-  paused.take_links(**again);
+  auto pids = TRY(kernel_pid_filter(*impl_->plan, impl_->backend));
+  auto again = TRY(Attachment(*impl_, paused.program, std::move(pids), changed, {}).run());
+  paused.take_links(*again);
   return {};
 }
 
 Result<Link> LoadedObject::attach_program(std::string_view program) const try {
   auto link = attach_unguarded(program);
   if (!link) return link;
-  if (auto guarded = link->impl_->guard_files(); !guarded) return fail(guarded.error());
+  TRY(link->impl_->guard_files());
   return link;
 } catch (const std::bad_alloc&) {
   return fail(no_memory());
@@ -174,9 +171,8 @@ Result<void> LoadedObject::attach_to(Link& link, std::string_view program,
     return fail(ErrorKind::invalid_argument, "the whole plan lacks the part that is to be attached");
   const auto files = static_cast<std::uint32_t>(whole->files.size() - part.files.size());
   const auto probes = static_cast<std::uint32_t>(whole->probes.size() - part.probes.size());
-  auto more = attach_unguarded(program);
-  if (!more) return fail(more.error());
-  link.impl_->absorb(*more->impl_, std::move(whole), files, probes);
+  auto more = TRY(attach_unguarded(program));
+  link.impl_->absorb(*more.impl_, std::move(whole), files, probes);
   return link.impl_->guard_files();
 } catch (const std::bad_alloc&) {
   return fail(no_memory());

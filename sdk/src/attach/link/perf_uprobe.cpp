@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/try.hpp"
 #include "link/backend.hpp"
 #include "link/kernel_backend.hpp"
 #include "sys/descriptor_room.hpp"
@@ -38,13 +39,12 @@ int attach_site(const AttachTarget& target, const sys::ProbeSource& source, bool
 }
 
 Result<FileLinks> attach_each(const AttachTarget& target, bool returns, const SiteArrays& sites) {
-  auto source = sys::probe_source("uprobe");
-  if (!source) return fail(source.error());
+  auto source = TRY(sys::probe_source("uprobe"));
   const std::size_t spare = 256;
   sys::make_room_for(2 * sites.offsets.size() + spare);
   FileLinks links;
   for (std::size_t i = 0; i < sites.offsets.size(); ++i) {
-    const int error = attach_site(target, *source, returns, sites, i, links);
+    const int error = attach_site(target, source, returns, sites, i, links);
     if (error == EMFILE)
       return fail(
           os_failure(ErrorKind::limit, fmt::format("perf uprobes: site {} of {}", i + 1, sites.offsets.size()), error));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "link/link_impl.hpp"
 #include "program/bpf_file_system.hpp"
 #include "sys/syscalls.hpp"
@@ -136,12 +137,12 @@ Result<void> Link::pin(const fs::path& directory) const {
     return fail(ErrorKind::not_supported, "pin: this kernel has no links on perf events (Linux 5.15)");
   if (impl_->fds.empty()) return fail(ErrorKind::invalid_argument, "pin: the link is detached");
   Pins pins(directory);
-  if (auto created = pins.create_directory(); !created) return created;
+  TRY(pins.create_directory());
   unsigned number = 0;
   std::vector<fs::path> names;
   for (const backends::LinkFd& link : impl_->fds) {
     const PinName name{number++, link.backend, link.sites, impl_->carrier};
-    if (auto added = pins.add(link.get(), name.text()); !added) return added;
+    TRY(pins.add(link.get(), name.text()));
     names.push_back(directory / name.text());
   }
   pins.keep();

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "link/backend.hpp"
 #include "proc/process_maps.hpp"
 #include "sys/descriptor_room.hpp"
@@ -93,10 +94,9 @@ class FamilyAttachment {
 
   Result<FileLinks> run() {
     const std::set<pid_t> tasks = tasks_of(*target_.family);
-    if (auto fits = check_size(tasks); !fits) return fail(fits.error());
-    for (std::size_t i = 0; i < sites_.offsets.size(); ++i)
-      if (auto added = add(i, *tasks.begin()); !added) return fail(added.error());
-    if (auto opened = hand_on(tasks); !opened) return fail(opened.error());
+    TRY(check_size(tasks));
+    for (std::size_t i = 0; i < sites_.offsets.size(); ++i) TRY(add(i, *tasks.begin()));
+    TRY(hand_on(tasks));
     return std::move(links_);
   }
 
@@ -116,12 +116,11 @@ class FamilyAttachment {
     auto definition =
         sys::TraceEvent::define(returns_, target_.path, sites_.offsets[site], sites_.ref_ctr_offsets[site]);
     if (!definition) return refuse(site, definition.error());
-    auto id = definition->id();
-    if (!id) return fail(id.error());
-    const int fd = open_for_program(*id, first);
+    auto id = TRY(definition->id());
+    const int fd = open_for_program(id, first);
     if (fd < 0) return refuse(site, os_failure(ErrorKind::io, "open a trace event", -fd));
     links_.definitions.push_back(std::move(*definition));
-    ids_.push_back(*id);
+    ids_.push_back(id);
     if (const int error = link_perf_event(target_.program_fd, sys::AttachedFd(fd), sites_.cookies[site], links_))
       return fail(os_failure(ErrorKind::io, "attach to a trace event", error));
     return {};
@@ -137,8 +136,7 @@ class FamilyAttachment {
   Result<void> hand_on(std::set<pid_t> tasks) {
     std::set<pid_t> done;
     while (!tasks.empty()) {
-      for (const pid_t task : tasks)
-        if (auto opened = open_all(task); !opened) return opened;
+      for (const pid_t task : tasks) TRY(open_all(task));
       done.merge(tasks);
       if (target_.family->held) return {};
       tasks = tasks_of(*target_.family);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "plan/fewer_values.hpp"
 #include "program/bpf_object_impl.hpp"
 #include "program/libbpf_log.hpp"
@@ -60,7 +61,7 @@ Result<ObjectCopy> BpfObject::Impl::take() {
   }
   auto again = recipe.open(recipe.bytes());
   if (!again) return again;
-  if (auto set = recipe.set_maps(*again); !set) return fail(set.error());
+  TRY(recipe.set_maps(*again));
   return again;
 }
 
@@ -70,19 +71,17 @@ void BpfObject::Impl::give_back(std::optional<ObjectCopy> unused) {
 }
 
 Result<ObjectCopy*> BpfObject::Impl::opened() {
-  auto taken = take();
-  if (!taken) return fail(taken.error());
-  opened_ = std::move(*taken);
+  auto taken = TRY(take());
+  opened_ = std::move(taken);
   return &*opened_;
 }
 
 Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) try {
   std::string owned_name(name);
-  auto object = ObjectCopy::open(bytes, owned_name);
-  if (!object) return fail(object.error());
+  auto object = TRY(ObjectCopy::open(bytes, owned_name));
   backends::Recipe recipe(std::vector(bytes.begin(), bytes.end()), std::move(owned_name));
-  auto programs = programs_of(*object);
-  return BpfObject(std::make_unique<Impl>(std::move(recipe), std::move(*object), std::move(programs)));
+  auto programs = programs_of(object);
+  return BpfObject(std::make_unique<Impl>(std::move(recipe), std::move(object), std::move(programs)));
 } catch (const std::bad_alloc&) {
   return fail(no_memory());
 }
@@ -99,17 +98,15 @@ Result<BpfObject> BpfObject::open(const std::filesystem::path& path) try {
 std::vector<ObjectProgram> BpfObject::programs() const { return impl_->programs; }
 
 Result<void> BpfObject::set_constant(std::string_view name, std::span<const std::byte> value) {
-  auto opened = impl_->opened();
-  if (!opened) return fail(opened.error());
-  auto set = (*opened)->set_constant(name, value);
+  auto opened = TRY(impl_->opened());
+  auto set = opened->set_constant(name, value);
   if (set) impl_->recipe.add(backends::Recipe::Constant{std::string(name), {value.begin(), value.end()}});
   return set;
 }
 
 Result<void> BpfObject::set_global(std::string_view name, std::span<const std::byte> value) {
-  auto opened = impl_->opened();
-  if (!opened) return fail(opened.error());
-  auto set = (*opened)->set_variable(name, value);
+  auto opened = TRY(impl_->opened());
+  auto set = opened->set_variable(name, value);
   if (set) impl_->recipe.add_variable({std::string(name), {value.begin(), value.end()}});
   return set;
 }
@@ -118,18 +115,16 @@ namespace {
 
 template <class Impl>
 Result<void> add_map_source(Impl& object, backends::Recipe::MapSource source) {
-  auto opened = object.opened();
-  if (!opened) return fail(opened.error());
-  if (auto fits = backends::check_map_source(**opened, source); !fits) return fits;
+  auto opened = TRY(object.opened());
+  TRY(backends::check_map_source(*opened, source));
   object.recipe.add(std::move(source));
   return {};
 }
 
 template <class Impl>
 Result<void> add_map_size(Impl& object, backends::Recipe::MapSize size) {
-  auto opened = object.opened();
-  if (!opened) return fail(opened.error());
-  if (auto set = backends::set_map_size(**opened, size); !set) return set;
+  auto opened = TRY(object.opened());
+  TRY(backends::set_map_size(*opened, size));
   object.recipe.add(std::move(size));
   return {};
 }
@@ -187,26 +182,25 @@ Result<ObjectCopy> Recipe::open(std::span<const std::byte> code) const {
   auto object = ObjectCopy::open(code, name_);
   if (!object) return object;
   for (const Constant& each : constants_) {
-    if (auto set = object->set_constant(each.name, std::span<const std::byte>(each.value)); !set)
-      return fail(set.error());
+    TRY(object->set_constant(each.name, std::span<const std::byte>(each.value)));
   }
   return object;
 }
 
 Result<void> Recipe::set_maps(const ObjectCopy& first) const {
   for (const Constant& each : variables_) {
-    if (auto set = first.set_variable(each.name, each.value); !set) return set;
+    TRY(first.set_variable(each.name, each.value));
   }
   for (const MapSize& size : map_sizes_) {
-    if (auto set = set_map_size(first, size); !set) return set;
+    TRY(set_map_size(first, size));
   }
   return {};
 }
 
 Result<void> Recipe::prepare_maps(const ObjectCopy& first) const {
-  if (auto set = set_maps(first); !set) return set;
+  TRY(set_maps(first));
   for (const MapSource& source : map_sources_) {
-    if (auto set = set_map_source(first, source); !set) return set;
+    TRY(set_map_source(first, source));
   }
   return {};
 }
@@ -241,20 +235,18 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
   const AttachPlan& plan = *shared;
   const bool any_backend =
       std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.backend == Backend::automatic; });
-  if (auto fits = check_family(plan, options); !fits) return fail(fits.error());
+  TRY(check_family(plan, options));
   const Backend wanted = options.family.empty() ? options.backend : Backend::uprobe_family;
-  auto backend = any_backend ? choose_backend(wanted) : Result<Backend>(Backend::automatic);
-  if (!backend) return fail(backend.error());
+  auto backend = TRY(any_backend ? choose_backend(wanted) : Result<Backend>(Backend::automatic));
   for (const AttachGroup& group : plan.groups) {
     if (group.backend == Backend::automatic || is_kernel(group.backend)) continue;
-    if (auto can = choose_backend(group.backend); !can) return fail(can.error());
+    TRY(choose_backend(group.backend));
   }
   if (!plan.programs.empty() && !options.programs.empty())
     return fail(ErrorKind::invalid_argument, "LoadOptions::programs: the plan names its programs itself");
-  auto taken = impl_->take();
-  if (!taken) return fail(taken.error());
-  std::optional<ObjectCopy> opened(std::move(*taken));
-  auto loaded = impl_->load(opened, std::move(shared), *backend, options);
+  auto taken = TRY(impl_->take());
+  std::optional<ObjectCopy> opened(std::move(taken));
+  auto loaded = impl_->load(opened, std::move(shared), backend, options);
   impl_->give_back(std::move(opened));
   return loaded;
 } catch (const std::bad_alloc&) {
@@ -289,11 +281,10 @@ std::set<Index<EncodedSpec>> specs_of(const AttachPlan& plan, const CarrierPlan&
 
 Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, std::shared_ptr<const AttachPlan> shared,
                                            Backend backend, const LoadOptions& options) const {
-  if (auto fits = backends::check_sources(*opened, *shared); !fits) return fail(fits.error());
+  TRY(backends::check_sources(*opened, *shared));
   const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
-  const auto carrier = backends::carrier_for(*opened, options.carrier, cookies);
-  if (!carrier) return fail(carrier.error());
-  CarrierOptions wanted{.carrier = *carrier,
+  const auto carrier = TRY(backends::carrier_for(*opened, options.carrier, cookies));
+  CarrierOptions wanted{.carrier = carrier,
                         .attach_cookies = cookies,
                         .site_numbers = options.site_numbers,
                         .arguments = options.arguments,
@@ -310,7 +301,7 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
     return !loaded && loaded.error().error.os_error == ENOMEM ? load_with(VerifierLog::all) : std::move(loaded);
   };
   auto copies = load_copies();
-  while (!copies && *carrier == Carrier::automatic && is_too_much(copies.error().error)) {
+  while (!copies && carrier == Carrier::automatic && is_too_much(copies.error().error)) {
     if (has_many_specs(*carriers) && wanted.carrier != Carrier::per_link) {
       wanted.carrier = Carrier::per_link;
       wanted.max_programs = std::max(wanted.max_programs, kMostPrograms);

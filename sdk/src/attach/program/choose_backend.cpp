@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
@@ -21,7 +22,7 @@ Result<Backend> choose_backend(Backend wanted) {
     if (is_wanted && state.answer == Answer::no)
       return fail(ErrorKind::not_supported, fmt::format("{}: not supported: {}", row.info.name, state.detail));
     if (state.answer == Answer::unknown) {
-      if (auto privilege = check_privilege(); !privilege) return fail(privilege.error());
+      TRY(check_privilege());
     }
     if (is_wanted) return wanted;
   }

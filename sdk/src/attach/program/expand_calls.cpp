@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/try.hpp"
 #include "expr/compile.hpp"
 
 namespace usdt::backends {
@@ -88,10 +89,10 @@ class Expander {
       : bytes_(object), placeholder_(placeholder), code_(code) {}
 
   Result<std::vector<std::byte>> run() {
-    if (auto read = read_sections(); !read) return fail(read.error());
+    TRY(read_sections());
     for (std::size_t i = 0; i < sections_.size(); ++i) {
       if (sections_[i].sh_type != SHT_PROGBITS || (sections_[i].sh_flags & SHF_EXECINSTR) == 0) continue;
-      if (auto done = expand(i); !done) return fail(done.error());
+      TRY(expand(i));
     }
     if (moves_.empty()) return fail(ErrorKind::not_found, "no such call");
     if (expr::needs_row(code_) && !has_row_)
@@ -99,8 +100,7 @@ class Expander {
                   "the plan fills a table (PlanOptions::table), and no program of the BPF object has a place for its "
                   "rows: tables are Tracer's");
     for (const Elf64_Shdr& section : sections_) {
-      auto moved = move_rest(section);
-      if (!moved) return fail(moved.error());
+      TRY(move_rest(section));
     }
     for (std::size_t i = 0; i < sections_.size(); ++i)
       bytes_.put(header_.e_shoff + i * sizeof(Elf64_Shdr), sections_[i]);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arch/arch.hpp"
+#include "base/try.hpp"
 
 namespace usdt::backends {
 namespace {
@@ -187,8 +188,7 @@ void write_libbpf_spec(std::span<std::byte> to, const LibbpfLayout& layout, cons
 bool has_libbpf_specs(const ObjectCopy& object) { return object.map(kSpecs) != nullptr; }
 
 Result<void> size_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan) {
-  const auto layout = libbpf_layout(object);
-  if (!layout) return fail(layout.error());
+  TRY(libbpf_layout(object));
   bpf_map* specs = object.map(kSpecs);
   int error = bpf_map__set_max_entries(specs, static_cast<std::uint32_t>(std::max<std::size_t>(plan.specs.size(), 1)));
   if (!error) error = bpf_map__set_map_flags(specs, bpf_map__map_flags(specs) | BPF_F_MMAPABLE);
@@ -199,14 +199,13 @@ Result<void> size_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan)
 }
 
 Result<void> fill_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan) {
-  const auto layout = libbpf_layout(object);
-  if (!layout) return fail(layout.error());
+  const auto layout = TRY(libbpf_layout(object));
   // The kernel rounds the entries of an array up to 8 bytes.
-  const std::size_t size = (std::size_t{layout->spec_bytes} + 7) / 8 * 8;
+  const std::size_t size = (std::size_t{layout.spec_bytes} + 7) / 8 * 8;
   return object.write_map(kSpecs, size * plan.specs.size(), [&](std::byte* to) {
     const auto sites = sites_of_specs(plan);
     for (const Index<EncodedSpec> i : plan.specs.indices())
-      write_libbpf_spec({to + i.value * size, layout->spec_bytes}, *layout, plan.specs[i], sites[i.value]);
+      write_libbpf_spec({to + i.value * size, layout.spec_bytes}, layout, plan.specs[i], sites[i.value]);
   });
 }
 

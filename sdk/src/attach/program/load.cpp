@@ -12,6 +12,7 @@
 
 #include "arch/arch.hpp"
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "expr/compile.hpp"
 #include "features/kernel_features.hpp"
 #include "program/bpf_object_impl.hpp"
@@ -150,21 +151,18 @@ Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, u
   const bool of_span = kind.span == USDT_SPAN_END && placeholder == USDT_PATCH_FILTER;
   expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER, .of_span = of_span};
   if (kind.source != USDT_SOURCE_USER) surroundings.kernel_half = arch::for_machine(kernel).kernel.half;
-  const auto nested = sys::nested_pid_namespace();
-  if (!nested) return fail(nested.error());
-  if (*nested) {
-    surroundings.pidns_dev = (*nested)->device;
-    surroundings.pidns_ino = (*nested)->inode;
+  const auto nested = TRY(sys::nested_pid_namespace());
+  if (nested) {
+    surroundings.pidns_dev = nested->device;
+    surroundings.pidns_ino = nested->inode;
   }
-  auto code = expr::compile(question, surroundings);
-  if (!code) return fail(code.error());
-  if (!code->table.empty()) {
-    auto map = table_map(code->table);
-    if (!map) return fail(map.error());
-    expr::set_table(code->instructions, map->get());
-    maps.push_back(std::move(*map));
+  auto code = TRY(expr::compile(question, surroundings));
+  if (!code.table.empty()) {
+    auto map = TRY(table_map(code.table));
+    expr::set_table(code.instructions, map.get());
+    maps.push_back(std::move(map));
   }
-  auto expanded = expand_calls(bytes, placeholder, code->instructions);
+  auto expanded = expand_calls(bytes, placeholder, code.instructions);
   if (!expanded && expanded.error().kind == ErrorKind::not_found)
     return fail(
         ErrorKind::invalid_argument,
@@ -178,23 +176,20 @@ Result<ObjectCode> code_for(std::span<const std::byte> bytes, const PlannedProgr
   ObjectCode made;
   std::vector<std::byte>& code = made.bytes;
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
-    auto special = specialise(bytes, program);
-    if (!special) return fail(special.error());
-    if (std::memcmp(special->data(), bytes.data(), bytes.size()) != 0) code = std::move(*special);
+    auto special = TRY(specialise(bytes, program));
+    if (std::memcmp(special.data(), bytes.data(), bytes.size()) != 0) code = std::move(special);
   }
   // After that, since numbers of the question could look like placeholders.
   for (const auto& [question, placeholder] :
        {std::pair(program.kind.filter, USDT_PATCH_FILTER), {program.kind.pair, USDT_PATCH_PAIR}}) {
     if (!question) continue;
-    auto asking = with_question(code.empty() ? bytes : code, placeholder, plan.filters[*question], program.kind,
-                                plan.kernel_machine, sleepable, made.maps);
-    if (!asking) return fail(asking.error());
-    code = std::move(*asking);
+    auto asking = TRY(with_question(code.empty() ? bytes : code, placeholder, plan.filters[*question], program.kind,
+                                    plan.kernel_machine, sleepable, made.maps));
+    code = std::move(asking);
   }
   if (program.kind.moment != Moment::both) return made;
-  auto session = call_session_kfuncs(code.empty() ? bytes : code);
-  if (!session) return fail(session.error());
-  code = std::move(*session);
+  auto session = TRY(call_session_kfuncs(code.empty() ? bytes : code));
+  code = std::move(session);
   return made;
 }
 
@@ -225,29 +220,25 @@ class Loader {
     for (const Index<PlannedProgram> number : carriers_.programs.indices()) {
       at_ = number;
       if (options_.stop.stop_requested()) return fail(ErrorKind::stopped, "the BPF programs were not all loaded");
-      if (auto done = load(number); !done) return done;
+      TRY(load(number));
     }
     return fill_specs(copies_.front(), plan_, carriers_);
   }
 
   Result<void> load(Index<PlannedProgram> number) {
     const PlannedProgram& program = carriers_.programs[number];
-    if (auto opened = open(program); !opened) return opened;
+    TRY(open(program));
     const ObjectCopy& copy = copies_.back();
     if (number == 0) {
-      auto kernel = kernel_constants(copy, plan_);
-      if (!kernel) return fail(kernel.error());
-      kernel_ = *kernel;
+      auto kernel = TRY(kernel_constants(copy, plan_));
+      kernel_ = kernel;
     }
     if (auto set =
             set_constants(copy, plan_, carriers_, program, kernel_, options_.leave_out_self && options_.family.empty());
         !set)
       return set;
-    if (auto found = choose_programs(copy, wanted(program), options_.programs); !found) return found;
-    if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number),
-                               number == Index<PlannedProgram>(0));
-        !typed)
-      return typed;
+    TRY(choose_programs(copy, wanted(program), options_.programs));
+    TRY(set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number), number == Index<PlannedProgram>(0)));
     if (options_.sleepable && !is_kernel(program.kind.backend)) let_sleep(copy);
     if (auto done = copy.load(log_); !done) {
       if (carriers_.programs.size() == 1) return done;
@@ -258,15 +249,13 @@ class Loader {
 
   /// The next copy, with the first one's maps where it is not that itself.
   Result<void> open(const PlannedProgram& program) {
-    auto code = code_for(recipe_.bytes(), program, plan_, options_.sleepable);
-    if (!code) return fail(code.error());
-    auto copy = open_with(code->bytes);
-    if (!copy) return fail(copy.error());
-    copy->keep(std::move(code->maps));
+    auto code = TRY(code_for(recipe_.bytes(), program, plan_, options_.sleepable));
+    auto copy = TRY(open_with(code.bytes));
+    copy.keep(std::move(code.maps));
     const bool is_first = copies_.empty();
-    copies_.push_back(std::move(*copy));
+    copies_.push_back(std::move(copy));
     if (!is_first) return share_maps(copies_.front(), copies_.back());
-    if (auto prepared = recipe_.prepare_maps(copies_.front()); !prepared) return prepared;
+    TRY(recipe_.prepare_maps(copies_.front()));
     to_pin_ = maps_to_pin(copies_.front());
     return size_specs(copies_.front(), plan_, carriers_);
   }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "base/try.hpp"
 #include "program/bpf_file_system.hpp"
 #include "sys/syscalls.hpp"
 
@@ -62,18 +63,16 @@ Result<void> check_map_source(const ObjectCopy& object, const Recipe::MapSource&
   if (is_filled_by_load(source.map))
     return fail(ErrorKind::invalid_argument,
                 fmt::format("map '{}': it belongs to one plan, and is filled by load()", source.map));
-  auto there = existing(source);
-  if (!there) return fail(there.error());
-  return *there ? check_same(source.map, map, (*there)->get()) : Result<void>();
+  auto there = TRY(existing(source));
+  return there ? check_same(source.map, map, there->get()) : Result<void>();
 }
 
 Result<void> set_map_source(const ObjectCopy& object, const Recipe::MapSource& source) {
-  if (auto fits = check_map_source(object, source); !fits) return fits;
-  auto there = existing(source);
-  if (!there) return fail(there.error());
+  TRY(check_map_source(object, source));
+  auto there = TRY(existing(source));
   bpf_map* map = object.map(source.map.c_str());
   // libbpf pins a map that has a pin path and was made by the load, and unpins it should the load fail.
-  const int error = *there ? bpf_map__reuse_fd(map, (*there)->get()) : bpf_map__set_pin_path(map, source.pin.c_str());
+  const int error = there ? bpf_map__reuse_fd(map, there->get()) : bpf_map__set_pin_path(map, source.pin.c_str());
   if (error) return fail(os_failure(ErrorKind::io, fmt::format("take the map '{}'", source.map), -error));
   return {};
 }

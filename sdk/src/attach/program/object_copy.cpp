@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "program/libbpf_log.hpp"
 #include "program/verifier_log.hpp"
 #include "sys/descriptor_room.hpp"
@@ -68,7 +69,7 @@ Result<ObjectCopy> ObjectCopy::open(std::span<const std::byte> bytes, const std:
 Result<void> ObjectCopy::load(VerifierLog wanted) const {
   // Asked before: libbpf takes a question that found no descriptor for a kernel that cannot do it, for as long as the
   // process lives, and then loads something else.
-  if (auto room = sys::need_descriptors(descriptors_of_load(object_.get()), "a BPF object"); !room) return room;
+  TRY(sys::need_descriptors(descriptors_of_load(object_.get()), "a BPF object"));
   constexpr std::uint32_t statistics = 4;  // BPF_LOG_STATS (Linux 5.2): that, and the complaint
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object_.get()) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backend/table.hpp"
+#include "base/try.hpp"
 #include "features/trivial_program.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/read.hpp"
@@ -158,7 +159,7 @@ Backend likely_backend() {
 }  // namespace
 
 Result<void> check_privilege(Backend backend) {
-  if (auto loads = may_load(); !loads) return loads;
+  TRY(may_load());
   const backends::BackendRow& row = backends::row_of(backend == Backend::automatic ? likely_backend() : backend);
   const bool perf = row.on_perf_event && row.info.points == PointKind::file;
   return perf ? may_open_perf_uprobes() : Result<void>{};

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/features.hpp"
 #include "usdt/select.hpp"
@@ -15,13 +16,11 @@ inline namespace v1 {
 namespace {
 
 Result<AttachPlan> plan_points(const std::string& name, const PlanOptions& options) {
-  auto patterns = parse_patterns({name});
-  if (!patterns) return fail(patterns.error());
+  auto patterns = TRY(parse_patterns({name}));
   SearchScope scope;
   scope.pids = pids_of(options.scope);
-  auto selection = select(*patterns, scope);
-  if (!selection) return fail(selection.error());
-  return plan_attach(*selection, kernel_facts(*patterns), options);
+  auto selection = TRY(select(patterns, scope));
+  return plan_attach(selection, kernel_facts(patterns), options);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/try.hpp"
 #include "carry/windows.hpp"
 #include "expr/beginning.hpp"
 #include "program/libbpf_specs.hpp"
@@ -166,20 +167,18 @@ Result<Carrier> carrier_for(const ObjectCopy& object, Carrier wanted, bool attac
 
 Result<void> size_specs(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers) {
   if (is_libbpf(object)) return size_libbpf_specs(object, plan);
-  if (auto checked = check_version(object); !checked) return checked;
-  if (auto sized = size_map(object, kTable, entry_size(plan), carriers.needs_table ? plan.read_specs() : 1); !sized)
-    return sized;
+  TRY(check_version(object));
+  TRY(size_map(object, kTable, entry_size(plan), carriers.needs_table ? plan.read_specs() : 1));
   return size_map(object, kAddresses, sizeof(std::uint64_t), carriers.ips.size());
 }
 
 Result<usdt_kernel_constants> kernel_constants(const ObjectCopy& object, const AttachPlan& plan) {
   usdt_kernel_constants out{};
   if (is_libbpf(object)) return out;
-  const auto nested = sys::nested_pid_namespace();
-  if (!nested) return fail(nested.error());
-  if (*nested) {
-    out.pidns_dev = (*nested)->device;
-    out.pidns_ino = (*nested)->inode;
+  const auto nested = TRY(sys::nested_pid_namespace());
+  if (nested) {
+    out.pidns_dev = nested->device;
+    out.pidns_ino = nested->inode;
   }
   set_thread_base(out, plan);
   return out;
@@ -190,7 +189,7 @@ Result<void> set_constants(const ObjectCopy& object, const AttachPlan& plan, con
   if (is_libbpf(object)) return {};
   usdt_program_constants constants = constants_of(plan, carriers, program);
   set_scope(constants, plan, leave_out_self);
-  if (auto set = object.set_constant("usdt_program_constants", constants); !set) return set;
+  TRY(object.set_constant("usdt_program_constants", constants));
   return object.set_constant("usdt_kernel_constants", kernel);
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/try.hpp"
 #include "btf/types.hpp"
 #include "carry/windows.hpp"
 
@@ -214,10 +215,9 @@ struct SessionKfuncs {
 };
 
 Result<SessionKfuncs> find_session_kfuncs() {
-  auto types = btf::Types::load();
-  if (!types) return fail(types.error());
-  const SessionKfuncs found{static_cast<std::int32_t>((*types)->function_id("bpf_session_is_return")),
-                            static_cast<std::int32_t>((*types)->function_id("bpf_session_cookie"))};
+  auto types = TRY(btf::Types::load());
+  const SessionKfuncs found{static_cast<std::int32_t>(types->function_id("bpf_session_is_return")),
+                            static_cast<std::int32_t>(types->function_id("bpf_session_cookie"))};
   if (found.is_return == 0 || found.cookie == 0)
     return fail(ErrorKind::not_supported, "this kernel has no sessions (Linux 6.10)");
   return found;
@@ -231,13 +231,12 @@ Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, con
 }
 
 Result<std::vector<std::byte>> call_session_kfuncs(std::span<const std::byte> object) {
-  auto kfuncs = find_session_kfuncs();
-  if (!kfuncs) return fail(kfuncs.error());
+  auto kfuncs = TRY(find_session_kfuncs());
   return rewritten(object, [&](std::span<bpf_insn> code) {
     for (bpf_insn& each : code) {
       if (each.code != (BPF_JMP | BPF_CALL) || each.src_reg != 0) continue;
       if (each.imm != USDT_PATCH_IS_RETURN && each.imm != USDT_PATCH_SESSION_COOKIE) continue;
-      each.imm = each.imm == USDT_PATCH_IS_RETURN ? kfuncs->is_return : kfuncs->cookie;
+      each.imm = each.imm == USDT_PATCH_IS_RETURN ? kfuncs.is_return : kfuncs.cookie;
       each.src_reg = BPF_PSEUDO_KFUNC_CALL;
     }
     return true;
