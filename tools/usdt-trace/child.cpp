@@ -69,9 +69,9 @@ Child::Child(Child&& other) noexcept
       code_(other.code_) {}
 
 Child::~Child() {
+  stop(std::chrono::seconds(2));
   if (go_ >= 0) ::close(go_);
   if (failure_ >= 0) ::close(failure_);
-  if (pid_ > 0 && !ended()) stop(std::chrono::seconds(2));
 }
 
 usdt::Result<void> Child::release() {
@@ -102,6 +102,7 @@ std::optional<int> Child::ended() {
 
 void Child::stop(std::chrono::milliseconds grace) {
   if (pid_ <= 0 || ended()) return;
+  if (go_ >= 0) return stop_before_it_runs();
   for (const HeldProcess& process : hold_descendants()) process.signal(SIGTERM);
   if (wait_for_all(grace)) return;
   // Those that were started meanwhile were not seen: again, as long as there are any.
@@ -110,6 +111,14 @@ void Child::stop(std::chrono::milliseconds grace) {
   do {
     for (const HeldProcess& process : hold_descendants()) process.signal(SIGKILL);
   } while (!wait_for_all(std::chrono::milliseconds(20)) && std::chrono::steady_clock::now() < deadline);
+}
+
+// Still a copy of the tracer, which no list of the command's processes has and which takes no signal but this one.
+void Child::stop_before_it_runs() {
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+  code_ = 128 + SIGKILL;
 }
 
 bool Child::wait_for_all(std::chrono::milliseconds longest) {

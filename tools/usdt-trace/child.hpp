@@ -31,11 +31,13 @@ class Child {
   /// Its exit code (128 + signal), once it has ended.
   [[nodiscard]] std::optional<int> ended();
   /// Ends it and every process that descends from it: SIGTERM, and SIGKILL for what is still there after `grace`. Of
-  /// one that has ended by itself nothing is ended: what it left in the background was meant to stay.
+  /// one that has ended by itself nothing is ended: what it left in the background was meant to stay. One that was not
+  /// released has not run: it is gone at once.
   void stop(std::chrono::milliseconds grace);
 
  private:
   Child() = default;
+  void stop_before_it_runs();
   /// False: some are still there after `longest`.
   bool wait_for_all(std::chrono::milliseconds longest);
   pid_t pid_ = -1;
