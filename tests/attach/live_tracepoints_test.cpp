@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "../live/bpf_directory.hpp"
+#include "../live/bpf/bpf_directory.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The layout of the stock program's counters; whether they count exactly, tests/live/processors_test.py says.
+// The layout of the stock program's counters; whether they count exactly, tests/live/event/processors_test.py says.
 #include "event/site_counts.hpp"
 
 #include <gtest/gtest.h>
