@@ -28,7 +28,7 @@ constexpr unsigned kLongestWay = 96;
 constexpr std::uint64_t kStepsAtFirst = 1024;
 constexpr std::uint64_t kStepsPerByte = 2;
 
-/// What one instruction does with the result registers and the flags.
+/// The effect of one instruction on the result registers and the flags.
 struct Step {
   std::uint64_t at = 0;
   Instruction code;
