@@ -91,7 +91,7 @@ bool is_word(char c) noexcept {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// What `digits`, an integer in one of C's notations, says; where the digits of its base end.
+/// Reads an integer in one of C's notations, up to the end of the digits of its base.
 std::from_chars_result read_integer(std::string_view digits, std::uint64_t& value) {
   const char* const end = digits.data() + digits.size();
   if (digits.starts_with("0x") || digits.starts_with("0X")) return std::from_chars(digits.data() + 2, end, value, 16);
@@ -374,7 +374,7 @@ std::string_view last_word(std::string_view text) noexcept {
   return text.substr(text.size() - size);
 }
 
-/// What may have been meant where no expression goes on, by who is used to another language.
+/// Returns a hint for users of other languages, where an expression cannot continue; empty: none fits.
 std::string hint(std::string_view before, std::string_view there) {
   const std::string_view word = first_word(there);
   if (there.starts_with('=')) return "; to compare is ==";
@@ -409,7 +409,7 @@ bool TypedExpression::is_word(const ValuePath& value) {
 
 namespace {
 
-/// What `grammar` makes of the whole of `text`; on an error why not.
+/// Parses the whole of `text` by `grammar`.
 template <class Grammar>
 Result<Draft> parse_whole(std::string_view text, const Grammar& grammar) {
   Draft draft{.start = text.data()};
