@@ -33,7 +33,7 @@ inline namespace v1 {
 struct SessionNotice {
   /// The subject of a notice.
   enum class Kind : std::uint8_t {
-    // What is found and planned:
+    // Found and planned:
     unmatched,        ///< a pattern means nothing, beside others that do
     copies,           ///< functions have copies in others
     file,             ///< something in a file could not be read
@@ -44,7 +44,7 @@ struct SessionNotice {
     shortened,        ///< not all values of a site are read
     unused_print,     ///< a print list is for no probe yet
     recording,        ///< how a recording was made, and what was said then
-    // What happens in a trace:
+    // During a trace:
     waiting,     ///< what is waited for
     following,   ///< by what means it is learned what comes
     scope,       ///< fewer processes are traced than were named

@@ -42,9 +42,9 @@ class QuestionReplay {
   [[nodiscard]] const Question& question() const noexcept;
   /// The recording's plan, which lives as long as this.
   [[nodiscard]] const AttachPlan& plan() const noexcept;
-  /// By which list each probe is shown.
+  /// Returns the lists, and by which of them each probe is shown.
   [[nodiscard]] const Printed& printed() const noexcept;
-  /// What is known about the event that the consumer has just been given.
+  /// Returns the surroundings of the event that the consumer has just been given.
   [[nodiscard]] Surroundings& surroundings() noexcept;
   /// Notices since the last call: at first by whom the recording was made, and what was said then.
   [[nodiscard]] std::vector<SessionNotice> take_notices();

@@ -33,16 +33,16 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What questions of one session have in common, beside their AskedProcesses, AskedLimits::seconds and
-/// AskedFollowing::wait, which are those of the first question.
+/// Options of all questions of a session together. Their AskedProcesses, AskedLimits::seconds and AskedFollowing::wait
+/// are those of the first question.
 struct SessionOptions {
   /// The process of AskedProcesses::command: a child of the caller that waits until begin() has returned, and then
   /// runs the program. 0: there is no command.
   pid_t command = 0;
   /// Ends the session as request_stop() does.
   StopToken stop = {};
-  /// By which it goes; nothing: by that of the thread that makes the session (FeatureScope::current()). Two sessions of
-  /// one process may go by different ones.
+  /// The features that the session takes for granted; nothing: the choice of the thread that makes the session
+  /// (FeatureScope::current()). Sessions of one process may have different ones.
   std::optional<FeatureChoice> features = {};
   /// Called once, before anything is attached or waited for. Until then nothing would be left behind if the process
   /// ended; from then on it should end by request_stop().
