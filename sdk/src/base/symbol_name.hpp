@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the names of symbols say. Private to the library.
+// Marks that compilers leave in the names of symbols. Private to the library.
 #pragma once
 
 #include <string_view>
