@@ -23,11 +23,11 @@ namespace {
 constexpr int kCalls = 400;
 constexpr int kRounds = 24;
 
-/// What the child measured: the processor time of its rounds, in ascending order, and how often it called.
+/// The child's measurements: the processor time of its rounds, in ascending order.
 struct Rounds {
   std::array<std::int64_t, kRounds> nanoseconds{};
 
-  /// Of a call. Whatever else the machine does disturbs rounds, and makes them longer: those that are not are short.
+  /// Nanoseconds of one call. Disturbances by the rest of the machine only make rounds longer: short ones have none.
   [[nodiscard]] double of_call() const { return static_cast<double>(nanoseconds[kRounds / 4]) / kCalls; }
 };
 
