@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Who lets programs go while the process that holds them stands still. Private to follow/.
+// Process that answers for one that holds programs and stands still. Private to follow/.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ class HoldKeeper {
 
   /// Says that its process answers: often within kPatienceMs.
   void beat() noexcept;
-  /// Programs that it let go of those that came while its process stood still.
+  /// Returns how many of the programs that came while its process stood still it has allowed to run.
   [[nodiscard]] std::uint64_t let_go() const noexcept;
 
  private:

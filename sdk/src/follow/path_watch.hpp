@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Files by name: that there is another one of it. Private to follow/.
+// Files by name: whether there is another one of that name. Private to follow/.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class PathWatch {
   [[nodiscard]] int fd() const noexcept { return inotify_.get(); }
   /// Paths something happened to; all of them where events were lost. Each once.
   [[nodiscard]] std::vector<std::size_t> changed();
-  /// Those that cannot be watched, since their directory is not there: to be looked at now and then.
+  /// Returns the paths that cannot be watched, since their directory is not there: to be looked at now and then.
   [[nodiscard]] std::vector<std::size_t> unwatched();
 
  private:
