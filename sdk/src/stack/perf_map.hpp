@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a JIT compiler says of the code it made: /tmp/perf-PID.map, a text with lines "START SIZE NAME", numbers in hex
+// A JIT compiler's list of the code it made: /tmp/perf-PID.map, a text with lines "START SIZE NAME", numbers in hex
 // (tools/perf/Documentation/jit-interface.txt of the kernel). Others may have written it. Private to stack/.
 #pragma once
 
