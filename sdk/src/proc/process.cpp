@@ -98,7 +98,7 @@ class ProcessFiles {
     std::vector<Mapping> out;
     std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> seen;
     const auto read = read_maps(root_ / "maps", pid_, [&](Mapping& m) {
-      // What has no '/' is no file: [vdso], [heap], anon_inode:[perf_event].
+      // A path without a '/' is no file: [vdso], [heap], anon_inode:[perf_event].
       if (!m.executable || m.inode == 0 || !m.path.starts_with('/')) return;
       if (seen.emplace(m.major, m.minor, m.inode).second) out.push_back(std::move(m));
     });
