@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a live trace shows in place of each event: rows of a table, slices of a heat map, the slowest.
+// Views that a live trace shows in place of each event: rows of a table, slices of a heat map, the slowest.
 #pragma once
 
 #include <chrono>
