@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Whose descendant is the current process? For the stock program and for the programs that follow forks. */
+/* Tells whether the current process is a descendant: for the stock program and for the programs that follow forks. */
 #ifndef USDT_DESCENDS_H
 #define USDT_DESCENDS_H
 

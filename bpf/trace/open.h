@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What has begun and not ended: the records of calls and spans wait here for their ends. */
+/* Calls and spans that have begun and not ended: their records wait here for their ends. */
 #ifndef USDT_TRACE_OPEN_H
 #define USDT_TRACE_OPEN_H
 

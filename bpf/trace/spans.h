@@ -94,7 +94,7 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 	struct usdt_event *event;
 	__u32 zero = 0;
 
-	/* What begins within a span that was lost is lost with it, even where there is room again. */
+	/* A span that begins within a lost one is lost with it, even where there is room again. */
 	if (outermost && behind_record(outermost)->lost) {
 		lose_span(key, first, stats);
 		return;
@@ -122,7 +122,7 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 	change_open(key, first, 1);
 }
 
-/* Of two ends that find the same beginning, one gets it. */
+/* Takes a span out. If two ends find one beginning, one of them succeeds. */
 static __always_inline bool take_out(struct usdt_span_key *key, __u64 first)
 {
 	if (bpf_map_delete_elem(&usdt_open_calls, key))
@@ -186,7 +186,7 @@ static __always_inline __u32 pair_of(const struct ended_span *span)
 	return begins + ends + span->begin * ends + (span->end - begins);
 }
 
-/* What was known where a span began. */
+/* Returns a fact that was known where the span began. */
 #define USDT_FACT_CASE(name, value) \
 	case USDT_BEGIN_##name:     \
 		return value;
