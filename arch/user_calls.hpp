@@ -41,7 +41,7 @@ struct UserShape {
   std::uint32_t alignment = 1;  ///< of the strictest scalar
   bool misaligned = false;      ///< a scalar lies off its alignment (packed)
   bool overaligned = false;     ///< alignas: conventions and compilers differ
-  bool bit_fields = false;      ///< has some; those without a name are told by nobody
+  bool bit_fields = false;      ///< has some; debug information leaves out those without a name
   bool empty = false;           ///< structure: has no members
   bool arrays = false;          ///< is, or has, an array of several elements
   /// Structures: of those of at most `flat_size` bytes, all of them.

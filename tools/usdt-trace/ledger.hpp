@@ -21,8 +21,8 @@ class Ledger {
     std::uint64_t shown = 0;      ///< events taken
     std::uint64_t not_shown = 0;  ///< of a recording: those behind them
     bool followed = false;        ///< what takes the place of files was traced, too
-    bool nothing_left = false;    ///< every site was let go, and no command runs
-    bool command_ended = false;   ///< every site was detached, and no command runs
+    bool nothing_left = false;    ///< every site was detached, and no command runs
+    bool command_ended = false;   ///< by itself
   };
   Ledger(const Flags& flags, const usdt::AttachPlan& plan, Facts facts)
       : flags_(flags), plan_(plan), facts_(std::move(facts)) {}

@@ -52,8 +52,8 @@ using SinkPatience = std::function<bool(std::chrono::milliseconds)>;
 
 /// The place that a sink writes to, and other options.
 struct SinkOptions {
-  /// Is given the answers, in pieces that end with a line's end where the form has lines. False: it takes no more, and
-  /// the session has done what it was asked for. Null: `file` is written to.
+  /// Takes the answers, in pieces that end with a line's end where the form has lines. False: it takes no more, and the
+  /// session has done what it was asked for. Null: `file` is written to.
   std::function<bool(std::string_view)> write = nullptr;
   std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
   int descriptor = 1;                         ///< stays the caller's
@@ -62,7 +62,7 @@ struct SinkOptions {
   std::size_t label_width = 0;                ///< columns of the names before lines of questions that have names
   bool counts_unreadable = false;             ///< of recordings: unreadable() is counted, which takes time
   std::string program = "libusdt";            ///< what recordings say they were written by
-  /// Is given sentences for people about what was written, from within calls of the sink; null: nobody is told.
+  /// Takes sentences for people about what was written, from within calls of the sink; null: they are dropped.
   std::function<void(const std::string&)> tell = nullptr;
 };
 

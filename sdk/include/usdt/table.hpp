@@ -95,8 +95,8 @@ struct RealBucket {
 enum class KeyForm : std::uint8_t {
   decimal,
   hex,  ///< "hex(x)"
-  /// fingerprint() of a text: a TableText of 16 bytes that stand for it. A text beyond 511 bytes is told by its first
-  /// 511 bytes, and is `truncated`.
+  /// fingerprint() of a text: a TableText of 16 bytes that stand for it. The fingerprint of a text beyond 511 bytes is
+  /// that of its first 511 bytes, and is `truncated`.
   fingerprint,
   ipv4,  ///< "ntop(x)": the bytes of the number as they are in memory
 };

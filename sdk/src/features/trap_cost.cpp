@@ -48,8 +48,8 @@ Rounds run_rounds(TrappedFunction function) {
   return rounds;
 }
 
-/// A forked child that runs the rounds whenever it is told to; it ends with this object, or with us. In the child of a
-/// process that may have threads: system calls only.
+/// A forked child that runs the rounds on request; it ends with this object, or with us. In the child of a process that
+/// may have threads: system calls only.
 class Caller {
  public:
   explicit Caller(TrappedFunction function) {

@@ -14,7 +14,7 @@ namespace usdt::follow {
 /// inotify(7) on the directories of paths, and of where their symbolic links lead.
 class PathWatch {
  public:
-  /// Paths are told by their numbers.
+  /// Watches `paths`, which changed() and unwatched() return by their positions.
   void watch(const std::vector<std::filesystem::path>& paths);
 
   /// Readable when something happened; below 0: there is no inotify, or nothing to watch.

@@ -156,7 +156,7 @@ bool LiveQuestion::follow(const FollowEvent& event, PlannedQuestion more) {
   return added.has_value();
 }
 
-/// The tracer has another plan, whatever became of what was to be added or let go.
+/// Tells consumers of the tracer's new plan, whether its files were attached, detached or refused.
 void LiveQuestion::has_grown() {
   consumer_.trace(tracer_->plan(), tracer_->plan().probes.size());
   static_cast<void>(find_dump_on(tracer_->plan()));

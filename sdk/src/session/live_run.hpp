@@ -56,8 +56,8 @@ class EndTeller {
   EndTeller& operator=(const EndTeller&) = delete;
   ~EndTeller() { stop(); }
 
-  /// The token of whose end `over` tells; it is asked from another thread, until stop(). Where the system has no more
-  /// threads nobody is told.
+  /// Returns a token that is stopped when `over` returns true. A thread asks `over` until stop(); if the system has no
+  /// more threads, the token is never stopped.
   [[nodiscard]] StopToken start(const std::function<bool()>& over);
   void stop();
 
