@@ -53,8 +53,8 @@ struct SwitchJump {
 [[nodiscard]] bool returns_elsewhere(Machine machine, std::span<const std::uint8_t> bytes,
                                      std::span<const std::size_t> starts) noexcept;
 
-/// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. What machine
-/// `bytes` are for is one that knows_instructions().
+/// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. The machine is one
+/// that knows_instructions() has.
 [[nodiscard]] std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Whether a function is still as its caller left it behind the instruction that `bytes` begin with, and surely gets
@@ -63,7 +63,7 @@ struct SwitchJump {
 [[nodiscard]] bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Whether nothing but a return is ahead: nops, and then a return to where the call came from. False where `bytes` end
-/// before that. Of machines that knows_instructions() has.
+/// before that. The machine is one that knows_instructions() has.
 [[nodiscard]] bool returns_at_once(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Whether a call can return to right behind `bytes`: they end with one. No longer than that of any machine:

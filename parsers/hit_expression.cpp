@@ -322,7 +322,7 @@ const auto length = x3::rule<struct LengthTag>("a length, or ')'") =
 const auto text_of = (x3::lexeme["str" >> word_end] >> '(') > whole > length;
 const auto hex = ((x3::lexeme["hex" >> word_end] >> '(') > whole > ')')[make<Op::hex, 1>];
 const auto ntop = ((x3::lexeme["ntop" >> word_end] >> '(') > whole > ')')[make<Op::ntop, 1>];
-// A path may begin with a parenthesis: "(*p).x". What is no path may be an expression in parentheses.
+// A path may begin with a parenthesis: "(*p).x". Another text may be an expression in parentheses.
 const auto primary_def = number | literal | text_of | hex | ntop | path | ('(' > whole > ')');
 const auto unary_def = x3::eps[go_deeper] >>
                        ((only('!', '=') > unary)[make<Op::logical_not, 1>] |

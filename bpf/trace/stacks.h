@@ -117,8 +117,8 @@ static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *re
 	stack->copied = copy_stack(addresses + size, stack->regs[USDT_TARGET(STACK_WORD)]);
 }
 
-/* Stacks that are keys of rows, by a hash of their addresses. Where the first map has another one in that place, the
- * second may have room. The loader gives both their sizes, where a table has such keys. */
+/* Stacks that are keys of rows, by a hash of their addresses. If the first map has another one in that place, the
+ * second may have room. The loader gives both their sizes, if a table has such keys. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
 	__uint(max_entries, 1);

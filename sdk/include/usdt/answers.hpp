@@ -63,8 +63,8 @@ class AnswerConsumer {
   AnswerConsumer& operator=(const AnswerConsumer&) = delete;
   virtual ~AnswerConsumer() = default;
 
-  /// Says whether answers about `plan` can be taken, before anything of it is attached. What it fails with ends the
-  /// session, or keeps a file that came from being traced.
+  /// Says whether answers about `plan` can be taken, before anything of it is attached. Its error ends the session, or
+  /// keeps a file that came from being traced.
   [[nodiscard]] virtual Result<void> check(const AttachPlan& /*plan*/) { return {}; }
   /// Answers begin.
   virtual void begin(const AnswerStart& /*start*/) {}

@@ -85,8 +85,8 @@ class QuestionText {
   std::vector<std::string> points = {};   ///< as parse_points() takes them
   std::vector<std::string> command = {};  ///< AskedProcesses::command
 
-  /// Sets an option of question_options(). Of a flag `value` is empty, as it may be of an option with a bare value.
-  /// Errors: not_found (no option has this name; the message proposes others), invalid_argument (a value of another
+  /// Sets an option of question_options(). The `value` of a flag is empty, and that of an option with a bare value may
+  /// be. Errors: not_found (no option has this name; the message proposes others), invalid_argument (a value of another
   /// form; a second value, unless the option repeats). After an error the text is what it was.
   [[nodiscard]] Result<void> set(std::string_view name, std::string_view value = {});
   /// Returns whether an option is set.

@@ -30,8 +30,8 @@ inline namespace v1 {
 /// Feeds an AnswerConsumer from a recording.
 class QuestionReplay {
  public:
-  /// Opens the recording of a complete question. Where the question names no points, all of the recording's are meant;
-  /// where it has no print lists, those of the recording. Errors: as Recording::open(); not_found (it has none of the
+  /// Opens the recording of a complete question. A question that names no points means all of the recording's; one
+  /// without print lists has those of the recording. Errors: as Recording::open(); not_found (it has none of the
   /// points); invalid_argument and syntax (it lacks what is asked for).
   [[nodiscard]] static Result<QuestionReplay> open(Question question);
   QuestionReplay(QuestionReplay&&) noexcept;

@@ -7,7 +7,7 @@
 //     if (!json) return fail(json.error());
 //     session.add(question, {json->get()});
 //
-// Nothing that other programs wrote (comm, strings, names) reaches a terminal or a line unescaped. Where a reader goes
+// Nothing that other programs wrote (comm, strings, names) reaches a terminal or a line unescaped. If a reader goes
 // away or sleeps, or a disk is full, the session goes on: events that were not written count as lost (not_written()),
 // and failure() says why. The session refers to its sinks, which outlive it. One thread at a time.
 #pragma once

@@ -21,8 +21,8 @@ namespace usdt::io {
 /// printable() in double quotes, with a backslash before quotes and backslashes.
 [[nodiscard]] std::string quoted(std::string_view text);
 
-/// Appends a finished JSON text to `out`. What JSON allows in strings but printable() does not becomes \uHHHH, and
-/// bytes that are not UTF-8 become U+FFFD.
+/// Appends a finished JSON text to `out`. Characters that JSON allows in strings and printable() escapes become \uHHHH,
+/// and bytes that are not UTF-8 become U+FFFD.
 void append_json(fmt::memory_buffer& out, std::string_view json);
 
 }  // namespace usdt::io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The one way out of a tool: standard output, standard error and files. What is written here cannot carry another
-// program's escape sequences, does not end the tool when nobody reads, and is known to be written or not.
+// The one way out of a tool: standard output, standard error and files. Its output cannot carry another program's
+// escape sequences, does not end the tool when nobody reads, and is known to be written or not.
 #pragma once
 
 #include <fmt/format.h>
@@ -151,11 +151,11 @@ class Stream {
   /// returns how many lines are left.
   std::size_t cut(std::uint64_t at, std::size_t lines, std::size_t columns);
 
-  /// Writes what is buffered. Without patience it waits as long as it takes. What is printed then is for a terminal as
-  /// wide as it is then.
+  /// Writes what is buffered. Without patience it waits as long as it takes. Later prints are for a terminal of the
+  /// width it has then.
   [[nodiscard]] Flushed flush(const Patience& patience = nullptr);
-  /// The same once 64 KiB are buffered: more in one write is no faster, and memory to fault in. For output whose end
-  /// nobody knows.
+  /// Flushes once 64 KiB are buffered: more in one write is no faster, and takes memory. Called for output of unknown
+  /// length.
   void flush_if_full() {
     constexpr std::size_t kEnough = 64 << 10;
     if (buffer_.size() - done_ >= kEnough) static_cast<void>(flush());
@@ -203,8 +203,8 @@ class Stream {
   int error_ = 0;
 };
 
-/// Makes sure that descriptors 0 to 2 are taken: what a tool opens must not become its standard output. Those that were
-/// closed cannot be written to, and are closed again in programs it starts.
+/// Makes sure that descriptors 0 to 2 are taken: what a tool opens must not become its standard output. A descriptor
+/// that was closed cannot be written to, and is closed again in programs the tool starts.
 void reserve_standard_streams();
 
 }  // namespace usdt::io

@@ -65,7 +65,8 @@ bool MappedFiles::add(pid_t pid) {
     } else if (errno == EPERM) {
       allowed = false;
     } else if (errno == EACCES) {
-      // A mount that is its owner's alone. What root may not look at, root has not opened; to be sure, by its number.
+      // A mount that is its owner's alone: root cannot have opened the file. To be sure, it is remembered by its
+      // number.
       hidden_.insert(mapping.inode);
     }
   };

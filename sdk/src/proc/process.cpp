@@ -153,8 +153,8 @@ class ProcessFiles {
     return below ? m.path.substr(shown_root_.size()) : std::string();
   }
 
-  /// Mapped code of another format (a JIT's memfd, a Wine program) has no notes. What cannot be opened stays: its
-  /// error is for whoever wants it read.
+  /// Mapped code of another format (a JIT's memfd, a Wine program) has no notes. A file that cannot be opened stays:
+  /// its error is for whoever reads it.
   static bool may_hold_probes(const TargetFile& file) {
     const auto head = proc::read_head(file.access.c_str());
     return head ? head->format == proc::FileFormat::elf : errno == EACCES || errno == EPERM;

@@ -211,8 +211,8 @@ Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
   return events;
 }
 
-/// Each file has a link of its own, and thousands of them take the kernel seconds. That is said before: a second signal
-/// ends us then, and tasks of their own go on.
+/// Each file has a link of its own, and thousands of them take the kernel seconds. This is said before: a second signal
+/// ends us then, and separate tasks go on.
 void LiveQuestion::detach() {
   constexpr std::size_t many = 500;
   const std::size_t files = tracer_->plan().files.size();

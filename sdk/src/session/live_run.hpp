@@ -73,7 +73,8 @@ class LiveRun {
   LiveRun(const Question& question, const SessionOptions& options, const std::atomic<bool>& stop)
       : question_(question), options_(options), stop_(stop), watch_(question.processes.pids) {}
 
-  /// Finds whom the session is about. With AskedFollowing::wait cgroups that are not there are waited for, and said.
+  /// Finds the processes that the session is about. Under AskedFollowing::wait, waits for cgroups that are not there,
+  /// and says so.
   [[nodiscard]] Result<void> find_subjects(AnswerConsumer& told);
   /// Something is attached or waited for from now on. Later calls do nothing.
   void begin_holding();

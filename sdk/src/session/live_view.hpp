@@ -30,8 +30,8 @@ class LiveView {
   void name_new_stacks();
   /// Keeps the calls that are open now, in place of the slowest (View::in_flight).
   void find_in_flight();
-  /// Shows what there is so far when it is time (View::interval). Where looks were missed, the next one is not late for
-  /// them. Errors: those of Tracer::table().
+  /// Shows what there is so far when it is time (View::interval). Missed looks do not delay the next one. Errors: those
+  /// of Tracer::table().
   [[nodiscard]] Result<void> show_when_due();
   /// Shows what there is at the end.
   [[nodiscard]] Result<void> show_last() { return show(true); }

@@ -225,7 +225,7 @@ struct Session::Impl {
     return {};
   }
 
-  /// Until one of the tracers has something to take. Where a descriptor cannot be had, it is looked for soon.
+  /// Waits until one of the tracers has something to take, or for a moment if there is no descriptor to wait on.
   void wait_for_any(milliseconds wait) {
     std::vector<pollfd> all = {{.fd = run_->arrival().fd(), .events = POLLIN, .revents = 0}};
     for (LiveQuestion& question : questions_) {

@@ -66,7 +66,7 @@ class Modules {
   std::map<const ElfFile*, std::pair<std::shared_ptr<const ElfFile>, std::shared_ptr<Module>>> planned_;
 };
 
-/// One process. What it had mapped is remembered after it has ended.
+/// One process. Its mappings are remembered after it has ended.
 class Process {
  public:
   Process(pid_t pid, Modules& modules);

@@ -145,8 +145,8 @@ void move_descriptor(unsigned from, unsigned number) noexcept {
 }
 
 /// The task's table of descriptors is a copy of its starter's: all but its share is closed, so that it holds back
-/// nothing else of this process. What is shared further gets the lowest numbers: tables are as large as their highest
-/// number wants.
+/// nothing else of this process. Descriptors that are shared further get the lowest numbers: tables are as large as
+/// their highest number wants.
 void keep_share(const Keeper& keeper) noexcept {
   if (keeper.listed.empty()) {
     close_numbers(0, keeper.begin);
@@ -164,7 +164,7 @@ void keep_share(const Keeper& keeper) noexcept {
   for (unsigned i = 0; i < keeper.listed.size(); ++i) move_descriptor(static_cast<unsigned>(keeper.listed[i]), i);
 }
 
-/// Starts keepers, one after the other, and waits until they keep their shares. Those that cannot be started, or are
+/// Starts keepers, one after the other, and waits until they keep their shares. Keepers that cannot be started, or are
 /// killed, keep nothing.
 class Starter {
  public:
