@@ -39,10 +39,10 @@ struct ArrangedTable {
 /// AnswerConsumer::trace() gives another one.
 struct AnswerStart {
   const Question& question;
-  const AttachPlan& plan;     ///< what is traced so far; AnswerConsumer::trace() tells when it grows
+  const AttachPlan& plan;     ///< the probes traced so far; AnswerConsumer::trace() tells when it grows
   const EventLayout* layout;  ///< how events of `plan` are laid out; null: they come out of a recording
-  const Printed& printed;     ///< by which list each probe is shown; it grows with the plan
-  Surroundings& around;       ///< what is known about the event at hand
+  const Printed& printed;     ///< the list by which each probe is shown; it grows with the plan
+  Surroundings& around;       ///< answers questions about the event at hand
 };
 
 /// How a trace, or the replay of one, ended.
@@ -51,7 +51,7 @@ struct AnswerEnd {
   const SessionSummary& summary;
   std::uint64_t given = 0;    ///< events that consumers were given
   std::uint64_t beyond = 0;   ///< events of a recording behind AskedLimits::max_events
-  bool follows = false;       ///< what takes the place of files was traced, too
+  bool follows = false;       ///< files that take the place of others were traced, too
   bool nothing_left = false;  ///< every site was detached, since its file changed or went
 };
 

@@ -76,7 +76,7 @@ struct ParsedArg {
   /// Set when the text alone already rules a value out (syntax). Questions that need the machine or the file are
   /// decided when the argument is resolved.
   std::optional<Unreadable> unreadable;
-  std::uint32_t column = 0;  ///< where `text` starts in the site's argument text
+  std::uint32_t column = 0;  ///< offset of `text` in the site's argument text
 
   friend bool operator==(const ParsedArg&, const ParsedArg&) = default;
 };

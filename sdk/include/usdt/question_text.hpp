@@ -51,8 +51,8 @@ struct QuestionOption {
   std::string_view short_name = {};  ///< "M", on command lines; empty: there is none
   std::string_view group = {};       ///< the heading that it has in help: "Limits"
   OptionKind kind = OptionKind::flag;
-  std::string_view value_name = {};          ///< what help calls the value: "N", "EXPR"; of a flag empty
-  std::string description = {};              ///< what it does, in sentences that put "--" before names of options
+  std::string_view value_name = {};          ///< the name of the value in help: "N", "EXPR"; empty: a flag
+  std::string description = {};              ///< its effect, in sentences that put "--" before names of options
   std::string usual_value = {};              ///< the value of an option that is not set; empty: the description has it
   std::string_view bare_value = {};          ///< the value of an option that is set without one; empty: it needs one
   std::uint64_t least = 0;                   ///< of numbers

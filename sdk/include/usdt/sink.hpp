@@ -61,7 +61,7 @@ struct SinkOptions {
   SinkPatience wait_at_end = nullptr;         ///< of what is left when the trace is over; null: as long as it takes
   std::size_t label_width = 0;                ///< columns of the names before lines of questions that have names
   bool counts_unreadable = false;             ///< of recordings: unreadable() is counted, which takes time
-  std::string program = "libusdt";            ///< what recordings say they were written by
+  std::string program = "libusdt";            ///< the writer that recordings name
   /// Takes sentences for people about what was written, from within calls of the sink; null: they are dropped.
   std::function<void(const std::string&)> tell = nullptr;
 };

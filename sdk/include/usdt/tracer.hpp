@@ -141,13 +141,13 @@ struct TraceOptions {
 /// Reports what hits cost under TraceOptions::max_overhead.
 struct Overhead {
   double allowed = 0;    ///< the option
-  double caused = 0;     ///< what hits cost, as a share of what the processes did besides, in the mean
-  double looked_at = 1;  ///< the share of what they did in which hits were looked at; 1: always
+  double caused = 0;     ///< the mean cost of hits, as a share of the rest of the processes' work
+  double looked_at = 1;  ///< the share of that work during which hits were looked at; 1: always
   /// The share of their processor time that the processes had for themselves while hits were looked at: hits took the
   /// rest.
   double own_share = 1;
   std::uint64_t windows = 1;              ///< how often the sites were attached
-  std::chrono::nanoseconds of_hit{};      ///< what one costs, in the mean
+  std::chrono::nanoseconds of_hit{};      ///< the mean cost of one
   std::chrono::nanoseconds looked_for{};  ///< time in which hits were looked at
   std::chrono::nanoseconds lasted{};      ///< of all
   bool of_processors = true;              ///< it is a share of processor time; else of one processor's, all the time
