@@ -69,8 +69,8 @@ constexpr SitePattern instruction(SiteClass site_class, std::uint32_t code, std:
                  {byte(mask, 0), byte(mask, 1), byte(mask, 2), byte(mask, 3)});
 }
 
-/// What the kernel simulates: arch/arm64/kernel/probes/decode-insn.c, arm_probe_decode_insn(). Literal loads are left
-/// out: uprobes on them are refused since 6.12 (commit acc450aa0709).
+/// Instructions that the kernel simulates: arch/arm64/kernel/probes/decode-insn.c, arm_probe_decode_insn(). Literal
+/// loads are left out: uprobes on them are refused since 6.12 (commit acc450aa0709).
 constexpr std::array kSites = {
     instruction(SiteClass::nop, 0xd503201f, 0xffffffff),
     instruction(SiteClass::emulated, 0x54000000, 0xff000010),  // b.cond
@@ -111,7 +111,7 @@ constexpr std::array kRefused = {
     Refused{0xd63f0800, 0xfefff800, kSigned},  // blraa, blrab
 };
 
-/// Of the hints those that cannot fault or wait: aarch64_insn_is_steppable_hint().
+/// True for a hint that can neither fault nor wait: aarch64_insn_is_steppable_hint().
 constexpr bool is_stepped_hint(std::uint32_t code) {
   switch (code >> 5 & 0x7fU) {
     case 0:   // nop

@@ -51,7 +51,7 @@ struct CallRegisters {
   std::span<const RegisterId> vectors = {};   ///< of floating-point arguments and results, in order
 };
 
-/// What else calling conventions of C and C++ differ in.
+/// Differences between the calling conventions of C and C++, besides their registers.
 struct CallTraits {
   /// Registers that other conventions than the usual one pass arguments in (i386: regparm, fastcall, thiscall), which
   /// debug information does not always tell. Results are in the same places. Empty: there is one convention.
@@ -89,10 +89,10 @@ struct FrameNumbers {
   std::optional<unsigned> link;  ///< has the return address when a function begins; nothing: the stack has it
 };
 
-/// Where the kernel keeps the registers of what a signal interrupted, on the stack of its handler.
+/// The words of a signal handler's stack in which the kernel keeps the registers of the interrupted code.
 struct SignalFrame {
-  /// DWARF numbers of the registers, in the order of their words; the program counter is behind them. Empty: it is not
-  /// known to this library.
+  /// DWARF numbers of the registers, in the order of their words; the program counter is behind them. Empty: this
+  /// library does not know them.
   std::span<const std::uint8_t> registers;
   std::uint64_t offset;  ///< of the first word, from the stack pointer where the handler returns to
 };
@@ -105,7 +105,7 @@ struct RelocationTypes {
   std::uint32_t irelative;  ///< the slot becomes what the function at the addend returns
 };
 
-/// What the dynamic loader of glibc goes by.
+/// Names and numbers by which glibc's dynamic loader finds the libraries of this machine.
 struct LoaderTraits {
   std::string_view platform;   ///< what $PLATFORM stands for, when the loader's own machine is this one
   std::string_view multiarch;  ///< name of Debian's directory of libraries: "x86_64-linux-gnu"
@@ -115,11 +115,11 @@ struct LoaderTraits {
   std::optional<std::uint32_t> narrow_cache_abi;
 };
 
-/// What the kernel of this machine does to programs and probes.
+/// Properties of this machine's kernel that programs and probes depend on.
 struct KernelTraits {
   std::string_view name;  ///< as people say it: "x86-64", "i386", "arm64"
   std::uint64_t half;     ///< the lowest address of the kernel: KERNEL_HALF of usdt/bpf/pt_regs.h
-  /// Frames of its own that a stack taken from within a program has besides the program's.
+  /// Frames that a kernel stack taken by a BPF helper has on top of the program's.
   std::uint8_t helper_frames;
   bool rewrites_nops;  ///< it may make calls of nops with a uprobe on them
   bool steps_returns;  ///< a uprobe on a return instruction is stepped; else it is simulated
@@ -129,11 +129,11 @@ struct KernelTraits {
   std::optional<Machine> guest_of;
 };
 
-/// What this library reads out of machine code, where that has been shown to be right.
+/// Analyses of machine code that have been shown to be right for this machine.
 struct CodeKnowledge {
   bool spills;        ///< what a function's first instructions do with its arguments (spills.hpp)
   bool rust_results;  ///< where functions of Rust leave results
-  bool pieces;        ///< that a description of frames which begins with a frame is of a function's piece (.cold)
+  bool pieces;        ///< a frame description that begins with a frame is one of a function's piece (.cold)
   /// Version 1.N of Go from which on its functions pass arguments in registers; 0: none does.
   unsigned go_registers;
 };
@@ -207,8 +207,8 @@ struct Arch {
 /// The tables of all machines.
 [[nodiscard]] std::span<const Arch* const> all() noexcept;
 
-/// Where GCC keeps the upper half of an 8-byte value it prints as `reg`, a 32-bit register of i386: in the next hard
-/// register in its order eax, edx, ecx, ebx, esi, edi, ebp. None for other registers and machines.
+/// Returns the register with the upper half of an 8-byte value that GCC prints as `reg`, a 32-bit register of i386: the
+/// next hard register in its order eax, edx, ecx, ebx, esi, edi, ebp. None for other registers and machines.
 [[nodiscard]] RegisterId pair_high(const Arch& arch, const Register& reg) noexcept;
 
 /// The cost class of the instruction at the start of `bytes` (fewer than 16 at the end of a segment).

@@ -70,7 +70,7 @@ void add_moves(bool is64, ZydisMnemonic mnemonic, std::span<const ZydisDecodedOp
   if (mnemonic == ZYDIS_MNEMONIC_MOV && first && first->reads) effects.loads = to;
 }
 
-/// What is pushed is written below what the stack pointer was.
+/// Sets the change of the stack pointer. A push writes below the old stack pointer.
 void add_stack(bool is64, const ZydisDecodedInstruction& decoded, std::span<const ZydisDecodedOperand> operands,
                Effects& effects) {
   const bool pushes = decoded.mnemonic == ZYDIS_MNEMONIC_PUSH;

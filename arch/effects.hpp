@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What single instructions of x86 read and write: memory and general registers.
+// Memory and general registers that single instructions of x86 read and write.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ struct Access {
   bool indexed = false;  ///< another register is added to the address
 };
 
-/// What an instruction does. Accesses whose address has no base are left out.
+/// The effects of one instruction. Accesses whose address has no base register are left out.
 struct Effects {
   Instruction code;
   std::array<std::optional<Access>, 4> accesses = {};

@@ -67,7 +67,7 @@ Instruction decode_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept 
   return instruction;
 }
 
-/// Those that compute, and neither trap nor wait.
+/// True for instructions that compute, and neither trap nor wait.
 bool only_computes(ZydisMnemonic mnemonic) noexcept {
   static constexpr ZydisMnemonic those[] = {
       ZYDIS_MNEMONIC_ADD, ZYDIS_MNEMONIC_AND, ZYDIS_MNEMONIC_CMP,   ZYDIS_MNEMONIC_DEC,    ZYDIS_MNEMONIC_INC,
@@ -86,7 +86,7 @@ bool is_free(bool is64, ZydisRegister reg) noexcept {
   return is64 && (whole == ZYDIS_REGISTER_RAX || whole == ZYDIS_REGISTER_R11);
 }
 
-/// Of the program's image or on its stack.
+/// True if the address is in the program's image or on its stack.
 bool is_surely_there(const ZydisDecodedOperandMem& memory) noexcept {
   const bool own_segment = memory.segment != ZYDIS_REGISTER_FS && memory.segment != ZYDIS_REGISTER_GS;
   return own_segment && memory.index == ZYDIS_REGISTER_NONE &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where instructions begin and end.
+// Boundaries, control flow and a few other properties of single instructions.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace usdt::arch {
 /// Whether this build can tell instructions of `machine` apart: those of x86 by zydis, which a static build lacks.
 [[nodiscard]] bool knows_instructions(Machine machine) noexcept;
 
-/// What runs behind an instruction.
+/// The instruction that runs next.
 enum class Flow : std::uint8_t {
   next,    ///< the one behind it
   branch,  ///< that one or another
@@ -32,19 +32,19 @@ struct Instruction {
   bool calls_kernel = false;  ///< a system call
 };
 
-/// The instruction that `bytes` begin with; one of size 0 where they begin with none, or end within it. Of machines
-/// that knows_instructions() has.
+/// Decodes the instruction that `bytes` begin with; one of size 0 if they begin with none, or end within it. The
+/// machine is one that knows_instructions() has.
 [[nodiscard]] Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
-/// What tells a switch, which stays in its function, from a call that a jump makes.
+/// Properties that tell the jump of a switch, which stays in its function, from a tail call.
 struct SwitchJump {
   bool by_distance =
       false;  ///< it goes to a sum of two registers: a distance out of a table, and where that counts from
   std::optional<std::uint64_t> table = {};  ///< it goes to what a table at this address has
 };
 
-/// Of the jump that `bytes` end with, which does not say itself where it leads. `starts`: where in `bytes` it and the
-/// instructions before it begin.
+/// Examines the indirect jump that `bytes` end with. `starts`: offsets in `bytes` of the jump and of the instructions
+/// before it.
 [[nodiscard]] SwitchJump switch_jump(Machine machine, std::span<const std::uint8_t> bytes,
                                      std::span<const std::size_t> starts) noexcept;
 
@@ -53,8 +53,8 @@ struct SwitchJump {
 [[nodiscard]] bool returns_elsewhere(Machine machine, std::span<const std::uint8_t> bytes,
                                      std::span<const std::size_t> starts) noexcept;
 
-/// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. What machine
-/// `bytes` are for is one that knows_instructions().
+/// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. The machine is one
+/// that knows_instructions() has.
 [[nodiscard]] std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Whether a function is still as its caller left it behind the instruction that `bytes` begin with, and surely gets
@@ -63,7 +63,7 @@ struct SwitchJump {
 [[nodiscard]] bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Whether nothing but a return is ahead: nops, and then a return to where the call came from. False where `bytes` end
-/// before that. Of machines that knows_instructions() has.
+/// before that. The machine is one that knows_instructions() has.
 [[nodiscard]] bool returns_at_once(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Whether a call can return to right behind `bytes`: they end with one. No longer than that of any machine:

@@ -60,7 +60,7 @@ Place Places::x86_64(const Shape& shape) {
   const std::uint32_t count = units_of(shape.size, 8);
   // Clang before 18 begins an __int128 that does not fit in the last register (LLVM D158169), GCC does not.
   if (!is_structure(shape) && count == 2 && used_ + count > registers_) lost_ = true;
-  // What does not fit leaves the registers to later arguments.
+  // A value that does not fit leaves the registers to later arguments.
   if (in_memory || used_ + count > registers_) return on_stack(shape.size, alignment);
   return in_registers(count);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the machines' calling conventions put values, as the kernel is compiled.
+// Places of values by the machines' calling conventions, as the kernel is compiled.
 //   x86-64: System V ABI, AMD64 supplement, 3.2.3
 //   arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
 //   i386: -mregparm=3 -freg-struct-return (arch/x86/Makefile), GCC's function_arg_32 and function_arg_advance_32
@@ -16,7 +16,7 @@ namespace usdt::arch {
   return size / unit + (size % unit != 0);
 }
 
-/// What a calling convention has to know of a type.
+/// The properties of a type that its place depends on.
 struct Shape {
   enum class Kind : std::uint8_t {
     unknown,    ///< void, or what type information says nothing of
@@ -32,7 +32,7 @@ struct Shape {
   bool blocks = false;          ///< structures: one is, or has in it, what is of a size other than 0, 1, 2, 4 and 8
 };
 
-/// Where an argument's first byte is when its function begins.
+/// The place of an argument's first byte at the first instruction of its function.
 struct Place {
   enum class Where : std::uint8_t {
     unknown,    ///< behind or in a value whose place type information does not tell

@@ -28,7 +28,7 @@ constexpr unsigned kLongestWay = 96;
 constexpr std::uint64_t kStepsAtFirst = 1024;
 constexpr std::uint64_t kStepsPerByte = 2;
 
-/// What one instruction does with the result registers and the flags.
+/// The effect of one instruction on the result registers and the flags.
 struct Step {
   std::uint64_t at = 0;
   Instruction code;
@@ -91,8 +91,8 @@ bool is_extension(ZydisMnemonic mnemonic) {
   return mnemonic == ZYDIS_MNEMONIC_CBW || mnemonic == ZYDIS_MNEMONIC_CWDE || mnemonic == ZYDIS_MNEMONIC_CDQE;
 }
 
-/// Whether compilers delete the instruction where nobody needs what it computes. What is only read from memory may be
-/// volatile, or atomic, and is read for nobody, too.
+/// Whether compilers delete the instruction where nobody needs what it computes. A value that is only read from memory
+/// may be volatile, or atomic, and is read for nobody, too.
 bool is_computation(const ZydisDecodedInstruction& decoded, std::span<const ZydisDecodedOperand> operands,
                     StackVariables variables) {
   if (!is_move(decoded.mnemonic)) return is_arithmetic(decoded.mnemonic) || is_conditional(decoded);

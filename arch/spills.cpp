@@ -64,7 +64,7 @@ class Walk {
   }
 
  private:
-  /// What a register still has of a register as the caller left that.
+  /// The part of one of the caller's registers that a register still has.
   struct Held {
     unsigned of = 0;
     std::uint32_t bytes = 0;   ///< the lowest ones; 0: nothing
@@ -199,7 +199,7 @@ class Walk {
     stored_.push_back({at, bytes, reg != nullptr ? held : Held{}});
   }
 
-  /// What a register has that is loaded from the frame: what was stored there last, by one store.
+  /// Returns the content of a register that is loaded from the frame, if one store wrote all of it.
   [[nodiscard]] Held loaded(const ZydisDecodedOperandMem& memory, std::uint32_t bytes) const {
     const auto at = place_of(memory);
     const bool own_segment = memory.segment != ZYDIS_REGISTER_FS && memory.segment != ZYDIS_REGISTER_GS;
@@ -240,14 +240,14 @@ class Walk {
   std::vector<Spill> spills_;
 };
 
-/// What is used before it is set.
+/// Finds the registers that are used before they are set.
 class Uses {
  public:
   explicit Uses(std::span<const std::uint8_t> code) : code_(code) {
     ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   }
 
-  /// Finds them: general registers by number, a bit each, and above those vector registers.
+  /// Returns the registers: general ones as a bit each, by number, and above those the vector registers.
   std::uint64_t run() && {
     while (!code_.empty() && step()) code_ = code_.subspan(decoded_.length);
     return used_;

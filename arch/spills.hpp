@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the first instructions of a function do with the registers that it was given.
+// Uses of a function's argument registers by its first instructions.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Spill {
   bool from_memory = false;           ///< they are copied from where a register points, outside of the frame
 };
 
-/// Those of the code that runs in any case: up to the first jump, call, or instruction that does what is not followed.
-/// In the order in which they are filled. Of machines that knows_instructions() has, and not of arm64; else empty.
+/// Returns the spills in the code that runs in any case: up to the first jump, call, or instruction whose effect is not
+/// followed. They are in the order of their stores. Empty for arm64, and for machines that knows_instructions() lacks.
 [[nodiscard]] std::vector<Spill> first_spills(const Arch& arch, std::span<const std::uint8_t> code);
 
 /// Registers whose values the code that runs in any case (as above) uses before it sets them: of those that programs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What an instruction does with the stack pointer, and what it reads of the stack.
+// The effect of an instruction on the stack pointer, and its reads from the stack.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct StackUse {
   std::optional<std::int64_t> reads_above_frame = {};  ///< the same of the frame pointer
 };
 
-/// Of the instruction that `bytes` begin with. Of machines that knows_instructions() has.
+/// Examines the instruction that `bytes` begin with. The machine is one that knows_instructions() has.
 [[nodiscard]] StackUse stack_use(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace usdt::arch

@@ -16,7 +16,7 @@ using Kind = UserShape::Kind;
 /// The classes of 3.2.3 that matter here; COMPLEX_X87 leads to nothing we know.
 enum class Class : std::uint8_t { none, integer, sse, sse_up, x87, x87_up, memory, unknown };
 
-/// Of two values that share an eightbyte.
+/// Returns the class of an eightbyte that values of two classes share.
 Class merge(Class one, Class other) {
   if (one == other || other == Class::none) return one;
   if (one == Class::none) return other;
@@ -26,7 +26,7 @@ Class merge(Class one, Class other) {
   return is_x87(one) || is_x87(other) ? Class::memory : Class::sse;
 }
 
-/// Of the first eightbyte of a number, or of another one.
+/// Returns the class of a scalar's first eightbyte, or of a later one.
 Class class_of(const Scalar& scalar, bool first) {
   switch (scalar.kind) {
     case Scalar::Kind::integer:
@@ -43,7 +43,7 @@ Class class_of(const Scalar& scalar, bool first) {
   return Class::unknown;
 }
 
-/// What is the second half of something where that is not before it: 5 (b) and (d) of the algorithm.
+/// Corrects second halves that do not follow their first half: 5 (b) and (d) of the algorithm.
 void clean_up(std::vector<Class>& classes) {
   for (std::size_t i = 0; i < classes.size(); ++i) {
     const Class before = i > 0 ? classes[i - 1] : Class::none;
@@ -107,7 +107,7 @@ bool is_x87(const UserShape& shape) {
   return shape.kind == Kind::scalar && shape.scalars.front().kind == Scalar::Kind::x87;
 }
 
-/// Where the next argument on the stack is, behind one of which it is not known how it is aligned.
+/// The place of the next stack argument behind one of unknown alignment.
 constexpr std::uint32_t kUnknownStack = UINT32_MAX;
 
 /// Whether bytes before `offset` belong to no scalar, as before one that is aligned.
@@ -147,7 +147,7 @@ UserPlace by_classes(const std::vector<Class>& classes, std::uint32_t size, std:
   return place;
 }
 
-/// What both halves of a result, or of an argument, ask: that its type is one of those placed here at all.
+/// Whether values of this type are placed here at all, as arguments or as results.
 bool is_placeable(const UserShape& shape) {
   if (shape.kind == Kind::unknown || shape.kind == Kind::nothing) return false;
   if (shape.kind == Kind::by_reference) return true;
@@ -224,7 +224,7 @@ UserPlace UserPlaces::x86_64(const UserShape& shape) {
                     vectors_ + count(Class::sse) <= calls.vectors.size();
   // Clang before 18 begins an __int128 that does not fit in the last register (LLVM D158169), GCC does not.
   if (!fits && shape.kind == Kind::scalar && count(Class::integer) == 2) return lose();
-  // What does not fit leaves the registers to later arguments.
+  // A value that does not fit leaves the registers to later arguments.
   if (!fits) return on_stack(shape);
   UserPlace place = by_classes(classes, shape.size, calls.arguments.subspan(general_), calls.vectors.subspan(vectors_));
   general_ += count(Class::integer);

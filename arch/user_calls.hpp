@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where C, C++ and Go programs pass values.
+// Places of the arguments and results of C, C++ and Go functions.
 //   x86-64: System V ABI, AMD64 supplement, 3.2.3
-//   i386: System V ABI, Intel386 supplement, 2.2.3, as GCC and Clang follow it on Linux: every struct is returned in
-//   memory arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
-// What compilers disagree about is unknown, and so is all behind it.
+//   i386: System V ABI, Intel386 supplement, 2.2.3, as GCC and Clang follow it on Linux:
+//     every struct is returned in memory
+//   arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
+// Values that compilers place differently have no known place, and neither have those behind them.
 #pragma once
 
 #include <array>
@@ -21,12 +22,12 @@ struct Scalar {
   std::uint32_t offset = 0;  ///< bytes from the start of the value
   std::uint32_t size = 0;    ///< bytes
   bool pointer = false;      ///< an address of other memory
-  /// Of a pointer in an object of a library, which is shown by what is there: the same number for all of that object,
-  /// from 1 on.
+  /// Not 0: a pointer in an object of a library that is shown by its content. All pointers of one object have one
+  /// number, from 1 on.
   std::uint32_t of_library = 0;
 };
 
-/// What a type asks of the conventions.
+/// The properties of a type that its place depends on.
 struct UserShape {
   enum class Kind : std::uint8_t {
     unknown,
@@ -40,7 +41,7 @@ struct UserShape {
   std::uint32_t alignment = 1;  ///< of the strictest scalar
   bool misaligned = false;      ///< a scalar lies off its alignment (packed)
   bool overaligned = false;     ///< alignas: conventions and compilers differ
-  bool bit_fields = false;      ///< has some; those without a name are told by nobody
+  bool bit_fields = false;      ///< has some; debug information leaves out those without a name
   bool empty = false;           ///< structure: has no members
   bool arrays = false;          ///< is, or has, an array of several elements
   /// Structures: of those of at most `flat_size` bytes, all of them.
@@ -49,7 +50,7 @@ struct UserShape {
   static constexpr std::uint32_t flat_size = 64;
 };
 
-/// Where some bytes of a value are when its function begins, or, of a result, when it has ended.
+/// The place of some bytes of an argument at the first instruction, or of a result when the function has ended.
 struct UserPart {
   std::uint32_t offset = 0;  ///< in the value
   std::uint32_t size = 0;
@@ -99,14 +100,14 @@ class UserPlaces {
   bool lost_ = false;
 };
 
-/// Where Go functions have their arguments at their first instruction, the receiver first, or leave their results at
-/// each RET instruction (ABIInternal, abi-internal.md of its compiler). Where on the stack holds for arguments alone:
-/// those of results are behind them.
+/// Returns the places of a Go function's arguments at its first instruction, the receiver first, or of its results at
+/// each RET instruction (ABIInternal, abi-internal.md of its compiler). Places on the stack are right for arguments
+/// alone: those of results are behind them.
 [[nodiscard]] std::vector<UserPlace> go_places(const Arch& arch, const std::vector<UserShape>& shapes);
 /// Whether Go passes a value of this shape on the stack, whatever is passed beside it.
 [[nodiscard]] bool go_only_on_stack(const Arch& arch, const UserShape& shape);
 
-/// Where a result is right after the return instruction. An address there is that of the room the caller made.
+/// Returns the place of a result right after the return instruction. An address there is that of the caller's room.
 [[nodiscard]] UserPlace user_result(const Arch& arch, const UserShape& shape);
 
 }  // namespace usdt::arch

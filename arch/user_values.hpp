@@ -29,7 +29,7 @@ struct UserValue {
 /// One value from its pieces where they lie side by side: in memory, or on i386 in two registers. `unreadable`: what
 /// why_unreadable() says of its type.
 [[nodiscard]] UserValue joined(UserValue value, const std::string& unreadable);
-/// What is in a place of the calling convention.
+/// Returns the value at a place of the calling convention.
 [[nodiscard]] UserValue value_at(const Arch& arch, const UserPlace& place, const Type& type);
 
 }  // namespace usdt::arch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the tables of x86-64 and i386 share. Private to arch/.
+// Tables and functions shared by x86-64 and i386. Private to arch/.
 #pragma once
 
 #include <array>

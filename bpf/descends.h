@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Whose descendant is the current process? For the stock program and for the programs that follow forks. */
+/* Tells whether the current process is a descendant: for the stock program and for the programs that follow forks. */
 #ifndef USDT_DESCENDS_H
 #define USDT_DESCENDS_H
 
@@ -52,9 +52,8 @@ static __always_inline bool is_ancestor(__u32 tgid)
 
 /* True if the current process is an ancestor's child, or its child's child ... Orphans are marked; and where the
  * ancestor is a subreaper, as usdt-trace is for its command, they come back to it and stay descendants. The walk finds
- * those that are older than the marks, or found no room there.
- * With all_but_tasks: if it is no task of the tracer's. Such tasks call no function of a library, but functions and
- * tracepoints of the kernel see them. */
+ * those that are older than the marks, or found no room there. If all_but_tasks is set, true for all but the tasks of
+ * the tracer. Such tasks call no function of a library, but functions and tracepoints of the kernel see them. */
 static __always_inline bool descends(void)
 {
 	void *task = (void *)bpf_get_current_task();

@@ -6,7 +6,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* By the number of the thread, as the tracer's pid namespace has it: when it ended or became another program, ns of
- * CLOCK_MONOTONIC, with bit 0 set where it ended. Those of long ago make room. */
+ * CLOCK_MONOTONIC, with bit 0 set where it ended. Old entries make room. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

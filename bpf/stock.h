@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What the loader tells the programs of this directory. */
+/* Constants that the loader sets for the programs of this directory. */
 #ifndef USDT_STOCK_H
 #define USDT_STOCK_H
 
@@ -9,8 +9,8 @@
 
 USDT_CONSTANTS(usdt_stock)
 
-/* What updating a map answers. Before Linux 6.4 (d7ba4cc900bf) maps return an int, of which the helper's long has the
- * lower half only: -EEXIST comes as 0xffffffef there, which is no negative number. */
+/* Updates a map; returns 0 or a negative errno. Before Linux 6.4 (d7ba4cc900bf) maps return an int, which is only the
+ * lower half of the helper's long: -EEXIST comes as 0xffffffef there, which is no negative number. */
 static __always_inline long update_elem(void *map, const void *key, const void *value, __u64 flags)
 {
 	return (int)bpf_map_update_elem(map, key, value, flags);

@@ -76,7 +76,7 @@ const auto keep_amount = [](auto& ctx) {
   x3::_pass(ctx) = draft.at == nullptr;
 };
 
-/// Of the extends only lsl is nothing without its amount.
+/// Refuses lsl without an amount; the other extends may stand alone.
 const auto default_amount = [](auto& ctx) {
   Draft& draft = x3::get<DraftTag>(ctx);
   if (draft.extend == Extend::lsl) draft.refuse(&*x3::_where(ctx).begin(), "expected a shift amount after lsl");

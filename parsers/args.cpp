@@ -21,11 +21,11 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Of one site; sys/sdt.h writes at most 12, and a spec holds 255. What is read of an argument takes some 200 bytes,
-/// its text in a hostile file two.
+/// Limit of one site's arguments; sys/sdt.h writes at most 12, and a spec holds 255. A parsed argument takes some 200
+/// bytes, its text in a hostile file two.
 constexpr std::size_t kMostArguments = 1024;
 
-/// `N@`, `-N@`, `Nf@`; sys/sdt.h writes no other form.
+/// The size prefix of an argument: `N@`, `-N@`, `Nf@`. sys/sdt.h writes no other form.
 struct Prefix {
   std::size_t length = 0;  ///< 0: there is none
   bool is_signed = false;
@@ -70,8 +70,8 @@ struct Nesting {
   }
 };
 
-/// Where the argument that starts at `at` ends. White space inside brackets or quotes belongs to it, unless a size
-/// prefix follows: then a bracket was left open, and the next argument must not pay for it.
+/// Returns where the argument that starts at `at` ends. White space inside brackets or quotes belongs to it, unless a
+/// size prefix follows: then a bracket was left open, and the next argument must not pay for it.
 std::size_t end_of_argument(std::string_view text, std::size_t at, OuterComma outer_comma) {
   Nesting nesting;
   while (at < text.size()) {

@@ -18,7 +18,7 @@ namespace usdt::parsers {
 /// separated by white space, except inside brackets or parentheses and around arm64 commas. An empty text, or
 /// one that starts with ':' (a systemtap marker for "no arguments"), has none.
 [[nodiscard]] std::vector<ParsedArg> parse_args(std::string_view text, Machine machine);
-/// Of a temporary: they would view a text that is gone.
+/// Refuses a temporary: the arguments would view a text that is gone.
 template <class Text>
 requires std::same_as<std::remove_const_t<Text>, std::string> std::vector<ParsedArg> parse_args(Text&& text, Machine)
 = delete;

@@ -91,7 +91,7 @@ bool is_word(char c) noexcept {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// What `digits`, an integer in one of C's notations, says; where the digits of its base end.
+/// Reads an integer in one of C's notations, up to the end of the digits of its base.
 std::from_chars_result read_integer(std::string_view digits, std::uint64_t& value) {
   const char* const end = digits.data() + digits.size();
   if (digits.starts_with("0x") || digits.starts_with("0X")) return std::from_chars(digits.data() + 2, end, value, 16);
@@ -322,7 +322,7 @@ const auto length = x3::rule<struct LengthTag>("a length, or ')'") =
 const auto text_of = (x3::lexeme["str" >> word_end] >> '(') > whole > length;
 const auto hex = ((x3::lexeme["hex" >> word_end] >> '(') > whole > ')')[make<Op::hex, 1>];
 const auto ntop = ((x3::lexeme["ntop" >> word_end] >> '(') > whole > ')')[make<Op::ntop, 1>];
-// A path may begin with a parenthesis: "(*p).x". What is no path may be an expression in parentheses.
+// A path may begin with a parenthesis: "(*p).x". Another text may be an expression in parentheses.
 const auto primary_def = number | literal | text_of | hex | ntop | path | ('(' > whole > ')');
 const auto unary_def = x3::eps[go_deeper] >>
                        ((only('!', '=') > unary)[make<Op::logical_not, 1>] |
@@ -374,7 +374,7 @@ std::string_view last_word(std::string_view text) noexcept {
   return text.substr(text.size() - size);
 }
 
-/// What may have been meant where no expression goes on, by who is used to another language.
+/// Returns a hint for users of other languages, where an expression cannot continue; empty: none fits.
 std::string hint(std::string_view before, std::string_view there) {
   const std::string_view word = first_word(there);
   if (there.starts_with('=')) return "; to compare is ==";
@@ -409,7 +409,7 @@ bool TypedExpression::is_word(const ValuePath& value) {
 
 namespace {
 
-/// What `grammar` makes of the whole of `text`; on an error why not.
+/// Parses the whole of `text` by `grammar`.
 template <class Grammar>
 Result<Draft> parse_whole(std::string_view text, const Grammar& grammar) {
   Draft draft{.start = text.data()};

@@ -12,10 +12,10 @@
 namespace usdt::parsers {
 namespace {
 
-/// Those of one character, and what they stand for.
+/// Escapes of one character, and the characters that they stand for.
 constexpr std::string_view kShort = "abfnrtv\\\"'?", kMeant = "\a\b\f\n\r\t\v\\\"'?";
 
-/// What an escape that `text` begins with stands for, and how long it is; empty: it is none of C's.
+/// The text and the length of the escape that `text` begins with; empty: C has no such escape.
 struct Escape {
   std::string meant;
   std::size_t length = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What backslashes mean in the literals of an expression.
+// Backslashes in the literals of an expression.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Private to parsers/: what the two dialects share. It knows no Spirit type; `refuse_with` and ExpressionParser are
+// Private to parsers/: the common part of the dialects. It knows no Spirit type; `refuse_with` and ExpressionParser are
 // templates that only the grammars' own .cpp files instantiate with X3.
 #pragma once
 
@@ -50,7 +50,7 @@ using Wide = __int128;
 using Wide = boost::multiprecision::int128_t;
 #endif
 
-/// What GNU as calls an expression: numbers and at most one symbol, folded.
+/// An expression of GNU as: numbers and at most one symbol, folded.
 struct Expression {
   Wide number = 0;          ///< exact; the dialect checks the range its operand has
   bool overflow = false;    ///< a part of it was beyond any 64-bit number; `number` is then meaningless
@@ -60,7 +60,7 @@ struct Expression {
   const char* at = nullptr;
 };
 
-/// What may stand before a number.
+/// Signs that may stand before a number.
 enum class Marks : std::uint8_t { none, dollar };
 
 /// Parses the longest expression at `first` and moves `first` behind it: `-16+24`, `20+garr`, `mp_@GOTOFF+40`,

@@ -88,7 +88,7 @@ std::size_t colons_at(std::string_view text, std::size_t at) noexcept {
   return (end == text.npos ? text.size() : end) - at;
 }
 
-/// Where the ':' are that separate parts, from `start` on: a '\\' hides one, and so do the quotes around a part.
+/// Finds the ':' that separate parts, from `start` on. A '\\' before one hides it, and so do the quotes around a part.
 std::vector<std::size_t> find_separators(std::string_view text, std::size_t start, Scopes scopes) {
   std::vector<std::size_t> out;
   bool part_starts = true;
@@ -232,7 +232,7 @@ Result<PointPattern> parse_kernel(std::string_view text, std::size_t start, Kern
   return pattern;
 }
 
-/// What `Pattern` is called in "write ..." of an error.
+/// Describes `Pattern` in errors, with the form to write.
 template <class Pattern>
 constexpr std::string_view kHowToWrite = "";
 template <>
@@ -268,7 +268,7 @@ Result<PointPattern> parse_point(std::string_view text) {
   if (const auto* moment = std::get_if<Moment>(&prefix->kind)) return parse_function(text, start, *moment);
   if (const auto* kernel = std::get_if<KernelKind>(&prefix->kind)) return parse_kernel(text, start, *kernel);
   if (const auto* foreign = std::get_if<Foreign>(&prefix->kind)) {
-    // With one part behind it, it is the probe of a provider called so.
+    // One part alone behind it makes it a probe, whose provider has this name.
     if (find_separators(text, start, Scopes::separate).empty()) return parse_probe(text, 0);
     return fail(Error{ErrorKind::not_supported, fmt::format("'{}': {}", text, foreign->answer), 0, 0U});
   }

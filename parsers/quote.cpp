@@ -66,7 +66,7 @@ std::string escaped(std::string_view text, std::string_view special) {
   return out;
 }
 
-/// What a '\' and the characters behind it stand for.
+/// The character that a '\' and the characters behind it stand for.
 struct Escape {
   char value = '\\';
   std::size_t length = 1;
@@ -106,7 +106,7 @@ bool needs_quotes(std::string_view text) noexcept {
   return false;
 }
 
-/// What has a meaning in a glob, in a pattern, or inside a class.
+/// Characters with a meaning in a glob, in a pattern, or inside a class.
 constexpr std::string_view kGlobSpecial = "*?[]!^-\\:\"";
 
 }  // namespace
@@ -174,7 +174,7 @@ std::string glob_of_part(std::string_view part) {
   }
   while (!part.empty()) {
     const Escape next = part[0] == '\\' ? read_escape(part) : Escape{part[0], 1};
-    // What is escaped is itself, in one spelling. So is a bare quote: written back behind another part it must not
+    // An escaped character is itself, in one spelling. So is a bare quote: written back behind another part it must not
     // become the end of a quoted one.
     if (part[0] == '\\' || part[0] == '"')
       literally(next.value);

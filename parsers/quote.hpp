@@ -12,7 +12,7 @@ inline namespace v1 {
 
 /// Length of the text in double quotes that `text` starts with, quotes included; 0: it starts with none.
 [[nodiscard]] std::size_t quoted_length(std::string_view text) noexcept;
-/// What a whole text in double quotes stands for; nullopt: it is not in quotes.
+/// Returns the text that a whole text in double quotes stands for; nullopt: it is not in quotes.
 [[nodiscard]] std::optional<std::string> unquoted(std::string_view text);
 /// "\n", "\t" and "\xHH" are the newline, the tab and the byte of that number; "\c" is any other character itself.
 [[nodiscard]] std::string without_backslashes(std::string_view text);

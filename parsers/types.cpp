@@ -18,7 +18,7 @@ struct NamedType {
   Type type;
 };
 
-/// Of pointers, the size is the machine's.
+/// The size of a pointer is the machine's.
 constexpr std::array kTypes = {
     NamedType{"i8", {1, true, TypeKind::integer}},    NamedType{"i16", {2, true, TypeKind::integer}},
     NamedType{"i32", {4, true, TypeKind::integer}},   NamedType{"i64", {8, true, TypeKind::integer}},

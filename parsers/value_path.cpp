@@ -51,7 +51,7 @@ void add(Context& ctx, PathStep step, const char* at) {
   x3::_pass(ctx) = !draft.too_long;
 }
 
-/// What is in front of an operand is kept by its rule until the operand is known.
+/// The operator before an operand. Its rule keeps it until the operand is known.
 struct Front {
   Kind kind = Kind::dereference;
   std::string name = {};
@@ -99,7 +99,7 @@ x3::rule<struct UnaryRule> const unary("a value");
 x3::rule<struct FrontedRule, Front> const fronted("a value");
 
 const auto numbered = x3::lexeme["arg" >> argument_number >> !more];
-// What looks like a number of an argument is one, or a mistake.
+// An "arg" with a digit behind it is a number of an argument, or a mistake, and no name.
 const auto scope = letter >> *more >> "::";
 const auto name = x3::raw[x3::lexeme[!("arg" >> x3::ascii::digit) >> *scope >> letter >> *more]];
 const auto member = x3::raw[x3::lexeme[+more]];

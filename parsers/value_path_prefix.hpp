@@ -6,7 +6,7 @@
 
 namespace usdt::parsers {
 
-/// What a text begins with.
+/// The path at the beginning of a text.
 struct PathPrefix {
   ValuePath path = {};
   const char* end = nullptr;  ///< behind it, and behind blanks there; where nothing matched, how far it did

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What sets one stock program apart from another. */
+/* Abilities that set one stock program apart from another. */
 #ifndef USDT_TRACE_ABILITIES_H
 #define USDT_TRACE_ABILITIES_H
 
@@ -7,8 +7,8 @@
 #include <usdt/bpf/event.h>
 #include "../stock.h"
 
-/* What a program can do besides handing over the numbers of a hit. The kernel reads all of a program before it finds
- * out what its constants leave of it, so that those that do less are attached sooner. */
+/* Abilities of a program besides handing over the numbers of a hit. The kernel reads all of a program before it finds
+ * out what its constants leave of it, so that programs with fewer abilities are attached sooner. */
 enum abilities {
 	COPIES_MEMORY = 1,     /* texts and the stack of the process; it waits for pages */
 	MAKES_CALLS = 2,       /* of both ends one event */
@@ -24,14 +24,14 @@ enum abilities {
 	KEEPS_TEXTS = 2048,    /* what is kept of a call has texts, as they were at its beginning */
 };
 
-/* Of what a program can do, what it needs for a record: rows have neither stacks nor owners of records, and of texts
- * those that the question at the end is about. */
+/* Returns the abilities that a record needs: rows have neither stacks nor owners of records, and no texts but those
+ * that the question at the end is about. */
 static __always_inline __u32 for_records(const __u32 can)
 {
 	return can & (FILLS_TABLE | COUNTS_ONLY) ? (can & TAKES_STEPS) | MAKES_NO_RECORD | KEEPS_TEXTS : can;
 }
 
-/* Where a record has the arguments of the site that is hit: of an end of spans behind those of their beginning. */
+/* Returns the arguments of the site that is hit, in its record: at the end of a span behind those of its beginning. */
 static __always_inline struct usdt_event_arg *own_args(void *record, const __u32 can)
 {
 	const __u32 first = can & ENDS_SPANS ? usdt_program()->first_arg : 0;

@@ -98,7 +98,8 @@ static __always_inline bool is_of_another_call(const struct usdt_ctx *ctx, const
 	return is_of_process(ctx) && event->duration && event->duration != mark_of_call(ctx);
 }
 
-/* What tells the call apart whose end or beginning this is; of sessions that begin, not yet. False: nothing does. */
+/* Finds the key of the call that begins or ends here; sessions that begin do not have theirs yet. False: there is
+ * none. */
 static __always_inline bool find_key(const struct usdt_ctx *ctx, struct usdt_call_key *key)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();

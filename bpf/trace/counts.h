@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What became of the hits of each site, and the ring that their records go to. */
+/* Counts of the hits of each site, and the ring that their records go to. */
 #ifndef USDT_TRACE_COUNTS_H
 #define USDT_TRACE_COUNTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What is left out on purpose, so that a trace costs no more than it may. */
+/* Guards that leave hits out on purpose, so that a trace costs no more than it may. */
 #ifndef USDT_TRACE_GUARDS_H
 #define USDT_TRACE_GUARDS_H
 
@@ -49,8 +49,8 @@ static __always_inline bool may_pass(void)
 	return true;
 }
 
-/* What a call or span has to take to become an event, ns. The consumer keeps those that took longest, and knows how
- * long the shortest of them took: it only grows. */
+/* The least duration of a call or span that becomes an event, ns. The consumer keeps those that took longest, and sets
+ * it to the duration of the shortest of them: it only grows. */
 __u64 usdt_least_duration = 0;
 
 static __always_inline bool is_slow_enough(__u64 duration)

@@ -11,8 +11,8 @@
 #include "record.h"
 #include "wanted.h"
 
-/* A hit, or the end of a call whose arguments are still there (`start`: when it began). Where something is paged out,
- * it is waited for, and looked at once more: the verifier goes through each look anew. */
+/* A hit, or the end of a call whose arguments are still there (`start`: when it began). Memory that is paged out is
+ * waited for, and looked at once more: the verifier goes through each look anew. */
 static __always_inline void record_hit(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
 				       struct usdt_site_stats *stats, __u64 start)
 {

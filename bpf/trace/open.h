@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What has begun and not ended: the records of calls and spans wait here for their ends. */
+/* Calls and spans that have begun and not ended: their records wait here for their ends. */
 #ifndef USDT_TRACE_OPEN_H
 #define USDT_TRACE_OPEN_H
 
 #include <usdt/bpf/usdt.bpf.h>
 #include <usdt/bpf/event.h>
 
-/* Records of calls that have not ended; the loader gives it the size of a record. Where it is full, the kernel gives up
- * what was looked at longest ago: of what begins and never ends there is no end. How many it gave up is known by those
- * that are left. */
+/* Records of calls that have not ended; the loader gives it the size of a record. If it is full, the kernel gives up
+ * the calls that were looked at longest ago: some calls never end. The number of those that are left tells how many it
+ * gave up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);

@@ -25,7 +25,7 @@ struct {
 	__uint(value_size, sizeof(__u64));
 } usdt_row_keys SEC(".maps");
 
-/* What a new row is that has a sum of reals, which the stack has no room for. */
+/* The initial value of a row with a sum of reals, which the stack has no room for. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

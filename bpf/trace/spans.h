@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Spans: from a hit at one place to one at another, which have the same key. What the first one says waits for the
+/* Spans: from a hit at one place to one at another, which have the same key. The record of the first waits for the
  * second, which makes one event of both. */
 #ifndef USDT_TRACE_SPANS_H
 #define USDT_TRACE_SPANS_H
@@ -16,7 +16,7 @@
 #include "wanted.h"
 
 /* usdt_open_calls has the records of spans that have not ended, too, each with a struct usdt_open_span behind it, whole
- * where it is asked whose they are. Of a span that is not sampled the record stays blank, so that its end is not taken
+ * where it is asked whose they are. The record of a span that is not sampled stays blank, so that its end is not taken
  * for that of the one around it. */
 static __always_inline struct usdt_open_span *behind_record(const void *event)
 {
@@ -69,8 +69,8 @@ static __always_inline void lose_span(struct usdt_span_key *key, __u64 first, st
 		__sync_fetch_and_add(&behind_record(outermost)->lost, 1);
 }
 
-/* A blank record for a span that begins. Where one of an earlier outermost span has its place, which the map had given
- * up, that cannot end any more. */
+/* Adds a blank record for a span that begins. It may replace a record within an earlier outermost span that the map had
+ * given up: that record's span cannot end any more. */
 static __always_inline long add_span(const struct usdt_span_key *key, const struct usdt_event *blank,
 				     const struct usdt_event *outermost)
 {
@@ -94,7 +94,7 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 	struct usdt_event *event;
 	__u32 zero = 0;
 
-	/* What begins within a span that was lost is lost with it, even where there is room again. */
+	/* A span that begins within a lost one is lost with it, even where there is room again. */
 	if (outermost && behind_record(outermost)->lost) {
 		lose_span(key, first, stats);
 		return;
@@ -122,7 +122,7 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 	change_open(key, first, 1);
 }
 
-/* Of two ends that find the same beginning, one gets it. */
+/* Takes a span out. If two ends find one beginning, one of them succeeds. */
 static __always_inline bool take_out(struct usdt_span_key *key, __u64 first)
 {
 	if (bpf_map_delete_elem(&usdt_open_calls, key))
@@ -186,7 +186,7 @@ static __always_inline __u32 pair_of(const struct ended_span *span)
 	return begins + ends + span->begin * ends + (span->end - begins);
 }
 
-/* What was known where a span began. */
+/* Returns a fact that was known where the span began. */
 #define USDT_FACT_CASE(name, value) \
 	case USDT_BEGIN_##name:     \
 		return value;
@@ -245,8 +245,8 @@ question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, 
 	return question;
 }
 
-/* The record of the beginning goes to the ring, with what the end has to say. That there is room is looked at once:
- * verifiers before Linux 5.11 do not know that a second look finds the same. */
+/* The record of the beginning goes to the ring, with the values of the end. The room is checked once: verifiers before
+ * Linux 5.11 do not know that a second look finds the same. */
 static __always_inline void record_span(const struct usdt_ctx *ctx, const struct usdt_event *begun,
 					struct usdt_span_key *key, const __u32 can, const struct ended_span *span,
 					struct usdt_site_stats *stats)

@@ -58,8 +58,8 @@ static __always_inline void take_user_registers(const struct usdt_ctx *ctx, __u6
 #undef USDT_STORE
 }
 
-/* What is on the stack: up to a multiple of a piece, which no page's end is within, and then piece by piece as far as
- * there is memory. Bytes. */
+/* Copies the stack: up to a multiple of a piece, which no page's end is within, and then piece by piece as far as there
+ * is memory. Returns bytes. */
 static __always_inline __u32 copy_stack(char *to, __u64 from)
 {
 	const __u32 piece = usdt_stock()->user_copy_piece;
@@ -77,8 +77,8 @@ static __always_inline __u32 copy_stack(char *to, __u64 from)
 	return size;
 }
 
-/* What return probes replaced on the stack, as the kernel keeps it for each thread (struct return_instance of
- * include/linux/uprobes.h). */
+/* Copies the return addresses that return probes replaced on the stack, as the kernel keeps them for each thread
+ * (struct return_instance of include/linux/uprobes.h). */
 static __always_inline void take_replaced_returns(struct usdt_replaced_return *to)
 {
 	const volatile struct usdt_stock_constants *offsets = usdt_stock();
@@ -117,8 +117,8 @@ static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *re
 	stack->copied = copy_stack(addresses + size, stack->regs[USDT_TARGET(STACK_WORD)]);
 }
 
-/* Stacks that are keys of rows, by a hash of their addresses. Where the first map has another one in that place, the
- * second may have room. The loader gives both their sizes, where a table has such keys. */
+/* Stacks that are keys of rows, by a hash of their addresses. If the first map has another one in that place, the
+ * second may have room. The loader gives both their sizes, if a table has such keys. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
 	__uint(max_entries, 1);

@@ -22,7 +22,8 @@ struct {
 /* Reading where nothing is costs 1.2 us, ten times what reading a text does. */
 #define MOST_MISREADS 64
 
-/* What argument `i` may point to; 0: nothing that can be read. No page is waited for: nobody said that it is text. */
+/* Copies the text that argument `i` may point to; 0: nothing that can be read. It waits for no page: nobody said that
+ * it is text. */
 static __always_inline int capture_likely(const struct usdt_ctx *ctx, void *record, const __u32 can, __u32 i, char *to)
 {
 	struct usdt_event_arg *args = own_args(record, can);
@@ -42,7 +43,7 @@ static __always_inline int capture_likely(const struct usdt_ctx *ctx, void *reco
 	return 0;
 }
 
-/* Of a text with a length, as many bytes as fit and one more, which shows that it was cut. */
+/* Copies a text with a length: as many bytes as fit and one more, which shows that it was cut. */
 static __always_inline int capture_bytes(const struct usdt_ctx *ctx, char *to, __u64 length, __u64 pointer)
 {
 	__u64 most = usdt_stock()->string_size - 1;
@@ -128,8 +129,8 @@ static __always_inline __u64 number_of(const void *pointer)
 	return -number;
 }
 
-/* Where the record has a text that value `i` of the question is, since the span or call began; false: it has none, or
- * not all that is wanted of it. */
+/* Finds value `i` of the question if it is a text in the record, copied when the span or call began; false: the record
+ * lacks it, or a part of it that is wanted. */
 static __always_inline bool find_kept_text(const struct usdt_event *event, __u32 i, const __u32 can, __u64 *address)
 {
 	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);

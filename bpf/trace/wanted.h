@@ -43,7 +43,7 @@ static __always_inline bool is_wanted(const struct usdt_ctx *ctx, struct usdt_qu
 	}
 	if ((can & TAKES_STACKS) && answer == USDT_YES)
 		put_stacks(ctx, row, call ? call->event : NULL);
-	/* What is in the record is in the question and in the row by now. */
+	/* The question and the row have copied the record's values by now. */
 	if (call && ((can & FILLS_TABLE) || answer != USDT_YES) && !take_call(call->key, stats))
 		return false;
 	if (leaves_out(answer, stats))

@@ -38,7 +38,7 @@ static const struct {
     {"bytes", USDTP_BYTES, USDTP_LENGTH},
 };
 
-/* Where reading a declaration stands. */
+/* A declaration that is being read, and its output. */
 struct reader {
   const char* at;
   char* out;

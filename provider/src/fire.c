@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What runs when a probe is fired: no lock, no memory, no errno. */
+/* Code that runs when a probe is fired: no lock, no memory, no errno. */
 #include <errno.h>
 #include <stdarg.h>
 

@@ -215,7 +215,7 @@ void usdtp_memory_hide(struct usdtp_memory* memory, const char* name) {
 
 void usdtp_memory_finish(struct usdtp_memory* memory) {
   char path[32];
-  /* Tracers are told by the kernel of what is mapped to be run: this file has its notes now. */
+  /* The kernel reports mappings of code to tracers: by this one they learn that the file has its notes now. */
   void* again =
       mmap(NULL, memory->layout.page, PROT_READ | PROT_EXEC, MAP_PRIVATE, memory->fd, (off_t)memory->layout.text);
   if (again != MAP_FAILED) (void)munmap(again, memory->layout.page);

@@ -48,7 +48,7 @@ void usdtp_memory_finish(struct usdtp_memory* memory);
  */
 void usdtp_memory_hide(struct usdtp_memory* memory, const char* name);
 
-/* Closes the file. What is mapped stays. */
+/* Closes the file. Its mappings stay. */
 void usdtp_memory_close(struct usdtp_memory* memory);
 
 #endif

@@ -14,7 +14,7 @@
 #include "memory.h"
 #include "probe.h"
 
-/* What is known of a probe besides what its slot says. */
+/* Facts about a probe besides those in its slot. */
 struct usdtp_record {
   usdtp_provider* provider;
   struct image* image;
@@ -87,7 +87,7 @@ static void leave_with_child(void) {
 }
 __attribute__((constructor)) static void survive_fork(void) { (void)pthread_atfork(enter, leave_with_child, leave); }
 
-/* What usdtp_probe_add() gives where it fails. */
+/* The probe that usdtp_probe_add() gives if it fails. */
 static struct usdtp_slot no_probe;
 
 static int by_name(const void* a, const void* b) {

@@ -33,7 +33,7 @@ std::string option_of(std::string_view message) {
   return std::string(message.substr(0, message.find_first_of(": ")));
 }
 
-/// What users of bpftrace, bcc, perf and strace write to usdt-trace, and what to write instead.
+/// Returns what to write to usdt-trace for a word of bpftrace, bcc, perf or strace; empty: it is none of theirs.
 std::string_view meant_by_users_of_others(std::string_view written) {
   using Row = std::pair<std::string_view, std::string_view>;
   static constexpr std::array<Row, 16> kOthers = {{
@@ -155,7 +155,7 @@ std::string complaint_about_process(const std::string& text) {
                      name ? fmt::format("; those of a program are -p $(pgrep -d, {})", text) : "");
 }
 
-/// What is wrong with an option whose value has no text, which would otherwise be as if it was not there.
+/// Complains about an option with an empty value, which would otherwise be as if it was not there.
 std::optional<std::string> complaint_of_nothing(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_lnames().empty() || option->get_expected_min() == 0) continue;

@@ -19,8 +19,8 @@ class Validator;
 
 namespace usdt::tools {
 
-/// What --help prints of a program with many options: how it is called, what most people need, and examples.
-/// "--help all" has everything, "--help GROUP" the options of one group.
+/// Text of --help for a program with many options: how it is called, what most people need, and examples. "--help all"
+/// has everything, "--help GROUP" the options of one group.
 struct BriefHelp {
   std::string_view usage;
   std::string_view description;
@@ -34,18 +34,19 @@ struct BriefHelp {
 [[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error,
                                                     const BriefHelp* brief = nullptr);
 
-/// The same without any output, and without --manual and --completion: what is wrong with the words, if something is.
+/// Parses `words` without output, and without --manual and --completion. Returns what is wrong with them, if something
+/// is.
 [[nodiscard]] std::optional<std::string> complaint_of(CLI::App& app, std::vector<std::string> words);
 
 /// Checks values as the library does, in the words of a command line.
 [[nodiscard]] CLI::Validator value_of(QuestionOption option);
-/// A process id.
+/// Accepts a process id.
 [[nodiscard]] CLI::Validator process_id();
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string_view> words);
-/// Those words; none: it is another validator.
+/// Returns the words of a one_of(); none: it is another validator.
 [[nodiscard]] std::vector<std::string> words_of(const CLI::Validator& validator);
 
-/// What is between the blanks around it, or another set of characters.
+/// Returns a text without the blanks, or other characters, around it.
 [[nodiscard]] std::string_view without_blanks(std::string_view text, std::string_view blanks = " ");
 
 }  // namespace usdt::tools

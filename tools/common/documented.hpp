@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a command line's definition says of itself, for people and for shells: a manual page, and completions.
+// Descriptions made of a command line's definition: a manual page, and completions for shells.
 #pragma once
 
 #include <optional>

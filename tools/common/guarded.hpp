@@ -9,8 +9,8 @@
 
 namespace usdt::tools {
 
-/// What main() of a tool returns: the exit code of `body`, or `failure` with a message where memory, or something else
-/// of the system, ran out. What `body` had begun is undone on the way: commands are ended, links closed.
+/// Runs `body` for main() of a tool. Returns its exit code, or `failure` with a message if memory, or something else of
+/// the system, ran out. The work of `body` is undone on the way: commands are ended, links closed.
 template <class Body>
 [[nodiscard]] int guarded(std::string_view tool, int failure, const Body& body) noexcept {
   try {

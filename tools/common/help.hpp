@@ -13,10 +13,10 @@ namespace usdt::tools {
 /// each of which ends with its newline.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t width);
 
-/// A line of options: its name, and behind or below that what it does, in lines of at most `width` columns.
+/// Returns the lines of one option: its name, and behind or below that what it does, in at most `width` columns.
 [[nodiscard]] std::string option_lines(std::string_view name, std::string_view text, std::size_t width);
 
-/// What --help prints, in lines of at most `width` columns.
+/// Returns the formatter of --help, with lines of at most `width` columns.
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> help_formatter(std::size_t width);
 
 }  // namespace usdt::tools

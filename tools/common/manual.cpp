@@ -31,8 +31,8 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-/// Paragraphs, each a line; lines that begin with a space are examples and stay as they are. What "NAME:" stands
-/// before has a section of that name.
+/// Paragraphs, each a line; lines that begin with a space are examples and stay as they are. Text behind "Examples:" or
+/// "Exit code:" has a section of its own.
 void append_paragraphs(std::string& out, std::string_view text) {
   bool in_example = false;
   while (!text.empty()) {

@@ -7,7 +7,7 @@
 
 namespace usdt::tools {
 
-/// That of `names` which `word` may have been meant to be; empty: none is near.
+/// Returns the one of `names` that `word` may be a mistyping of; empty: none is near.
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace usdt::tools

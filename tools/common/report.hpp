@@ -17,7 +17,7 @@ namespace usdt::tools {
 /// How long notices wait for a reader who is asleep; before this is called, as long as it takes.
 void set_patience(io::Stream::Patience patience);
 
-/// "usdt-list: message". For a syntax error in `input`, the input and a caret below its column follow.
+/// Prints "usdt-list: message"; after it, for a syntax error in `input`, the input and a caret below its column.
 void print_error(std::string_view tool, const Error& error, std::string_view input = {});
 /// Prints "usdt-list: text".
 void print_notice(std::string_view tool, std::string_view text);

@@ -9,7 +9,7 @@
 
 namespace usdt::tools {
 
-/// Starts a thread that is a convenience, such as one that says what takes long. Where the system has no more threads
+/// Starts a thread that is a convenience, such as one that says what takes long. If the system has no more threads
 /// there is none: the tool does without, and result.joinable() is false.
 template <class Body>
 [[nodiscard]] std::jthread start_helper(Body body) noexcept {

@@ -34,15 +34,15 @@ struct Diagnosis {
 /// Asks the kernel and runs the self-test, which takes a tenth of a second or two.
 [[nodiscard]] Diagnosis diagnose();
 
-/// What the planner does with a nop of which `test` was found out.
+/// Returns what the planner does with a nop after the result of its test.
 [[nodiscard]] Verdict judge(const usdt::RedZoneTest& test, usdt::NopOptimisation nops);
 
-/// One page for people.
+/// Prints one page for people.
 void print_diagnosis(const Diagnosis& diagnosis, usdt::io::Stream& out);
-/// One object a line: kernel, features, privilege, backend, red_zone for each nop, verdict for each nop.
+/// Prints one object a line: kernel, features, privilege, backend, red_zone for each nop, verdict for each nop.
 void print_diagnosis_json(const Diagnosis& diagnosis, usdt::io::Stream& out);
 
-/// The whole command. kFound where every verdict is known, else kTrouble.
+/// Runs the whole command. Returns kFound if every verdict is known, else kTrouble.
 [[nodiscard]] int run_doctor(Format format);
 
 }  // namespace usdt_list

@@ -41,7 +41,7 @@ class Page {
   void print_features() {
     heading("Kernel features");
     for (const usdt::FeatureState& each : all_.features) {
-      // That a kernel does not optimise a nop is no lack.
+      // A kernel that does not optimise a nop lacks nothing.
       const bool nop = each.feature == usdt::Feature::nop5 || each.feature == usdt::Feature::nop10;
       const Style style = nop && each.answer != Answer::unknown ? Style::plain : style_of(each.answer);
       row(to_string(each.feature), to_string(each.answer), style, each.detail);

@@ -7,7 +7,7 @@ namespace usdt_list {
 
 inline constexpr std::string_view kTool = "usdt-list";
 
-/// design.md section 7.
+/// Exit codes (docs/tools.md).
 enum ExitCode : int {
   kFound = 0,
   kNothing = 1,  ///< nothing matched

@@ -94,7 +94,7 @@ bool usage_error(std::string_view text) {
   return false;
 }
 
-/// What exists under that very name is a file, even with a ':' in it; else a ':' makes a probe.
+/// Whether a word is a pattern: it has a ':', and no file has this very name.
 bool is_pattern(const std::string& word) {
   std::error_code ec;
   return word.find(':') != word.npos && !std::filesystem::exists(word, ec);

@@ -119,7 +119,7 @@ class FunctionPrinter {
       print_arg("retval", *each.result, where_text(each, *each.result, each.args.size()), name_width, type_width);
   }
 
-  /// Where value `n` is, or why it cannot be read.
+  /// Returns the place of value `n`, or why it cannot be read.
   static std::pair<std::string, Style> where_text(const ListedFunction& point, const usdt::Arg& arg, std::size_t n) {
     if (arg.readable()) return {location_text(arg.location, point.machine), Style::plain};
     const std::string_view shown = point.shown_as(n);

@@ -26,8 +26,8 @@ struct ListedFunction {
   std::string module = {};                                        ///< of the kernel: "vmlinux", or the module's name
   const usdt::KernelFunction* of_kernel = nullptr;                ///< null: of a file, or refused without a look at it
   const usdt::FunctionPoint* of_file = nullptr;
-  /// Of what is no number itself: how usdt-trace shows it, "members", "elements", "list" or "text"; empty: not at all,
-  /// or as the number it is. The arguments, then the result.
+  /// The form in which usdt-trace shows values that are no numbers: "members", "elements", "list" or "text"; empty: not
+  /// at all, or as a number. The arguments, then the result.
   std::vector<std::string_view> shown = {};
 
   [[nodiscard]] std::string_view shown_as(std::size_t value) const {
@@ -35,15 +35,15 @@ struct ListedFunction {
   }
 };
 
-/// What a selection means, those that can be attached to first. `selection` must outlive the result.
+/// Lists the functions of a selection, those that can be attached to first. `selection` must outlive the result.
 [[nodiscard]] std::vector<ListedFunction> list_functions(const usdt::KernelSelection& selection);
-/// The same of the functions of `file`, which must outlive the result.
+/// Lists the functions of `file`, which must outlive the result.
 [[nodiscard]] std::vector<ListedFunction> list_functions(const usdt::ProbeFile& file);
 
-/// One line for each name: the name and its typed signature; with verbosity 1 also where each function is and where its
-/// arguments are, and the refused ones. Aligned on a terminal, tab-separated otherwise.
+/// Prints one line for each name: the name and its typed signature; with verbosity 1 also the places of each function
+/// and its arguments, and the refused ones. Aligned on a terminal, tab-separated otherwise.
 void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::io::Stream& out);
-/// One object for each (docs/json.md). `file`: that they are of; null: of the kernel.
+/// Prints one object for each (docs/json.md). `file`: the file they are in; null: the kernel.
 void print_functions_json(const std::vector<ListedFunction>& functions, const usdt::ProbeFile* file,
                           usdt::io::Stream& out);
 

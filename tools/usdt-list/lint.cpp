@@ -131,7 +131,7 @@ class Linter {
       add("description", site, "its provider describes other arguments than the note has", false);
   }
 
-  /// Against what the source declares, where debug information tells. A cast makes the same of it as a mistake.
+  /// Compares signs with the variables of the source, if there is debug information. A cast looks like a mistake here.
   void look_at_signs() {
     constexpr std::size_t kMost = 1000;  // sites: each reads a unit of the debug information
     const auto sites = std::span(file_.sites).first(std::min(kMost, file_.sites.size()));
@@ -150,7 +150,7 @@ class Linter {
     };
     const auto other_sign = [&](const usdt::Arg& variable) { return variable.type.is_signed != arg.type.is_signed; };
     const auto found = std::ranges::find_if(variables, there);
-    // What several variables have in one place may be any of them.
+    // If several variables are in this place, the argument may be any of them.
     if (found == variables.end() || !std::ranges::all_of(variables, [&](const usdt::Arg& variable) {
           return !there(variable) || other_sign(variable);
         }))
@@ -168,7 +168,7 @@ class Linter {
                       site.semaphore_adjusted.value));
   }
 
-  /// What the sites of a probe have in common, or should.
+  /// Compares the sites of each probe.
   void look_at_probes() {
     std::map<std::pair<std::string_view, std::string_view>, std::vector<const Site*>> probes;
     for (const Site& site : file_.sites) probes[{site.provider, site.name}].push_back(&site);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is wrong with the probes of a file, as its maker would want to know it before others trace it.
+// Faults of a file's probes, for its maker to mend before others trace it.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Finding {
   std::string text;
 };
 
-/// What there is to say of the sites of `file`, in their order. Views them.
+/// Returns the findings about the sites of `file`, in their order. Views them.
 [[nodiscard]] std::vector<Finding> lint(const usdt::ProbeFile& file);
 
 /// Prints the findings of `file` and how large its notes are; returns the number of faults.

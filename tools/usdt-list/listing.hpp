@@ -17,14 +17,13 @@ namespace usdt_list {
 /// Whether costs are wanted: they depend on the kernel, and asking it takes longer than listing a file.
 enum class Costs : std::uint8_t { no, yes };
 
-/// What an argument text comes to. Sites share a few of them.
+/// A description of an argument text, which many sites have in common.
 struct DescribedArgs {
   std::string signature;       ///< "(i32, u64)"
   std::size_t unreadable = 0;  ///< arguments
 };
 
-/// What sites share whose arguments are the same: their text, a view of the sites' own, and what the provider says of
-/// it.
+/// The key of sites with equal arguments: the text, a view of the site's own, and the description by the provider.
 struct ArgsKey {
   std::string_view text;
   const usdt::SiteDescription* description = nullptr;
@@ -50,9 +49,9 @@ class SiteDecoder {
   SiteDecoder(const usdt::ProbeFile& file, Costs costs);
   [[nodiscard]] WrittenArgs args(const usdt::Site& site) const;
   [[nodiscard]] usdt::Machine machine() const noexcept { return decoder_.machine(); }
-  /// Valid as long as the decoder.
+  /// Describes the arguments of a site. Valid as long as the decoder.
   [[nodiscard]] const DescribedArgs& describe(const usdt::Site& site) const;
-  /// What a hit costs on the running kernel; nothing if that does not run such files, or if nobody asked.
+  /// Returns the cost of a hit on the running kernel; nothing if that does not run such files, or if nobody asked.
   [[nodiscard]] std::optional<usdt::SiteCost> cost(const usdt::Site& site) const;
 
  private:

@@ -80,7 +80,7 @@ class Lister {
     return found_ ? kFound : kNothing;
   }
 
-  /// What is there, and can be traced in no way here: said once for each kind.
+  /// Says why points that are there cannot be traced here, once for each kind.
   void say_untraceable() const {
     std::set<std::string> said;
     for (const usdt::PointPattern& pattern : flags_.kernel_patterns)
@@ -180,7 +180,7 @@ class Lister {
     }
   }
 
-  /// What was looked at, so that a typo and an empty file can be told apart.
+  /// Says what was looked at, so that a typo and an empty file can be told apart.
   void explain_nothing(const usdt::FoundFiles& found) {
     for (const std::string& target : found.nowhere) {
       print_notice(kTool, flags_.pids.empty() ? fmt::format("no ELF file in '{}'", target)

@@ -244,7 +244,7 @@ class MemberList {
     for (const usdt::FoundFile& file : found.files) show_file(file);
   }
 
-  /// Of a directory or a process the files without debug information are none of the answer.
+  /// Shows a file. One without debug information is passed over, if others of a directory or process may have it.
   void show_file(const usdt::FoundFile& found) {
     const bool only_one = found.named && flags_.pids.empty();
     const auto file = usdt::ElfFile::open(found.target.access, {.debuginfod = flags_.debuginfod});

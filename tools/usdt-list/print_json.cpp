@@ -60,7 +60,7 @@ void write_file(JsonWriter& json, const FileKeys& file, const std::string& membe
   json_text(json, file.build_id);
 }
 
-/// The arguments of each text as they are written: sites share a few texts. What hostile files have of them is not all
+/// The arguments of each text as they are written: sites share a few texts. Hostile files have many: only some are
 /// kept.
 class ArgsInJson {
  public:

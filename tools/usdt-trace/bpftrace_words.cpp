@@ -13,10 +13,10 @@
 namespace usdt_trace {
 namespace {
 
-/// A statement, of which the ';' is no part.
+/// Returns a statement without its ';'.
 std::string_view trimmed(std::string_view text) { return usdt::tools::without_blanks(text, " \t\n;"); }
 
-/// Where the bracket closes that opens at `at`, behind texts in quotes; npos: nowhere.
+/// Returns where the bracket closes that opens at `at`, behind texts in quotes; npos: nowhere.
 std::size_t closing(std::string_view text, std::size_t at, char open, char close) {
   int depth = 0;
   bool quoted = false;
@@ -33,7 +33,7 @@ std::size_t closing(std::string_view text, std::size_t at, char open, char close
   return text.npos;
 }
 
-/// What is between the brackets behind `name`; empty: it is not called.
+/// Returns the text between the brackets behind `name`; empty: it is not called.
 std::string_view arguments_of(std::string_view body, std::string_view name) {
   const std::size_t at = body.find(std::string(name) + "(");
   const bool within_word = at != body.npos && at > 0 && (std::isalnum(static_cast<unsigned char>(body[at - 1])) != 0);
@@ -42,7 +42,7 @@ std::string_view arguments_of(std::string_view body, std::string_view name) {
   return end == body.npos ? std::string_view() : trimmed(body.substr(at + name.size() + 1, end - at - name.size() - 1));
 }
 
-/// The keys of its first map: "comm" of "@[comm] = count()".
+/// Returns the keys of the first map: "comm" of "@[comm] = count()".
 std::string_view keys_of(std::string_view body) {
   const std::size_t map = body.find('@');
   if (map == body.npos) return {};
@@ -53,7 +53,7 @@ std::string_view keys_of(std::string_view body) {
   return end == body.npos ? std::string_view() : trimmed(body.substr(at + 1, end - at - 1));
 }
 
-/// `text` for a shell.
+/// Returns `text` in quotes for a shell.
 std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {

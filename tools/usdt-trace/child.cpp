@@ -105,7 +105,7 @@ void Child::stop(std::chrono::milliseconds grace) {
   if (go_ >= 0) return stop_before_it_runs();
   for (const HeldProcess& process : hold_descendants()) process.signal(SIGTERM);
   if (wait_for_all(grace)) return;
-  // Those that were started meanwhile were not seen: again, as long as there are any.
+  // Processes that were started meanwhile were not seen: looks again, as long as there are any.
   constexpr std::chrono::seconds longest{2};
   const auto deadline = std::chrono::steady_clock::now() + longest;
   do {
@@ -113,7 +113,7 @@ void Child::stop(std::chrono::milliseconds grace) {
   } while (!wait_for_all(std::chrono::milliseconds(20)) && std::chrono::steady_clock::now() < deadline);
 }
 
-// Still a copy of the tracer, which no list of the command's processes has and which takes no signal but this one.
+// Kills what is still a copy of the tracer: no list of the command's processes has it, and it takes no other signal.
 void Child::stop_before_it_runs() {
   ::kill(pid_, SIGKILL);
   int status = 0;

@@ -30,9 +30,9 @@ class Child {
   [[nodiscard]] usdt::Result<void> release();
   /// Its exit code (128 + signal), once it has ended.
   [[nodiscard]] std::optional<int> ended();
-  /// Ends it and every process that descends from it: SIGTERM, and SIGKILL for what is still there after `grace`. Of
-  /// one that has ended by itself nothing is ended: what it left in the background was meant to stay. One that was not
-  /// released has not run: it is gone at once.
+  /// Ends it and every process that descends from it: SIGTERM, and SIGKILL for what is still there after `grace`. If it
+  /// has ended by itself, nothing is ended: processes that it left in the background were meant to stay. One that was
+  /// not released has not run: it is gone at once.
   void stop(std::chrono::milliseconds grace);
 
  private:

@@ -13,7 +13,7 @@
 namespace usdt_trace {
 namespace {
 
-/// Where the rest of what the kernel's verifier said is, or how to get it.
+/// Writes the verifier's log to `file`; says where it is, or how to get it.
 std::string keep_verifier_log(const std::string& log, const std::string& file) {
   const auto lines = usdt::tools::counted(static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n')), "line");
   if (file.empty()) return fmt::format("--verifier-log FILE writes the verifier's whole log ({}) to FILE", lines);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How a run ends.
+// Errors at the end of a run, and its exit code.
 #pragma once
 
 #include "flags.hpp"
@@ -7,7 +7,7 @@
 
 namespace usdt_trace {
 
-/// design.md section 7.
+/// Exit codes (docs/tools.md).
 enum ExitCode : int { success = 0, run_time_failure = 1, usage = 2, strict_failure = 3 };
 
 /// Says why the run failed. Returns its exit code.

@@ -188,11 +188,11 @@ class Explainer {
                        info.name);
   }
 
-  /// What is asked of the hits, and of which values.
+  /// Adds the questions about the hits of a site, and about which values they are.
   void ask(const usdt::PlannedSite& site, ExplainedSites& made) const {
     const ValueNames names = names_of(plan_.args[site.args]);
     if (site.pair) add_row(plan_.filters[*site.pair], names, "pair-by", made);
-    // What is asked of a whole span is asked where it ends.
+    // A question about a whole span is asked where it ends.
     const auto& filter = site.span ? plan_.sites[site.span->end].filter : site.filter;
     if (!filter || made.role == Role::begin || made.role == Role::end) return;
     const usdt::TypedExpression& question = plan_.filters[*filter];
@@ -330,7 +330,7 @@ std::vector<ExplainedRefusal> refusals_of(const usdt::AttachPlan& plan) {
   return all;
 }
 
-/// Of what this plan depends on, what the kernel does not tell this user.
+/// Returns the features that this plan depends on and the kernel does not tell this user.
 std::vector<std::string> assumed_features(const usdt::AttachPlan& plan) {
   std::vector<usdt::Feature> asked;
   for (const usdt::AttachGroup& group : plan.groups) {
@@ -347,7 +347,7 @@ std::vector<std::string> assumed_features(const usdt::AttachPlan& plan) {
   return assumed;
 }
 
-/// Whose hits count, as a trace would be started.
+/// Returns the options that a trace would be started with, as far as they choose hits.
 usdt::TraceOptions options_of(const Flags& flags, const usdt::Subjects& subjects) {
   usdt::TraceOptions options;
   options.backend = flags.question.attaching.backend;

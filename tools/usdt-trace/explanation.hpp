@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a command line would attach, read and cost, as a value: known from files and the kernel's word, without
-// privilege, and nothing is attached.
+// Points that a command line would attach, the values it would read and their cost, as a value: known from files and
+// the kernel's word, without privilege, and nothing is attached.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct ExplainedValue {
   unsigned reads = 0;      ///< of memory, at most
 };
 
-/// What is asked of a hit, as it was understood there.
+/// A question about a hit, as it was understood at that site.
 struct ExplainedQuestion {
   std::string about;  ///< "where", "by", "value", "pair-by"
   std::string text;   ///< as it was understood: "(arg0 % 8) == 3"
@@ -34,7 +34,7 @@ struct ExplainedQuestion {
 
 /// Sites of one probe that are alike in everything but their addresses.
 struct ExplainedSites {
-  /// Of spans: which end, or the span that both are.
+  /// The part of a span: its begin, its end, or the span itself; `point`: no span.
   enum class Role : std::uint8_t { point, begin, end, span };
   usdt::Index<usdt::PlannedProbe> probe = {};
   std::vector<usdt::Index<usdt::PlannedSite>> sites = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Expressions as they are asked of a site: with what was folded, and what each operand turned out to be.
+// Expressions as they are asked of a site: constants are folded, and each operand is a value of the site.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace usdt_trace {
 
-/// What the values of a site are called, by their positions in its list of arguments.
+/// The names of a site's values, by their positions in its list of arguments.
 using ValueNames = std::vector<std::string>;
 
-/// One node of `expression` in C's notation, each operation within another one in parentheses.
+/// Returns one node of `expression` in C's notation, each operation within another one in parentheses.
 [[nodiscard]] std::string expression_text(const usdt::TypedExpression& expression,
                                           const usdt::TypedExpression::Node& node, const ValueNames& names);
 

@@ -12,10 +12,10 @@
 
 namespace usdt_trace {
 
-/// Forms of answers (usdt::sink_formats()) that more is said about than their rows say.
+/// Forms of answers (usdt::sink_formats()) about which there is more to say than in their rows.
 inline constexpr std::string_view kTextFormat = "text", kJsonFormat = "json", kRecordFormat = "record";
 
-/// Where answers are written, and in which form.
+/// The file and form of answers.
 struct ExportPart {
   std::string format;  ///< by name
   std::string file;    ///< empty: standard output
@@ -28,7 +28,7 @@ struct ScriptPart {
   std::size_t label_width = 0;  ///< of the longest name of a question
 };
 
-/// Who is shown answers, and how.
+/// Outputs for the answers, and how much is said beside them.
 struct OutputPart {
   ExportPart shown = {.format = std::string(kTextFormat), .file = {}};
   std::vector<ExportPart> exports = {};  ///< besides

@@ -53,7 +53,7 @@ void Ledger::print() const {
   hint_at_command();
 }
 
-/// What became of all hits, in one line.
+/// Returns the account of all hits in one line.
 std::string Ledger::headline(const usdt::Account& total) const {
   if (flags_.question.view.count_only) {
     const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
@@ -87,7 +87,7 @@ std::string Ledger::headline(const usdt::Account& total) const {
                      lost_text(total));
 }
 
-/// What was left out on purpose.
+/// Prints the hits that were left out on purpose.
 void Ledger::print_guarded(const usdt::Account& total) const {
   const auto& limits = flags_.question.limits;
   if (limits.sample > 1)
@@ -156,9 +156,9 @@ void Ledger::print_filtered(const usdt::Account& total) const {
         counted(total.undecided, "hit")));
 }
 
-/// What the numbers above do not cover.
+/// Prints changes of files, which the numbers above do not cover.
 void Ledger::print_changes() const {
-  // Of a file that was replaced a thousand times, each was told of when it happened.
+  // A file may be replaced a thousand times: equal texts are one line. Each change had a notice when it happened.
   std::map<std::string, std::size_t> times;
   std::vector<std::string> texts;
   for (const usdt::FileChange& change : facts_.summary.changed) {

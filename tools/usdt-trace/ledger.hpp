@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What became of every hit of a trace, in words.
+// Account of every hit of a trace, in words.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Ledger {
     std::uint64_t shown = 0;      ///< events taken
     std::uint64_t not_shown = 0;  ///< of a recording: those behind them
     bool followed = false;        ///< what takes the place of files was traced, too
-    bool nothing_left = false;    ///< every site was let go, and no command runs
+    bool nothing_left = false;    ///< every site was detached, and no command runs
     bool command_ended = false;   ///< by itself
   };
   Ledger(const Flags& flags, const usdt::AttachPlan& plan, Facts facts)

@@ -54,7 +54,7 @@ std::string missed_text(std::span<const usdt::MissedHits> missed) {
       hits += counter.hits.value_or(0);
       known = known && counter.hits;
     }
-    // Of functions of processes only the kernel's return probes miss calls that are in no other number.
+    // At functions of processes, only the kernel's return probes miss calls that are in no other number.
     if (!known && cause.points == PointKind::file) continue;
     if (!known)
       text += fmt::format("; this kernel does not say whether it missed any (Linux {} does)", cause.counted_since);

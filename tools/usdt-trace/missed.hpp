@@ -8,7 +8,7 @@
 
 namespace usdt_trace {
 
-/// "; 12 missed: ...", by cause; empty where nothing was missed. What this kernel does not count is said.
+/// Returns "; 12 missed: ...", by cause, and which causes this kernel does not count; empty: nothing was missed.
 [[nodiscard]] std::string missed_text(std::span<const usdt::MissedHits> missed);
 
 /// ", 12 missed" of one probe; empty: none, or not known of it alone.

@@ -8,13 +8,13 @@
 
 namespace usdt_trace {
 
-/// What is said unless --quiet.
+/// Prints a notice, unless --quiet.
 inline void notice(const Flags& flags, const std::string& text) {
   if (!flags.output.quiet)
     usdt::tools::print_notice(flags.question.name.empty() ? text : flags.question.name + ": " + text);
 }
 
-/// Says what a planner, or a replay, has to say, unless --quiet.
+/// Prints the notices of a planner or a replay, unless --quiet.
 template <class Source>
 void say_notices(const Flags& flags, Source& source) {
   for (const usdt::SessionNotice& each : source.take_notices()) notice(flags, each.text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What people are told beside the answers: notices while a trace runs, and its account.
+// Texts for people beside the answers: notices while a trace runs, and its account.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ struct CommandLine {
 
 /// Tells `app` of all options, which it puts into `flags` and `raw`.
 void declare(CLI::App& app, Flags& flags, RawFlags& raw);
-/// What --help prints before anybody asks for more.
+/// Returns the text that --help prints before anybody asks for more.
 [[nodiscard]] const usdt::tools::BriefHelp& brief_help();
 
 /// Makes sense of the options that are of the tool, as `app` parsed them. Errors: not_found (a feature),

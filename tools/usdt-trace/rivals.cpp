@@ -9,7 +9,7 @@
 namespace usdt_trace {
 namespace {
 
-/// What the traced processes have mapped; of a command what it would.
+/// Returns the mapped files of the traced processes, and the files that a command would map.
 std::vector<usdt::TargetFile> files_of(const Flags& flags) {
   std::vector<usdt::TargetFile> all;
   const auto add = [&](usdt::Result<std::vector<usdt::TargetFile>> files) {
@@ -22,7 +22,7 @@ std::vector<usdt::TargetFile> files_of(const Flags& flags) {
   return all;
 }
 
-/// Whether it is a file of its own that has the function.
+/// Whether a file that is not traced has a function of that name.
 bool is_rival(const usdt::TargetFile& file, const usdt::AttachPlan& plan, const usdt::FunctionPattern& function) {
   std::error_code unknown;
   const std::string name = file.path.filename().native();

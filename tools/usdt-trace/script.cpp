@@ -216,7 +216,7 @@ std::optional<ScriptPlace> too_deep_key(std::string_view text) {
 
 using Version = std::vector<unsigned>;
 
-/// "6.1.12-amd64": its numbers; nothing: it does not begin with one.
+/// Returns the numbers of "6.1.12-amd64"; nothing: it does not begin with one.
 std::optional<Version> version_of(std::string_view text) {
   Version version;
   while (true) {
@@ -230,7 +230,7 @@ std::optional<Version> version_of(std::string_view text) {
   }
 }
 
-/// What is missing, in words; empty: it is there; nothing: no such need is known.
+/// Says what a need lacks, in words; empty: it is there; nothing: no such need is known.
 std::optional<std::string> missing(std::string_view kind, const std::string& what) {
   if (kind == "usdt-trace" || kind == "linux") {
     const auto wanted = version_of(what);

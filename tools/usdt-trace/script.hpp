@@ -13,7 +13,7 @@
 
 namespace usdt_trace {
 
-/// Where something is in a script; counted from 1.
+/// A place in a script; counted from 1.
 struct ScriptPlace {
   std::uint32_t line = 0, column = 0;
 };
@@ -39,7 +39,7 @@ struct ScriptQuestion {
   }
 };
 
-/// What it says has to be there: "linux 6.1", "feature kernel_btf".
+/// A need of a script: "linux 6.1", "feature kernel_btf".
 struct ScriptNeed {
   std::string text;
   ScriptPlace place = {};
@@ -52,16 +52,16 @@ struct Script {
   std::vector<ScriptOption> shared = {};  ///< of all questions
   std::vector<ScriptQuestion> questions = {};
 
-  /// "gc.toml:7:3: ...". An error about that place.
+  /// Returns an error about a place: "gc.toml:7:3: ...".
   [[nodiscard]] usdt::Error wrong(ScriptPlace place, std::string_view why) const;
 };
 
-/// Reads a file of at most 1 MiB. What its keys mean is not looked at. Errors: not_found, no_permission, io; syntax and
-/// invalid_argument with the place (no TOML, values of other types than options have, no question, no probes).
+/// Reads a file of at most 1 MiB. The values of its keys are not checked. Errors: not_found, no_permission, io; syntax
+/// and invalid_argument with the place (no TOML, values of other types than options have, no question, no probes).
 [[nodiscard]] usdt::Result<Script> read_script(const std::string& file);
 
-/// What of its needs this machine does not have, all of them. Errors: not_supported; invalid_argument (a need that is
-/// none).
+/// Checks that this machine has all needs of a script. Errors: not_supported, with all that is missing;
+/// invalid_argument (a need that is none).
 [[nodiscard]] usdt::Result<void> check_needs(const Script& script);
 
 }  // namespace usdt_trace

@@ -43,7 +43,7 @@ bool goes_with_replay(std::string_view name) {
   return is_own(name) ? own_option_goes_with_replay(name) : usdt::find_question_option(name)->of_replay;
 }
 
-/// Where in a script something belongs.
+/// The part of a script that a key is in.
 enum class Table { top, question };
 
 usdt::Result<void> check_option(const CLI::App& app, const Script& script, const ScriptOption& option, Table table) {
@@ -71,13 +71,13 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
   return {};
 }
 
-/// The values of an option: none of a flag that is false, an empty one of a flag that is true.
+/// Returns the values of an option: none for a flag that is false, an empty one for a flag that is true.
 std::vector<std::string> values_of(const ScriptOption& option) {
   if (const bool* flag = std::get_if<bool>(&option.value)) return std::vector<std::string>(*flag ? 1 : 0);
   return std::get<std::vector<std::string>>(option.value);
 }
 
-/// Where in the script the option is that a message is about.
+/// Returns the place in the script of the option that a message is about.
 ScriptPlace place_of(std::string_view message, const ScriptQuestion& question, const Script& script) {
   ScriptPlace place = question.place;
   std::size_t first = message.npos;

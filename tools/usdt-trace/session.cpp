@@ -80,7 +80,7 @@ class Run {
     return {};
   }
 
-  /// What is recorded is shown only where that is asked for.
+  /// Opens the sinks. The answers of a recorded trace are shown only if that is asked for.
   usdt::Result<void> open_sinks(Asked& asked) {
     const OutputPart& output = asked.flags.output;
     const std::string& recording = asked.flags.question.recording.file;

@@ -60,9 +60,9 @@ struct Changed {
 };
 
 // nohup(1) ignores SIGHUP so that its program survives the terminal. SIGINT is taken even where it was ignored: shells
-// do that to every background job of a script, and `kill -INT` is how such a trace is told to end. Ctrl-Z, or writing
-// to a terminal from the background, would stop who alone can let held programs go on, the user's next command among
-// them.
+// do that to every background job of a script, and `kill -INT` is the way to end such a trace. Ctrl-Z, or writing to a
+// terminal from the background, would stop the only process that can release held programs, the user's next command
+// among them.
 std::array<Changed, 10> changed_signals{{{SIGCHLD, From::started, SIG_DFL},
                                          {SIGUSR1, From::dumped, on_dump},
                                          {SIGINT, From::attached, on_signal},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What signals mean to a trace: the first one that asks for an end ends it in order.
+// Signals to a trace: the first one that asks for an end ends it in order.
 #pragma once
 
 #include "usdt/session.hpp"
@@ -29,9 +29,10 @@ class EndsBySignal {
 void catch_dump_signal();
 /// From here on no terminal stops the tool (Ctrl-Z): it holds programs, which nobody else lets go on.
 void ignore_stop_signals();
-/// True once one came.
+/// Returns true once a signal has asked for an end.
 [[nodiscard]] bool end_asked_for() noexcept;
-/// In a child before exec: as these found them, ignored and blocked ones included. Async-signal-safe.
+/// Restores signals in a child before exec, as these functions found them, ignored and blocked ones included.
+/// Async-signal-safe.
 void restore_signals() noexcept;
 
 }  // namespace usdt_trace

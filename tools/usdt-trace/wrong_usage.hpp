@@ -8,7 +8,7 @@
 
 namespace usdt_trace {
 
-/// What the command line, or a script, asks for cannot be meant.
+/// Fails: a command line, or a script, asks for something that cannot be meant.
 [[nodiscard]] inline auto wrong(std::string why) {
   return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(why));
 }

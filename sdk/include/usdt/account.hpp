@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What became of the hits of a trace: an Account for each probe, and all of a trace as a SessionSummary.
-// Each number of an account is a row of one table, counts() of counts.hpp. Who adds accounts, or writes them down, goes
-// over that table. Plain values.
+// Accounts of the hits of a trace: an Account for each probe, and all of a trace as a SessionSummary. Each number of an
+// account is a row of one table, counts() of counts.hpp. Code that adds or writes accounts goes over that table. Plain
+// values.
 #pragma once
 
 #include <cstdint>

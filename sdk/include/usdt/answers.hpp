@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Who takes the answers to a question: an AnswerConsumer, which a live trace and the replay of a recording feed alike.
-// It learns first what the answers are about (begin(), trace()), then takes events, or tables, heat maps and the
-// slowest, and at the end the account of all hits (summary()). A ConsumerGroup makes one of several. All calls come
-// from one thread at a time, and what they refer to lives until they return, unless it says otherwise.
+// Takers of the answers to a question: AnswerConsumer, which a live trace and the replay of a recording feed alike. It
+// learns first what the answers are about (begin(), trace()), then takes events, or tables, heat maps and the slowest,
+// and at the end the account of all hits (summary()). A ConsumerGroup makes one of several. All calls come from one
+// thread at a time, and what they refer to lives until they return, unless it says otherwise.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +35,14 @@ struct ArrangedTable {
   bool last = true;                         ///< there will be no further look
 };
 
-/// What answers are about. All of it lives until the consumer has had AnswerConsumer::end(), `plan` until
+/// The subject of answers. All of it lives until AnswerConsumer::end() has returned, `plan` until
 /// AnswerConsumer::trace() gives another one.
 struct AnswerStart {
   const Question& question;
-  const AttachPlan& plan;     ///< what is traced so far; AnswerConsumer::trace() tells when it grows
+  const AttachPlan& plan;     ///< the probes traced so far; AnswerConsumer::trace() tells when it grows
   const EventLayout* layout;  ///< how events of `plan` are laid out; null: they come out of a recording
-  const Printed& printed;     ///< by which list each probe is shown; it grows with the plan
-  Surroundings& around;       ///< what is known about the event at hand
+  const Printed& printed;     ///< the list by which each probe is shown; it grows with the plan
+  Surroundings& around;       ///< answers questions about the event at hand
 };
 
 /// How a trace, or the replay of one, ended.
@@ -51,7 +51,7 @@ struct AnswerEnd {
   const SessionSummary& summary;
   std::uint64_t given = 0;    ///< events that consumers were given
   std::uint64_t beyond = 0;   ///< events of a recording behind AskedLimits::max_events
-  bool follows = false;       ///< what takes the place of files was traced, too
+  bool follows = false;       ///< files that take the place of others were traced, too
   bool nothing_left = false;  ///< every site was detached, since its file changed or went
 };
 
@@ -63,8 +63,8 @@ class AnswerConsumer {
   AnswerConsumer& operator=(const AnswerConsumer&) = delete;
   virtual ~AnswerConsumer() = default;
 
-  /// Says whether answers about `plan` can be taken, before anything of it is attached. What it fails with ends the
-  /// session, or keeps a file that came from being traced.
+  /// Says whether answers about `plan` can be taken, before anything of it is attached. Its error ends the session, or
+  /// keeps a file that came from being traced.
   [[nodiscard]] virtual Result<void> check(const AttachPlan& /*plan*/) { return {}; }
   /// Answers begin.
   virtual void begin(const AnswerStart& /*start*/) {}
@@ -79,11 +79,12 @@ class AnswerConsumer {
   virtual void followed(const Followed& /*followed*/) {}
   /// The rows of View::question so far, or in the end.
   virtual void table(const ArrangedTable& /*table*/) {}
-  /// With View::heat_map, in place of that: what came since the slice before. `last`: there will be no further one.
+  /// Takes, if View::heat_map is set, the hits since the slice before, in place of table(). `last`: there will be no
+  /// further slice.
   virtual void heat(const HeatSlice& /*slice*/, bool /*last*/) {}
-  /// With View::slowest, in place of events: those that took longest so far, or in the end (`last`).
+  /// Takes, if View::slowest is set, the events that took longest so far, or in the end (`last`), in place of event().
   virtual void slowest(const SlowestEvents& /*events*/, bool /*last*/) {}
-  /// Something that people should know. The first may come before begin(), the last after end().
+  /// Takes a notice for people. The first may come before begin(), the last after end().
   virtual void notice(const SessionNotice& /*notice*/) {}
 
   /// Hands on what is buffered; called after each step, and may wait as long as the trace shall go on. False: nothing
@@ -144,10 +145,10 @@ class ConsumerGroup final : public AnswerConsumer {
   void summary(const SessionSummary& summary) override { each(&AnswerConsumer::summary, summary); }
   void end(const AnswerEnd& end) override { each(&AnswerConsumer::end, end); }
   void end_untraced(const Question& question) override { each(&AnswerConsumer::end_untraced, question); }
-  /// Of each probe the most that one of them says.
+  /// Returns, for each probe, the largest number of any consumer.
   [[nodiscard]] std::vector<std::uint64_t> not_written() const override;
   [[nodiscard]] std::vector<std::uint64_t> forgotten() override;
-  /// The sum of what they say.
+  /// Returns the sum over all consumers.
   [[nodiscard]] std::uint64_t unreadable() const override;
 
  private:

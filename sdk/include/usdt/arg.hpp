@@ -70,8 +70,8 @@ struct ElementOf {
 /// Says of an argument that it is there only while a discriminant has certain values.
 struct AlternativeOf {
   std::uint8_t discriminant = 0;  ///< its position
-  AlternativeValues values = {};  ///< with which the argument is there
-  std::string reason = {};        ///< what to say where it is not there: "shape is no Circle"
+  AlternativeValues values = {};  ///< the values of the discriminant while the argument is there
+  std::string reason = {};        ///< a text for when it is not there: "shape is no Circle"
   friend bool operator==(const AlternativeOf&, const AlternativeOf&) = default;
 };
 
@@ -80,7 +80,7 @@ struct AlternativeOf {
 /// every later stage knows only this.
 struct Arg {
   Type type;
-  Location location;  ///< with `steps`: of the word they begin from
+  Location location;  ///< of the value, or of the word that `steps` begin from
   /// The text it was read from, "-4@-20(%rbp)"; empty where its source is a declaration.
   std::string source;
   std::shared_ptr<const Declaration> declaration = {};  ///< null: its source knows none

@@ -47,8 +47,8 @@ struct LoadOptions {
   bool sleepable = false;
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// The programs to load, whatever their section, and no others; empty: all. The verifier takes some milliseconds for
-  /// each argument of each program, which the start of a trace waits for. Of the programs on its sites, a plan that
-  /// names programs (join_plans()) says itself which are loaded.
+  /// each argument of each program, which the start of a trace waits for. A plan that names programs (join_plans())
+  /// says itself which programs on its sites are loaded.
   std::vector<std::string> programs = {};
   /// Processes that sites of files are attached to, with what descends from them, and to nobody else, as long as the
   /// kernel can (Backend::uprobe_family): what they fork inherits the breakpoints, and other processes have none. If

@@ -61,12 +61,12 @@ class RingReader {
   /// A program that submits with BPF_RB_NO_WAKEUP leaves it as it was.
   [[nodiscard]] int fd() const noexcept;
 
-  /// Hands over what is in the ring, at most `limit` records; the rest stays there. Returns how many those were. What
-  /// `on_record` throws comes out of here: its record counts as handed over, and those behind it come with the next
-  /// call. Errors: invalid_argument (called by its own callback).
+  /// Hands over what is in the ring, at most `limit` records; the rest stays there. Returns how many those were. An
+  /// exception of `on_record` comes out of here: its record counts as handed over, and those behind it come with the
+  /// next call. Errors: invalid_argument (called by its own callback).
   [[nodiscard]] Result<std::size_t> read(const OnRecord& on_record, std::size_t limit = SIZE_MAX);
 
-  /// Makes fd() readable until the next read(). For any thread, and for signal handlers.
+  /// Makes fd() readable until the next read(). May be called by any thread and by signal handlers.
   void wake() const noexcept;
 
  private:

@@ -84,7 +84,7 @@ enum CountCause : std::uint16_t {
 /// Describes a number of ProbeCounts.
 struct CountInfo {
   std::string_view name;               ///< "ring_full", as JSON calls it
-  std::uint64_t ProbeCounts::*member;  ///< where it is
+  std::uint64_t ProbeCounts::*member;  ///< its place
   CountRole role;
   std::uint16_t comes_of;  ///< bits of CountCause
   /// Place in the account of a recording, from 1; 0: it is not recorded. Places are never given anew.

@@ -34,7 +34,7 @@ enum class ErrorKind : std::uint8_t {
 [[nodiscard]] std::string_view to_string(ErrorKind kind) noexcept;
 
 /// Describes one failure. The message is never empty, starts in lower case, names the thing that failed and carries its
-/// numbers with their base. Where something can be done, it says what.
+/// numbers with their base. If something can be done, it says what.
 struct Error {
   ErrorKind kind = ErrorKind::io;
   std::string message;

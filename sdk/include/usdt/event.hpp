@@ -52,7 +52,7 @@ struct RecordedStack {
   std::span<const std::uint64_t> registers = {};
   /// Return addresses that the kernel's return probes have replaced on the stack by their own; innermost first.
   std::span<const usdt_replaced_return> replaced = {};
-  std::span<const std::byte> memory = {};  ///< what is on the stack, from the stack pointer on
+  std::span<const std::byte> memory = {};  ///< a copy of the stack, from the stack pointer on
   bool cut = false;                        ///< there was no room for more of it
 };
 
@@ -81,7 +81,7 @@ struct EventLayout {
   std::uint32_t stack_shown = UINT32_MAX;
   std::uint32_t user_stack_depth = 0;  ///< frames of processes' stacks that are shown, at most; 0: no such stacks
   StackMethod user_stack_method = StackMethod::frame_pointers;
-  std::uint32_t user_addresses = 0;  ///< that the kernel finds by frame pointers, at most
+  std::uint32_t user_addresses = 0;  ///< the most addresses that the kernel finds by frame pointers
   /// The copy of the stack: up to a multiple of `user_copy_piece`, a power of two, and then so many pieces.
   std::uint32_t user_copy_piece = 0;
   std::uint32_t user_copy_pieces = 0;

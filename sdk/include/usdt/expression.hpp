@@ -76,7 +76,7 @@ struct ExpressionNode {
   std::uint64_t bits = 0;
   std::string text = {};
   std::vector<ExpressionNode> of = {};
-  std::uint32_t column = 0;  ///< where it begins in the text, in bytes from 0
+  std::uint32_t column = 0;  ///< its offset in the text, in bytes from 0
 };
 
 /// Holds a question about one hit, as it was written: nothing is known yet of the sites that it will be asked at. A
@@ -85,7 +85,7 @@ struct Expression {
   std::string text;
   ExpressionNode root;
   std::vector<ValuePath> values;  ///< the arguments and members that it reads, each path once
-  std::uint64_t began = 0;  ///< what "elapsed" counts from, ns of CLOCK_MONOTONIC; 0: "elapsed" cannot be asked about
+  std::uint64_t began = 0;        ///< the start of "elapsed", ns of CLOCK_MONOTONIC; 0: "elapsed" cannot be asked about
 };
 
 /// Parses an expression (docs/expressions.md has the language). It is made of

@@ -51,9 +51,9 @@ struct FeatureInfo {
 [[nodiscard]] FeatureState probe_feature(Feature feature);
 /// Asks the kernel for all features; the answers are in declaration order.
 [[nodiscard]] std::vector<FeatureState> probe_features();
-/// What is taken for granted about the kernel in place of asking it. A plain value.
+/// A choice to take some answers of the kernel for granted. A plain value.
 struct FeatureChoice {
-  /// Answered "no", so that their fallbacks can be tried (as bpftrace's BPFnofeature does).
+  /// Features that are answered "no", so that their fallbacks can be tried (as bpftrace's BPFnofeature does).
   std::vector<Feature> disabled = {};
   /// Answers by the kernel's release what the kernel does not tell this process (for want of privilege, say).
   /// FeatureState::detail says so. Meant for plans that people look at: attach nothing by a guess.

@@ -16,7 +16,7 @@ inline namespace v1 {
 /// Tells what happened to a file of a plan while it was attached.
 enum class FileChangeKind : std::uint8_t {
   /// It was written to in place, or opened for writing, or its times were set. The kernel puts breakpoints at the old
-  /// places of whatever the file holds now, which kills programs that start from then on: its sites were let go.
+  /// places of whatever the file holds now, which kills programs that start from then on: its sites are detached.
   written,
   /// Its path names another file now (`mv new old`, a package upgrade). Processes that have the old one mapped are
   /// traced as before; those that start from then on have another file to be attached (Follower).

@@ -75,7 +75,7 @@ enum class FollowKind : std::uint8_t {
 /// Reports a file that came (or went), with the points in it that the patterns mean.
 struct FollowEvent {
   FollowKind kind = FollowKind::library;
-  pid_t pid = 0;  ///< who maps it, in the caller's pid namespace; 0: nobody, or FollowKind::file
+  pid_t pid = 0;  ///< the process that maps it, in the caller's pid namespace; 0: none, or FollowKind::file
   /// CLOCK_MONOTONIC, ns: when it was mapped, or was there. Hits between then and the attachment were not traced.
   std::uint64_t time = 0;
   ProbeFile file;  ///< the file with the points that the patterns mean in it; of FollowKind::gone its `elf` alone

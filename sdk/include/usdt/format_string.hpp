@@ -18,12 +18,12 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What is known of every event.
+/// A fact that every event has.
 enum class EventField : std::uint8_t { time, nsecs, pid, tid, cpu, comm, probe, duration };
 
 /// A directive, or text between them.
 struct FormatPiece {
-  /// What it is.
+  /// The kinds of pieces.
   enum class Kind : std::uint8_t { text, value, field };
   Kind kind = Kind::text;
   std::string text = {};                ///< of Kind::text
@@ -44,23 +44,23 @@ struct FormatPiece {
 struct FormatString {
   std::string source;               ///< as written; empty: none
   std::vector<FormatPiece> pieces;  ///< in order
-  /// What is shown by "%{EXPR}" is a list of its own.
+  /// The list of the values that "%{EXPR}" shows.
   PrintList list = {};
 
-  /// Whether there is none, so that lines have their usual form.
+  /// Whether there is no form, so that lines have their usual one.
   [[nodiscard]] bool empty() const noexcept { return pieces.empty(); }
-  /// How many values it takes.
+  /// Returns how many values it takes.
   [[nodiscard]] std::size_t values() const noexcept;
 };
 
-/// What "%{NAME}" has of every event: "time, nsecs, ...".
+/// Returns the names that "%{NAME}" takes, for messages: "time, nsecs, ...".
 [[nodiscard]] std::string format_field_names();
 
 /// Parses "%s took %d", "%-16{comm} %{str(arg0)} took %{duration}\n". Errors: syntax with the column; invalid_argument
 /// ("%s" beside "%{EXPR}"). Messages put `prefix` before the names of options.
 [[nodiscard]] Result<FormatString> parse_format_string(std::string_view source, std::string_view prefix = {});
 
-/// Every value has a directive that can show it, at all sites. Errors: invalid_argument, with the column.
+/// Checks that every value has a directive that can show it, at all sites. Errors: invalid_argument, with the column.
 [[nodiscard]] Result<void> check_format(const FormatString& format, const AttachPlan& plan, const Printed& printed,
                                         std::string_view prefix = {});
 

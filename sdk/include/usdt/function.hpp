@@ -31,7 +31,7 @@ struct Function {
   std::optional<FileOffset> offset;
   bool local = false;  ///< seen only in its own object file: static, or hidden by the linker
   /// Whether it is an indirect function (STT_GNU_IFUNC): at the address is not the function but its resolver, which
-  /// runs once in a process and returns the address of the function that callers reach. Those functions have symbols of
+  /// runs once in a process and returns the address of the function that callers reach. The functions have symbols of
   /// their own, in files that are not stripped.
   bool ifunc = false;
   std::string version;  ///< of the symbol, "GLIBC_2.14"; empty where it has none

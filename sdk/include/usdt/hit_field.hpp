@@ -48,19 +48,19 @@ enum class HitFieldSource : std::uint8_t {
 /// Tells how people read a field that is a number.
 enum class HitFieldForm : std::uint8_t {
   plain,     ///< as it is
-  duration,  ///< with a unit: "1.5 ms"
+  duration,  ///< a number with a unit: "1.5 ms"
   address,   ///< in hexadecimal
 };
 
 /// Describes a field.
 struct HitFieldInfo {
   HitField field;
-  std::string_view word;  ///< what expressions call it
+  std::string_view word;  ///< its name in expressions
   ExpressionType type;
   HitFieldSource source;
   HitFieldForm form;
-  bool gives_way;         ///< where a site has an argument of this name, the word means the argument
-  std::string_view help;  ///< what it is, for people
+  bool gives_way;         ///< the word means the argument of this name at sites that have one
+  std::string_view help;  ///< a description for people
 };
 
 /// Returns whether row n of `rows` is that of the field with number n.

@@ -78,8 +78,8 @@ struct Step {
   /// How many of the lowest bytes of what was read, or of the sum, are turned around first, and count alone: 2, 4, 8,
   /// for numbers in memory whose byte order is not the machine's; 0: none.
   std::uint8_t swapped = 0;
-  std::string if_null = {};    ///< what to say where the value so far is 0: "req is null"
-  std::string if_unread = {};  ///< where what it leads to cannot be read: "req->peer: memory could not be read"
+  std::string if_null = {};    ///< a text for when the value so far is 0: "req is null"
+  std::string if_unread = {};  ///< a text for a failed read: "req->peer: memory could not be read"
   friend bool operator==(const Step&, const Step&) = default;
 };
 

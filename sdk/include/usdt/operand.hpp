@@ -25,8 +25,8 @@ struct SymbolRef {
   friend bool operator==(const SymbolRef&, const SymbolRef&) = default;
 };
 
-/// Holds a constant: `$5`, `$-1`, `$0x10`, `$sym`, `$sym+4`; arm64 `5`, `#5`. With a symbol the value is the symbol's
-/// address plus the number; else it is the number, exact over -2^63 .. 2^64-1.
+/// Holds a constant: `$5`, `$-1`, `$0x10`, `$sym`, `$sym+4`; arm64 `5`, `#5`. The value is the symbol's address plus
+/// the number; without a symbol it is the number, exact over -2^63 .. 2^64-1.
 struct ConstOperand {
   bool negative = false;
   std::uint64_t magnitude = 0;
@@ -73,10 +73,10 @@ struct ParsedArg {
   bool is_float = false;              ///< "Nf@"
   /// monostate: the operand did not parse, and `unreadable` says where and why.
   std::variant<std::monostate, ConstOperand, RegOperand, MemOperand> operand;
-  /// Set when the text alone already rules a value out (syntax). What needs the machine or the file is decided when
-  /// the argument is resolved.
+  /// Set when the text alone already rules a value out (syntax). Questions that need the machine or the file are
+  /// decided when the argument is resolved.
   std::optional<Unreadable> unreadable;
-  std::uint32_t column = 0;  ///< where `text` starts in the site's argument text
+  std::uint32_t column = 0;  ///< offset of `text` in the site's argument text
 
   friend bool operator==(const ParsedArg&, const ParsedArg&) = default;
 };

@@ -129,7 +129,7 @@ struct ValueOptions {
 /// Says how a plan is made.
 struct PlanOptions {
   Scope scope = AllProcesses{};
-  std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
+  std::uint64_t user_cookie = 0;  ///< the result of usdt_cookie() in the program
   /// Chooses the cookie of each point (by provider and name, say), in the place of `user_cookie`.
   std::function<std::uint64_t(const PointName&)> user_cookie_of = {};
   /// The backend by which kernel functions are attached; automatic: the cheapest that can do what is asked.
@@ -213,7 +213,7 @@ struct EncodedSpec {
 struct FilePlace {
   Index<PlannedFile> file = {};
   VirtAddr pc = {};                   ///< the note's
-  FileOffset offset = {};             ///< where the breakpoint goes: the site, or its nop10
+  FileOffset offset = {};             ///< the place of the breakpoint: the site, or its nop10
   std::uint64_t semaphore = 0;        ///< file offset; 0: none
   std::vector<FileOffset> rets = {};  ///< FunctionPoint::rets: where programs at returns sit instead
   bool at_entry = false;              ///< it is the first instruction of a function, whose caller is in a known place
@@ -350,8 +350,8 @@ struct ProgramPlan {
 struct KernelPoint {
   std::string name;           ///< "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain": pastes into usdt-trace
   std::string signature;      ///< "ssize_t (struct file *file, ...)"; empty: types are not known
-  std::vector<Arg> args;      ///< those a program of this kind can ask for; `any`: as a kprobe has them
-  std::optional<Arg> result;  ///< where the kind has one
+  std::vector<Arg> args;      ///< arguments that a program of this kind can read; `any`: as a kprobe has them
+  std::optional<Arg> result;  ///< nothing: the kind has none
   std::string refused;        ///< why it cannot be attached; empty: it can, if the kernel has such programs
 };
 /// Describes one of `selection`'s entries on a kernel of `machine`. Reads no more than the selection did.

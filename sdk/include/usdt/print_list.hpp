@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which values of an event are shown, and by which list those of each probe.
-// parse_print_list() reads "arg0, str(arg1), req->peer.port", parse_prints() several lists of which some are for some
-// probes alone. A PrintChoice knows which list a probe has; Printed is what it chose for the probes of one plan.
-// All are plain values but PrintChoice, which refers to its lists.
+// Lists of the values to show of events, and the choice of a list for each probe. parse_print_list() reads "arg0,
+// str(arg1), req->peer.port", parse_prints() several lists of which some are for some probes alone. A PrintChoice knows
+// which list a probe has; Printed is what it chose for the probes of one plan. All are plain values but PrintChoice,
+// which refers to its lists.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct PrintItem {
   /// Whether an argument of that name comes before the word.
   [[nodiscard]] bool gives_way() const { return !word || TypedExpression::is_word(value); }
 };
-/// What is shown of an event, in order.
+/// The values to show of an event, in order.
 using PrintList = std::vector<PrintItem>;
 
 /// Returns the word of questions that a path is; nothing: it names a value.
@@ -54,10 +54,10 @@ using PrintList = std::vector<PrintItem>;
 /// Whether one of a list's items is this word.
 [[nodiscard]] bool has_word(const PrintList& list, HitField word) noexcept;
 
-/// What the return value is called.
+/// The name of the return value.
 inline constexpr std::string_view kReturnValue = "retval";
 
-/// The name of a value in its site's list.
+/// Returns the name of a value in its site's list.
 [[nodiscard]] ArgName arg_name_of(const ValuePath& value);
 
 /// Parses "arg0, str(arg1), hex(count), ntop(addr), buf(p, 16), req->peer.port, retval, pid, args.pid". Messages put
@@ -65,7 +65,7 @@ inline constexpr std::string_view kReturnValue = "retval";
 /// have, a word in a form that cannot show it).
 [[nodiscard]] Result<PrintList> parse_print_list(std::string_view text, std::string_view prefix = {});
 
-/// Which of a site's arguments `item` means; nothing: it has no such argument.
+/// Returns the position of the argument that `item` means; nothing: the site has no such argument.
 [[nodiscard]] std::optional<std::size_t> position_of(const PrintItem& item, const std::vector<Arg>& args);
 
 /// A list for the probes that a name means: "PROBE=LIST".
@@ -98,7 +98,7 @@ class PrintChoice {
  public:
   /// Looks up the files that targets of names mean. `prints` must live as long.
   PrintChoice(const Prints& prints, const SearchScope& scope);
-  /// Of what was recorded, perhaps elsewhere: files are known by their names.
+  /// Knows files by their names alone, as for a recording, perhaps of another machine. `prints` must live as long.
   explicit PrintChoice(const Prints& prints) : prints_(prints) {}
 
   /// Returns the number of the list that a point has.

@@ -45,7 +45,7 @@ struct SiteDescription {
   std::uint32_t line = 0;  ///< from 1 on; 0: not known
   std::string types;       ///< a byte for each argument
   std::string written;     ///< the arguments as the source has them: "request->sql, rows"
-  std::string declared;    ///< what was declared of the probe: "sql:string, rows"
+  std::string declared;    ///< the declaration of the probe: "sql:string, rows"
 
   friend bool operator==(const SiteDescription&, const SiteDescription&) = default;
 };

@@ -28,7 +28,7 @@ inline namespace v1 {
 /// calling convention.
 struct FunctionSignature {
   std::vector<Arg> args;      ///< at the function's first instruction
-  std::optional<Arg> result;  ///< where the function returns; absent: it has none
+  std::optional<Arg> result;  ///< at the function's return; absent: it has none
   bool varargs = false;       ///< more arguments follow, of which nothing is known
   bool typed = false;         ///< false: words of argument registers, whether or not the function has such arguments
   /// The places of the bytes of each argument that is no number, or is not in one place; as long as `args`, or empty.
@@ -54,8 +54,8 @@ struct FunctionPoint {
   std::optional<FileOffset> offset;  ///< absent: the file has no code there
   SiteBytes bytes;
   SiteClass site_class = SiteClass::unknown;
-  std::shared_ptr<const FunctionSignature> signature;  ///< shared by all of which no types are known
-  std::string source_file = {};                        ///< where it is defined; empty: not known
+  std::shared_ptr<const FunctionSignature> signature;  ///< shared by all functions whose types are not known
+  std::string source_file = {};                        ///< the file that defines it; empty: not known
   std::uint32_t source_line = 0;
   bool inlined = false;                ///< a copy of its code in another function
   std::string caller = {};             ///< of an inlined one, and of a line: that function

@@ -33,7 +33,7 @@ inline namespace v1 {
 struct SessionNotice {
   /// The subject of a notice.
   enum class Kind : std::uint8_t {
-    // What is found and planned:
+    // Found and planned:
     unmatched,        ///< a pattern means nothing, beside others that do
     copies,           ///< functions have copies in others
     file,             ///< something in a file could not be read
@@ -44,9 +44,9 @@ struct SessionNotice {
     shortened,        ///< not all values of a site are read
     unused_print,     ///< a print list is for no probe yet
     recording,        ///< how a recording was made, and what was said then
-    // What happens in a trace:
-    waiting,     ///< what is waited for
-    following,   ///< by what means it is learned what comes
+    // During a trace:
+    waiting,     ///< something is waited for
+    following,   ///< the means by which a follower learns of files
     scope,       ///< fewer processes are traced than were named
     attached,    ///< how much is traced
     others_pay,  ///< processes that are not traced have the breakpoints
@@ -57,7 +57,7 @@ struct SessionNotice {
     given_up,    ///< more calls are open than there is room for
     cgroup,      ///< a cgroup went, or came again
     detaching,   ///< the end takes a while
-    ended,       ///< what is to say at the end
+    ended,       ///< something to say at the end
   };
   Kind kind = Kind::missing;
   std::string subject = {};  ///< the pattern, file or point that it is about; empty: several

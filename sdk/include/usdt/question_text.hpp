@@ -51,8 +51,8 @@ struct QuestionOption {
   std::string_view short_name = {};  ///< "M", on command lines; empty: there is none
   std::string_view group = {};       ///< the heading that it has in help: "Limits"
   OptionKind kind = OptionKind::flag;
-  std::string_view value_name = {};          ///< what help calls the value: "N", "EXPR"; of a flag empty
-  std::string description = {};              ///< what it does, in sentences that put "--" before names of options
+  std::string_view value_name = {};          ///< the name of the value in help: "N", "EXPR"; empty: a flag
+  std::string description = {};              ///< its effect, in sentences that put "--" before names of options
   std::string usual_value = {};              ///< the value of an option that is not set; empty: the description has it
   std::string_view bare_value = {};          ///< the value of an option that is set without one; empty: it needs one
   std::uint64_t least = 0;                   ///< of numbers
@@ -85,8 +85,8 @@ class QuestionText {
   std::vector<std::string> points = {};   ///< as parse_points() takes them
   std::vector<std::string> command = {};  ///< AskedProcesses::command
 
-  /// Sets an option of question_options(). Of a flag `value` is empty, as it may be of an option with a bare value.
-  /// Errors: not_found (no option has this name; the message proposes others), invalid_argument (a value of another
+  /// Sets an option of question_options(). The `value` of a flag is empty, and that of an option with a bare value may
+  /// be. Errors: not_found (no option has this name; the message proposes others), invalid_argument (a value of another
   /// form; a second value, unless the option repeats). After an error the text is what it was.
   [[nodiscard]] Result<void> set(std::string_view name, std::string_view value = {});
   /// Returns whether an option is set.

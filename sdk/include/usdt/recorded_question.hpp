@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a recording has of the question that it answers: who replays it is shown the values that were asked for, and its
-// account has the words of then. recording_info() and list_properties() go to the writer of a recording,
+// The question that a recording answers, as the recording has it: a replay shows the values that were asked for, and
+// words its account as the trace did. recording_info() and list_properties() go to the writer of a recording,
 // recorded_question() reads them back. Plain values.
 #pragma once
 

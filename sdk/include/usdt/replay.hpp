@@ -30,8 +30,8 @@ inline namespace v1 {
 /// Feeds an AnswerConsumer from a recording.
 class QuestionReplay {
  public:
-  /// Opens the recording of a complete question. Where the question names no points, all of the recording's are meant;
-  /// where it has no print lists, those of the recording. Errors: as Recording::open(); not_found (it has none of the
+  /// Opens the recording of a complete question. A question that names no points means all of the recording's; one
+  /// without print lists has those of the recording. Errors: as Recording::open(); not_found (it has none of the
   /// points); invalid_argument and syntax (it lacks what is asked for).
   [[nodiscard]] static Result<QuestionReplay> open(Question question);
   QuestionReplay(QuestionReplay&&) noexcept;
@@ -42,9 +42,9 @@ class QuestionReplay {
   [[nodiscard]] const Question& question() const noexcept;
   /// The recording's plan, which lives as long as this.
   [[nodiscard]] const AttachPlan& plan() const noexcept;
-  /// By which list each probe is shown.
+  /// Returns the lists, and by which of them each probe is shown.
   [[nodiscard]] const Printed& printed() const noexcept;
-  /// What is known about the event that the consumer has just been given.
+  /// Returns the surroundings of the event that the consumer has just been given.
   [[nodiscard]] Surroundings& surroundings() noexcept;
   /// Notices since the last call: at first by whom the recording was made, and what was said then.
   [[nodiscard]] std::vector<SessionNotice> take_notices();

@@ -56,7 +56,7 @@ struct FoundFiles {
   std::vector<FoundFile> files;
   std::vector<Error> errors;         ///< targets and processes that could not be read at all
   std::vector<std::string> nowhere;  ///< targets that mean no file
-  std::vector<std::string> looked;   ///< what was searched, for a message when nothing matched
+  std::vector<std::string> looked;   ///< the places that were searched, for a message when nothing matched
 };
 
 /// Finds the files to look into for `patterns` (none: every probe of the scope), without opening them yet. With pids, a
@@ -83,13 +83,13 @@ struct FoundFiles {
 
 /// Holds the points that patterns mean, in files and in the kernel.
 struct Selection {
-  std::vector<ProbeFile> files = {};   ///< with the matching sites only; files without any are left out
+  std::vector<ProbeFile> files = {};   ///< files with their matching sites alone; those without any are left out
   KernelSelection kernel = {};         ///< functions and raw tracepoints of the running kernel
   std::vector<Error> unreadable = {};  ///< errors of files, named by a pattern or mapped, that could not be read
   /// Reasons why points may exist in files in which nothing matched, such as debug information that was refused
   /// (ProbeFile::refused).
   std::vector<std::string> may_be_missing = {};
-  std::vector<std::string> looked = {};  ///< what was searched, for a message when nothing matched
+  std::vector<std::string> looked = {};  ///< the places that were searched, for a message when nothing matched
 };
 
 /// Finds the points that `patterns` mean: in the files of find_files(), and in the running kernel. Errors: the first of

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A session answers questions about running programs: it finds and plans what they name, waits for what is not there
-// yet, attaches, takes in what comes later, and accounts for every hit. Questions with AskedRecording::replay it
-// answers out of the recording, in calls that are otherwise no different. Each question has AnswerConsumers, who are
-// given the answers.
+// yet, attaches, takes in what comes later, and accounts for every hit. It answers questions with
+// AskedRecording::replay out of the recording, by the calls of live ones. Each question has AnswerConsumers, which take
+// the answers.
 //
 //     usdt::Session session;
 //     session.add(question, {&consumer});
@@ -10,8 +10,8 @@
 //     for (auto more = session.step(100ms); more && *more;) more = session.step(100ms);
 //     auto finished = session.finish();
 //
-// One thread at a time uses a session, request_stop() apart; consumers are called by that thread, within these calls.
-// A session may be destroyed at any time between two calls: it detaches all. What a consumer throws comes out of the
+// One thread at a time uses a session, request_stop() apart; consumers are called by that thread, within these calls. A
+// session may be destroyed at any time between two calls: it detaches all. An exception of a consumer comes out of the
 // call that called it, and finish() may be called after that.
 #pragma once
 
@@ -33,16 +33,16 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What questions of one session have in common, beside their AskedProcesses, AskedLimits::seconds and
-/// AskedFollowing::wait, which are those of the first question.
+/// Options of all questions of a session together. Their AskedProcesses, AskedLimits::seconds and AskedFollowing::wait
+/// are those of the first question.
 struct SessionOptions {
   /// The process of AskedProcesses::command: a child of the caller that waits until begin() has returned, and then
   /// runs the program. 0: there is no command.
   pid_t command = 0;
   /// Ends the session as request_stop() does.
   StopToken stop = {};
-  /// By which it goes; nothing: by that of the thread that makes the session (FeatureScope::current()). Two sessions of
-  /// one process may go by different ones.
+  /// The features that the session takes for granted; nothing: the choice of the thread that makes the session
+  /// (FeatureScope::current()). Sessions of one process may have different ones.
   std::optional<FeatureChoice> features = {};
   /// Called once, before anything is attached or waited for. Until then nothing would be left behind if the process
   /// ended; from then on it should end by request_stop().
@@ -70,18 +70,18 @@ class Session {
   [[nodiscard]] Result<void> begin();
   /// Hands over what has come, and waits for it for at most `wait`, or 50 ms: what a session does besides needs to be
   /// looked at. False: it is over, by its time or number of events, since its processes have ended or it was asked to
-  /// stop; finish() is next. Errors: those of Tracer::poll(). Of recordings each question is answered after the one
-  /// before it, as fast as that goes; Errors: those of QuestionReplay::open() and step(), behind which the next step()
-  /// goes on with the next question.
+  /// stop; finish() is next. Errors: those of Tracer::poll(). Questions about recordings are answered one after the
+  /// other, as fast as possible. Errors: those of QuestionReplay::open() and step(), behind which the next step() goes
+  /// on with the next question.
   [[nodiscard]] Result<bool> step(std::chrono::milliseconds wait);
   /// Detaches, hands over what is left, and gives consumers the accounts. Later calls do nothing. Errors: those of
   /// Tracer::table(), which leave the last look at a table out and nothing else.
   [[nodiscard]] Result<void> finish();
 
-  /// Asks the session to end: step() says so within 50 ms. For any thread and for signal handlers, as long as the
-  /// session lives.
+  /// Asks the session to end: step() says so within 50 ms. May be called by any thread and by signal handlers, as long
+  /// as the session lives.
   void request_stop() noexcept;
-  /// Whether it was asked to end, or its time is over. For any thread.
+  /// Whether it was asked to end, or its time is over. May be called by any thread.
   [[nodiscard]] bool over() const noexcept;
   /// Returns a descriptor for epoll and its like, which is readable when step() has something to do, at least every
   /// 50 ms. It belongs to the session. Errors: limit (descriptors), invalid_argument (begin() was not called).

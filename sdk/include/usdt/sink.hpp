@@ -7,7 +7,7 @@
 //     if (!json) return fail(json.error());
 //     session.add(question, {json->get()});
 //
-// Nothing that other programs wrote (comm, strings, names) reaches a terminal or a line unescaped. Where a reader goes
+// Nothing that other programs wrote (comm, strings, names) reaches a terminal or a line unescaped. If a reader goes
 // away or sleeps, or a disk is full, the session goes on: events that were not written count as lost (not_written()),
 // and failure() says why. The session refers to its sinks, which outlive it. One thread at a time.
 #pragma once
@@ -50,10 +50,10 @@ struct SinkFormat {
 /// reader last took something.
 using SinkPatience = std::function<bool(std::chrono::milliseconds)>;
 
-/// Where a sink writes, and what else it has to know.
+/// The place that a sink writes to, and other options.
 struct SinkOptions {
-  /// Is given what is written, in pieces that end with a line's end where the form has lines. False: it takes no more,
-  /// and the session has done what it was asked for. Null: `file` is written to.
+  /// Takes the answers, in pieces that end with a line's end where the form has lines. False: it takes no more, and the
+  /// session has done what it was asked for. Null: `file` is written to.
   std::function<bool(std::string_view)> write = nullptr;
   std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
   int descriptor = 1;                         ///< stays the caller's
@@ -61,8 +61,8 @@ struct SinkOptions {
   SinkPatience wait_at_end = nullptr;         ///< of what is left when the trace is over; null: as long as it takes
   std::size_t label_width = 0;                ///< columns of the names before lines of questions that have names
   bool counts_unreadable = false;             ///< of recordings: unreadable() is counted, which takes time
-  std::string program = "libusdt";            ///< what recordings say they were written by
-  /// Is given sentences for people about what was written, from within calls of the sink; null: nobody is told.
+  std::string program = "libusdt";            ///< the writer that recordings name
+  /// Takes sentences for people about what was written, from within calls of the sink; null: they are dropped.
   std::function<void(const std::string&)> tell = nullptr;
 };
 
@@ -79,15 +79,15 @@ class Sink final : public AnswerConsumer {
   /// Whether both write to one opened file: they are siblings.
   [[nodiscard]] bool is_sibling_of(const Sink& other) const noexcept;
 
-  /// What it writes to, in words: the name of the file, or "standard output".
+  /// Returns the place that it writes to, in words: the name of the file, or "standard output".
   [[nodiscard]] const std::string& name() const noexcept;
-  /// The form it writes.
+  /// Returns the form that it writes.
   [[nodiscard]] const SinkFormat& format() const noexcept;
-  /// As it was opened with.
+  /// Returns the options that it was opened with.
   [[nodiscard]] const SinkOptions& options() const noexcept;
-  /// The regular file it writes to, by device and inode; nothing: it writes to something else.
+  /// Returns the regular file that it writes to, by device and inode; nothing: it writes to something else.
   [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> file() const;
-  /// Why not everything was written; nothing: it was, or the reader of a pipe had seen enough and went.
+  /// Returns why not everything was written; nothing: it was, or the reader of a pipe had seen enough and went.
   [[nodiscard]] std::optional<std::string> failure() const;
 
   /// Refuses a plan by which the file it writes to is traced: who runs that file would die of it.

@@ -23,7 +23,7 @@ inline namespace v1 {
 /// Holds an event that was kept, with what was known when it came and is not part of it.
 struct KeptEvent {
   OwnedEvent event;
-  std::int64_t wall_offset = 0;                    ///< what the time of day was ahead of its timestamp(), ns
+  std::int64_t wall_offset = 0;                    ///< how much the time of day was ahead of its timestamp(), ns
   std::optional<Result<Stack>> kernel_stack = {};  ///< EventStacks; nothing: not looked at
   std::optional<Result<Stack>> user_stack = {};
 };

@@ -45,7 +45,7 @@ enum class FrameIssue : std::uint8_t {
   chain_ended,    ///< the chain of frame pointers, which need not be the outermost function
   copy_ended,     ///< the recorded copy of the stack
   no_rule,        ///< no unwind information, and no frame pointer that could be one
-  lost_value,     ///< what the rule needs was not kept by the functions called, or is on another stack
+  lost_value,     ///< a value that the rule needs was not kept by the functions called, or is on another stack
   return_probe,   ///< the return address is a return probe's
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is shown of an event and is not in it: the time of day, and names of stacks. Live it is asked of the running
-// system, of a recording it was asked then: who shows events does not know where they come from. begin() says about
-// which event the questions are; one thread at a time.
+// Facts that are shown with an event and are not in it: the time of day, and names of stacks. A live trace asks the
+// running system, a replay the recording: whoever shows events need not know which. begin() sets the event that the
+// questions are about; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What is known about one event at a time.
+/// Answers questions about one event at a time.
 class Surroundings {
  public:
   Surroundings() = default;
@@ -28,22 +28,22 @@ class Surroundings {
   Surroundings& operator=(const Surroundings&) = delete;
   virtual ~Surroundings() = default;
 
-  /// What follows is asked about `event`, by several views perhaps, until the next one.
+  /// Begins with `event`: questions are about it, from several views perhaps, until the next begin().
   void begin(const Event& event) {
     kept_ = nullptr;
     look_at(event);
   }
-  /// What follows is asked about an event that was kept with what there was to know, until that goes.
+  /// Begins with an event that was kept together with all that is known about it. It lives until the next begin().
   void begin(const KeptEvent& event) { kept_ = &event; }
-  /// How much the time of day is ahead of event_clock() at the event, ns.
+  /// Returns how much the time of day is ahead of event_clock() at the event, ns.
   [[nodiscard]] std::int64_t wall_offset() { return kept_ ? kept_->wall_offset : find_wall_offset(); }
-  /// The stack of the kernel at the event, named.
+  /// Returns the kernel's stack at the event, named.
   [[nodiscard]] const Result<Stack>& kernel_stack() {
     return kept_ ? kept_stack(kept_->kernel_stack) : find_kernel_stack();
   }
-  /// The stack of the process at the event, named.
+  /// Returns the process's stack at the event, named.
   [[nodiscard]] const Result<Stack>& user_stack() { return kept_ ? kept_stack(kept_->user_stack) : find_user_stack(); }
-  /// The stacks that are wanted with `event`, the one at hand.
+  /// Returns the stacks that are wanted with `event`, the one at hand.
   [[nodiscard]] EventStacks stacks(const AskedStacks& wanted, const Event& event);
 
  private:
@@ -59,7 +59,7 @@ class Surroundings {
 /// Asks the running system, about events of a trace.
 class LiveSurroundings final : public Surroundings {
  public:
-  /// For a trace of `question`. `over`: servers are not waited for any more.
+  /// Makes the surroundings of a trace of `question`. Once `over` is set, no server is waited for any more.
   explicit LiveSurroundings(const Question& question, StopToken over = {});
   /// Gives names to the stacks among the keys of rows.
   void name(std::vector<TableRow>& rows, const AttachPlan& plan) { symbolizer_.name(rows, plan); }

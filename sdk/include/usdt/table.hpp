@@ -53,8 +53,8 @@ struct TableQuestion {
 ///     question.keys.push_back(usdt::log2_buckets(*duration, 2));
 [[nodiscard]] Expression log2_buckets(Expression value, unsigned sub_bits);
 /// Makes a key with buckets of the width `step` from `min` up to `max`, one for all numbers below and one for all
-/// above. With `digits` above 0 the last so many decimal digits of the three are behind the point (5, 20, 5 and 1: from
-/// 0.5 to 2 by 0.5). Such buckets are for reals alone; each bound is the real nearest to the decimal number. Errors:
+/// above. If `digits` is above 0, that many decimal digits of the three are behind the point (5, 20, 5 and 1: from 0.5
+/// to 2 by 0.5). Such buckets are for reals alone; each bound is the real nearest to the decimal number. Errors:
 /// invalid_argument (no such buckets).
 [[nodiscard]] Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max, std::int64_t step,
                                                 unsigned digits = 0);
@@ -95,8 +95,8 @@ struct RealBucket {
 enum class KeyForm : std::uint8_t {
   decimal,
   hex,  ///< "hex(x)"
-  /// fingerprint() of a text: a TableText of 16 bytes that stand for it. A text beyond 511 bytes is told by its first
-  /// 511 bytes, and is `truncated`.
+  /// fingerprint() of a text: a TableText of 16 bytes that stand for it. The fingerprint of a text beyond 511 bytes is
+  /// that of its first 511 bytes, and is `truncated`.
   fingerprint,
   ipv4,  ///< "ntop(x)": the bytes of the number as they are in memory
 };
@@ -159,8 +159,8 @@ struct TableReal {
   }
   friend bool operator==(const TableReal& a, const TableReal& b) { return !(a < b) && !(b < a); }
 };
-/// Holds a key: a number, by its column's type, a text, a stack or a real. For HitField::probe it is the number of the
-/// probe in the plan.
+/// Holds a key: a number, by its column's type, a text, a stack or a real. The key of HitField::probe is the number of
+/// the probe in the plan.
 using TableKey = std::variant<std::int64_t, std::uint64_t, TableText, TableStack, TableReal>;
 /// Returns the 64 bits of a key that is an integer, of others 0.
 [[nodiscard]] inline std::int64_t integer_of(const TableKey& key) noexcept {

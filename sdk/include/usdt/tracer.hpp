@@ -71,8 +71,8 @@ struct TraceOptions {
   /// the trace has begun, so that breakpoints can be put into its memory and its descendants' alone, and others pay
   /// nothing (Tracer::others_pay()). 0: the caller may start more.
   pid_t command = 0;
-  /// Whether the command does not wait any more. What it has started is found if the calling process is a child
-  /// subreaper (PR_SET_CHILD_SUBREAPER), to which orphans come back; otherwise others pay.
+  /// Whether the command does not wait any more. Processes that it has started are found if the calling process is a
+  /// child subreaper (PR_SET_CHILD_SUBREAPER), to which orphans come back; otherwise others pay.
   bool command_runs = false;
   /// Counts only hits of these processes and of their descendants; the plan's scope then is AllProcesses. A descendant
   /// whose parent had ended before the trace began cannot be told to be one, and does not count.
@@ -93,17 +93,16 @@ struct TraceOptions {
   /// StackMethod::call_frame_info: bytes of the stack to record, from the stack pointer on: a multiple of 4096, up to
   /// 65536. Each event is larger by that and 300 bytes, so that the records of fewer unfinished calls fit.
   std::uint32_t user_stack_bytes = 16384;
-  /// Whether the program waits for an argument or text whose page is not in memory, as the traced process would
-  /// (Linux 6.0; not where stacks are keys of a table). Who owns the memory decides how long that takes, and detaching
-  /// waits as well. By default it waits where the caller has chosen processes or a command, and not for everybody's.
+  /// Whether the program waits for an argument or text whose page is not in memory, as the traced process would (Linux
+  /// 6.0; not where stacks are keys of a table). The owner of the memory decides how long that takes, and detaching
+  /// waits as well. By default it waits only if the caller has chosen processes or a command.
   std::optional<bool> wait_for_pages = std::nullopt;
   /// Whether hits are only counted, without events. Calls are counted when they begin, or, where the filter asks what
   /// only their end knows (the return value, the duration), when they end.
   bool count_only = false;
-  /// Calls and spans that can have begun and not ended at once, where their beginnings have to be kept until then.
-  /// Where more begin, the oldest are given up (ProbeCounts::abandoned). Of large records fewer have room: 64 MiB in
-  /// all. 0: 131,072, for which the kernel allocates room as they begin; 8,192 before Linux 6.1 and at kernel
-  /// functions.
+  /// The most calls and spans that are open at once (begun, and not ended), where their beginnings have to be kept. If
+  /// more begin, the oldest are given up (ProbeCounts::abandoned). Fewer large records have room: 64 MiB in all. 0:
+  /// 131,072, for which the kernel allocates room as they begin; 8,192 before Linux 6.1 and at kernel functions.
   std::uint32_t max_open_calls = 0;
   /// One hit in so many is looked at, chosen at random before anything is read and before the filter is asked. Calls
   /// and spans are chosen when they begin (calls that fill a table: when they end). At most kMostSampled.
@@ -142,13 +141,13 @@ struct TraceOptions {
 /// Reports what hits cost under TraceOptions::max_overhead.
 struct Overhead {
   double allowed = 0;    ///< the option
-  double caused = 0;     ///< what hits cost, as a share of what the processes did besides, in the mean
-  double looked_at = 1;  ///< the share of what they did in which hits were looked at; 1: always
+  double caused = 0;     ///< the mean cost of hits, as a share of the rest of the processes' work
+  double looked_at = 1;  ///< the share of that work during which hits were looked at; 1: always
   /// The share of their processor time that the processes had for themselves while hits were looked at: hits took the
   /// rest.
   double own_share = 1;
   std::uint64_t windows = 1;              ///< how often the sites were attached
-  std::chrono::nanoseconds of_hit{};      ///< what one costs, in the mean
+  std::chrono::nanoseconds of_hit{};      ///< the mean cost of one
   std::chrono::nanoseconds looked_for{};  ///< time in which hits were looked at
   std::chrono::nanoseconds lasted{};      ///< of all
   bool of_processors = true;              ///< it is a share of processor time; else of one processor's, all the time
@@ -233,8 +232,8 @@ class Tracer {
 
   /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events
   /// reach `callback`; what the ring holds beyond stays there. Returns how many were handed over; 0 also when a signal
-  /// came, or wake(). What `callback` throws comes out of here: its event counts as discarded, and those behind it come
-  /// with the next call. Errors: io, invalid_argument (called by its own callback).
+  /// came, or wake(). An exception of `callback` comes out of here: its event counts as discarded, and those behind it
+  /// come with the next call. Errors: io, invalid_argument (called by its own callback).
   [[nodiscard]] Result<std::size_t> poll(const Callback& callback, std::chrono::milliseconds wait,
                                          std::size_t limit = SIZE_MAX);
 
@@ -242,7 +241,8 @@ class Tracer {
   /// at them in another thread. A copy that was made counts as delivered. Errors: as poll(); limit (memory).
   [[nodiscard]] Result<std::vector<OwnedEvent>> take(std::chrono::milliseconds wait, std::size_t limit = 4096);
 
-  /// Makes a poll() that waits return, or the next one that would wait. For any thread, and for signal handlers.
+  /// Makes a poll() that waits return, or the next one that would wait. May be called by any thread and by signal
+  /// handlers.
   void wake() const noexcept;
 
   /// Returns a descriptor for epoll, libuv, asio and their like. It belongs to the tracer: do not read from it or close
@@ -272,14 +272,14 @@ class Tracer {
   /// whose duration() is for how long they have been open, and which lack what only an end has. Empty where no
   /// beginnings are kept: a trace that only counts them, calls of the kernel by trampolines.
   [[nodiscard]] std::vector<OwnedEvent> in_flight();
-  /// Returns the rows of PlanOptions::table by now, in the order of their keys; exact after detach(). With
-  /// TraceOptions::sample counts and sums are estimates: those of the hits looked at, times `sample`. Errors:
+  /// Returns the rows of PlanOptions::table by now, in the order of their keys; exact after detach(). Under
+  /// TraceOptions::sample, counts and sums are estimates: those of the hits looked at, times `sample`. Errors:
   /// invalid_argument (no table was asked for), io.
   [[nodiscard]] Result<std::vector<TableRow>> table() const;
   /// Takes the rows out of table() whose keys have the stack of a process that has ended. Each process that starts has
   /// rows of its own, since its code is at addresses of its own: this makes room for those to come. The caller keeps
   /// them, best by their names (Symbolizer::name()), by which rows of processes that run the same functions are one.
-  /// Errors: those of table(). With TraceOptions::max_overhead none are taken.
+  /// Errors: those of table(). Under TraceOptions::max_overhead none are taken.
   [[nodiscard]] Result<std::vector<TableRow>> take_rows_of_ended();
   /// Returns whether the table has rows that it did not have at the last call. Stacks among their keys are best named
   /// now, while their processes live (Symbolizer::name()).
@@ -292,7 +292,8 @@ class Tracer {
   /// another user and those that their user may not read; 0 unless the family alone has the breakpoints
   /// (descendants_only, family_of). Hits of these processes from then on, and of what they start, are in no count.
   [[nodiscard]] std::uint64_t shielded() const noexcept;
-  /// Returns what hits have cost so far under TraceOptions::max_overhead; nothing: there is no limit. For any thread.
+  /// Returns what hits have cost so far under TraceOptions::max_overhead; nothing: there is no limit. May be called by
+  /// any thread.
   [[nodiscard]] std::optional<Overhead> overhead() const;
   /// Returns why processes whose hits do not count have the breakpoints, too, each of which costs them some
   /// microsecond; nothing: they have none.

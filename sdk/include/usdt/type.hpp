@@ -68,8 +68,8 @@ struct Declaration {
   std::string name;                          ///< "skb"; empty: a return value
   std::string type;                          ///< as C: "struct sk_buff *"
   std::vector<Enumerator> enumerators = {};  ///< of an enum
-  std::string meaning = {};                  ///< what its number stands for, as docs/provider-note.md has it: "errno"
-  std::string unit = {};                     ///< of what its number counts: "us"
+  std::string meaning = {};                  ///< the meaning of its number, as docs/provider-note.md has it: "errno"
+  std::string unit = {};                     ///< the unit of its number: "us"
 
   friend bool operator==(const Declaration&, const Declaration&) = default;
 };

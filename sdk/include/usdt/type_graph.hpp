@@ -49,7 +49,7 @@ struct TypeInfo {
 struct MemberVariant {
   TypeId type = TypeId::none;  ///< of the discriminant
   std::uint64_t offset = 0;    ///< its place in the struct
-  AlternativeValues values;    ///< with which the member is there
+  AlternativeValues values;    ///< the values of the discriminant while the member is there
   friend bool operator==(const MemberVariant&, const MemberVariant&) = default;
 };
 

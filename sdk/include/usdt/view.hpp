@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is shown of hits in place of each of them: rows of a table, histograms, percentiles, a heat map, the slowest.
-// parse_view() makes a View of texts, and TableQuestion of it is what a trace is asked (PlanOptions::table).
+// Ways to show hits in place of each event: rows of a table, histograms, percentiles, a heat map, the slowest.
+// parse_view() makes a View of texts, and its TableQuestion is what a trace is asked (PlanOptions::table).
 // arrange_rows() folds the rows that a tracer or a recording has into those that people read; HitRates tells how many
 // hits a second each has, HeatSlicer what came in each stretch of time.
 //
@@ -39,7 +39,7 @@ enum class Histogram : std::uint8_t { none, log2, linear };
 /// large.
 inline constexpr unsigned kLatencySubBits = 4;
 
-/// What is asked of all hits together.
+/// A question about all hits together.
 struct View {
   std::shared_ptr<const TableQuestion> question;  ///< null: no table
   bool count_only = false;                        ///< only how many hits each probe had
@@ -57,7 +57,7 @@ struct View {
   bool rates = false;                             ///< rows have hits a second,
   bool by_rate = false;                           ///< and are ordered by them
   std::size_t slowest = 0;                        ///< so many events are shown; 0: a table, or all of them
-  bool in_flight = false;                         ///< these are the beginnings of what has not ended
+  bool in_flight = false;                         ///< these are the beginnings of calls and spans that have not ended
   bool user_stacks = false;                       ///< a key is the stack of the process,
   bool kernel_stacks = false;                     ///< a key is the stack of the kernel
   /// Whether no event is shown, but what they come to.
@@ -140,14 +140,14 @@ struct ArrangedRow : TableRow {
 /// Counts how many hits a second the rows of a table had, from one look at it to the next.
 class HitRates {
  public:
-  /// What looks are timed by.
+  /// The clock that looks are timed by.
   using Clock = std::chrono::steady_clock;
 
-  /// The trace begins: no row has hits.
+  /// Begins a trace: no row has hits.
   void begin(Clock::time_point now) { began_ = looked_ = now; }
   /// Takes the rows as they are. `whole`: rates are those since the beginning, else since the look before.
   void look(const View& view, const std::vector<TableRow>& rows, Clock::time_point now, bool whole);
-  /// Hits a second of the row with these keys, those that are shown.
+  /// Returns the hits a second of the row with these keys, those that are shown.
   [[nodiscard]] double of(const std::vector<TableKey>& keys) const;
 
  private:

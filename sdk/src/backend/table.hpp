@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is known of each backend, in one place. How it is attached is in link/attach_table.hpp.
+// Facts about each backend, in one table. How it is attached is in link/attach_table.hpp.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct AttachTypes {
   }
 };
 
-/// What one program can run at. Where it cannot be both ends, two programs may.
+/// The ends of calls that one program can run at. A backend without `both` may use two programs.
 struct Moments {
   bool entry = false;
   bool exit = false;
@@ -49,16 +49,16 @@ struct BackendRow {
   std::uint32_t program_type = 0;  ///< enum bpf_prog_type
   Moments moments;
   AttachTypes attach_types;
-  // Of files: the kernel is asked when programs are loaded.
-  std::optional<Feature> feature = {};     ///< without which there is no such backend
-  std::optional<Feature> exact_pid = {};   ///< without which its pid filter means one thread, not the process
-  std::optional<Backend> at_returns = {};  ///< what goes with it, at returns of functions
-  // Of kernel functions and tracepoints: the planner asks what the kernel can do.
+  // Backends of files: the kernel is asked when programs are loaded.
+  std::optional<Feature> feature = {};     ///< the backend needs it
+  std::optional<Feature> exact_pid = {};   ///< its absence makes the pid filter mean one thread, not the process
+  std::optional<Backend> at_returns = {};  ///< the backend that goes with it, at returns of functions
+  // Backends of kernel functions and tracepoints: the planner asks what the kernel can do.
   std::optional<KernelFamily> family = {};
-  Ability needs = nullptr;     ///< without which there is no such backend; null: it is in every kernel
+  Ability needs = nullptr;     ///< the backend needs it; null: it is in every kernel
   std::string_view lack = {};  ///< "this kernel has no ...": what to call it then
-  Ability cookies = nullptr;   ///< without which it has no attach cookies
-  Ability sessions = nullptr;  ///< without which both ends are two programs; null: as `moments` says
+  Ability cookies = nullptr;   ///< attach cookies need it
+  Ability sessions = nullptr;  ///< one program at both ends needs it; null: as `moments` says
   usdt_source source = USDT_SOURCE_USER;
   Ability slot_helper = nullptr;   ///< USDT_SOURCE_SLOTS: without which it is USDT_SOURCE_OLD_SLOTS
   bool on_perf_event = false;      ///< the link is on a perf event

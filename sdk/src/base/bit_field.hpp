@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where to read a bit-field of a little-endian machine.
+// Places of bit-fields on little-endian machines.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ struct BitPlace {
   std::uint8_t shift = 0;
 };
 
-/// Of a bit-field whose first bit is bit `first` of a struct of `outer_size` bytes: a number of its type's size that
-/// has it whole and lies within the struct, aligned as compilers read it where that can be.
+/// Returns where to read a bit-field whose first bit is bit `first` of a struct of `outer_size` bytes: a number of its
+/// type's size that contains it and lies within the struct, aligned as compilers read it if that is possible.
 [[nodiscard]] constexpr BitPlace bit_place(std::uint64_t first, std::uint64_t width, std::uint64_t type_size,
                                            std::uint64_t outer_size) noexcept {
   const std::uint64_t size = std::clamp<std::uint64_t>(type_size, 1, 8);

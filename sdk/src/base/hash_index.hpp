@@ -67,7 +67,7 @@ class HashIndex {
     return static_cast<std::uint32_t>(mixed >> 32);
   }
   [[nodiscard]] std::size_t behind(std::size_t at) const noexcept { return (at + 1) & (slots_.size() - 1); }
-  /// Where the thing is, or the slot it would take.
+  /// Returns the slot of the thing, or the slot it would take.
   template <class Same>
   [[nodiscard]] std::size_t slot_of(std::uint32_t tag, const Same& same) const {
     std::size_t at = tag & (slots_.size() - 1);

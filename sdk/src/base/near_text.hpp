@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a mistyped name may have been meant to be.
+// Suggestions for a mistyped name.
 #pragma once
 
 #include <string>

@@ -9,8 +9,8 @@
 
 namespace usdt {
 
-/// What public functions return in the place of std::bad_alloc: nothing throws across the interface. Its text needs no
-/// memory.
+/// Returns the error that public functions have in place of std::bad_alloc: nothing throws across the interface. Its
+/// text needs no memory.
 inline Error no_memory() noexcept { return {.kind = ErrorKind::limit, .message = "out of memory", .os_error = ENOMEM}; }
 
 /// Whether `size` bytes can be had now: tells what failed for lack of memory from what failed for other reasons, behind

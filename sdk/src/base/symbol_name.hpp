@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the names of symbols say. Private to the library.
+// Marks that compilers leave in the names of symbols. Private to the library.
 #pragma once
 
 #include <string_view>
@@ -16,9 +16,9 @@ namespace usdt {
 /// it knows, so that nothing but calls and jumps of this very file lead to it.
 [[nodiscard]] bool is_clone(std::string_view symbol) noexcept;
 
-/// ".part", ".cold", ".actor", ".resume", ".destroy", ".cleanup": what a compiler put behind the name of a function to
-/// name a piece of it. That piece runs when the rest leads there, or when a coroutine goes on, and not when the
-/// function is called. Empty: the symbol has none of them. Languages whose own names have dots (Go, Zig) may call a
+/// ".part", ".cold", ".actor", ".resume", ".destroy", ".cleanup": the text that a compiler put behind the name of a
+/// function to name a piece of it. The piece runs when the rest leads there, or when a coroutine goes on, and not when
+/// the function is called. Empty: the symbol has none of them. Languages whose own names have dots (Go, Zig) may call a
 /// function so.
 [[nodiscard]] std::string_view piece_suffix(std::string_view symbol) noexcept;
 

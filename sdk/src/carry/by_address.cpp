@@ -32,7 +32,7 @@ Result<void> carry_by_address(Carrying& carrying) {
   std::map<ProgramKind, Taken> taken;
   std::uint32_t groups = 0;
   for (const Index<PlannedSite> site : sites.sites()) {
-    // A site at several addresses is told by its attach cookie.
+    // A site at several addresses is identified by its attach cookie.
     const auto* place = std::get_if<FilePlace>(&sites.plan().sites[site].point);
     if (sites.is_fixed(site) || (place != nullptr && !place->rets.empty())) {
       carrying.by_table(site);

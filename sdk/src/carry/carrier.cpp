@@ -22,16 +22,16 @@ using carry::Carrying;
 constexpr std::array<std::string_view, 5> kNames{"automatic", "cookie", "table", "per-link", "ip-hash"};
 /// Packed cookies without a site number: usdt_site() must not find one.
 constexpr std::uint32_t kNoSiteBits = 31;
-/// Programs for each of so many specs are verified sooner than one that knows none of them, where that one is long to
-/// verify: 8 functions of up to 8 arguments, with texts: 94 ms instead of 676, whole calls of them 204 instead of 871.
+/// One program for each of so many specs takes less time to verify than a general one that is long to verify: 8
+/// functions of up to 8 arguments, with texts: 94 ms instead of 676, whole calls of them 204 instead of 871.
 constexpr std::size_t kFewSpecs = 16;
-/// Where a program would have to be ready for specs of so many entries, members of structs most often, verifiers give
-/// up soon after (17,000 instructions a value, of a million; 50,000 where values have steps): then there is a program
-/// for each as long as there may be.
+/// Programs that have to be ready for specs of more entries, members of structs most often, are given up by verifiers
+/// soon after (17,000 instructions a value, of a million; 50,000 if values have steps): then each spec has its own
+/// program, up to the limit of programs.
 constexpr std::uint32_t kManyEntries = 40;
 constexpr std::uint32_t kManyEntriesWithSteps = 12;
 
-/// Texts, steps and calls of two ends multiply what may become of an argument.
+/// Whether a general program is long to verify: texts, steps and calls of two ends multiply the states of an argument.
 bool is_long_to_verify(const AttachPlan& plan) {
   return plan.string_slots > 0 || plan.max_steps > 0 || plan.spans ||
          std::ranges::find(plan.groups, Moment::both, &AttachGroup::moment) != plan.groups.end();
@@ -46,7 +46,7 @@ Carrier choose(const CarrierSites& sites) {
   return programs ? Carrier::per_link : Carrier::cookie;
 }
 
-/// What most sites came to have; of equal numbers the cheapest at a hit.
+/// Returns the carrier of most sites; among equal numbers the cheapest at a hit.
 Carrier most_used(const CarrierPlan& made) {
   if (made.in_program >= std::max(made.in_cookie, made.in_table)) return Carrier::per_link;
   return made.in_cookie >= made.in_table ? Carrier::cookie : Carrier::table;

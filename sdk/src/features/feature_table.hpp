@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is known of each feature, and how the running kernel is asked for it. Private to features/.
+// A row for each feature, and the functions that ask the running kernel for it. Private to features/.
 #pragma once
 
 #include <cstdint>

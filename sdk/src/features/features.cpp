@@ -100,7 +100,7 @@ std::optional<Version> read_version(std::string_view& text) noexcept {
   return version;
 }
 
-/// Of "5.5 on x86-64, 6.4 on arm64" what is about `machine`; nothing: never.
+/// Returns the version for `machine` from a text such as "5.5 on x86-64, 6.4 on arm64"; nothing: never.
 std::optional<Version> since_when(std::string_view since, Machine machine) noexcept {
   const std::string_view name = arch::for_machine(machine).kernel.name;
   while (const auto version = read_version(since)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the kernel can do at sites of files, found out by trying it.
+// Probes the kernel's features at sites of files by trying each.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -160,7 +160,7 @@ namespace {
 
 bool has(Feature feature) { return probe_feature(feature).answer == Answer::yes; }
 
-/// Where /sys is not mounted, nobody knows.
+/// Whether the kernel has no perf kprobes; false, too, if /sys is not mounted: then nobody knows.
 bool lacks_perf_kprobes() {
   return ::access("/sys/bus/event_source/devices", X_OK) == 0 && !sys::probe_source("kprobe");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What trampolines are tried on.
+// The function to try trampolines on.
 #pragma once
 
 #include <string_view>

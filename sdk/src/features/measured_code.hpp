@@ -25,7 +25,7 @@ struct RedZoneCode {
 /// May be called only where has_red_zone_code() is true.
 [[nodiscard]] RedZoneCode red_zone_code(NopForm form) noexcept;
 
-/// What the kernel does with the instruction that has the breakpoint.
+/// Ways of the kernel to execute the instruction that has the breakpoint.
 enum class TrappedInstruction : std::uint8_t {
   nop,          ///< steps over it
   emulated,     ///< does what it would do
@@ -40,7 +40,7 @@ struct FilePlace {
   std::string path;
   std::uint64_t offset = 0;
 };
-/// Where the code at `address` of this process was loaded from. not_found.
+/// Returns the file and offset that the code at `address` of this process was loaded from. Errors: not_found.
 [[nodiscard]] Result<FilePlace> file_place(const void* address);
 
 }  // namespace usdt::features

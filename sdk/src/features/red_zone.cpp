@@ -57,7 +57,7 @@ bool blames_instruction(int os_error) { return os_error == sys::enotsupp || os_e
 
 std::string errno_text(int os_error) { return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error); }
 
-/// What the bytes of the site have become; nothing if they are as compiled, so that no probe was there.
+/// Classifies the changed bytes of the site; nothing if they are as compiled, so that no probe was there.
 std::optional<CostClass> cost_of(const RedZoneOutcome& outcome, const RedZoneCode& code) {
   constexpr unsigned char int3 = 0xcc;
   if (std::equal(code.nop, code.nop + code.size, outcome.bytes.begin())) return std::nullopt;

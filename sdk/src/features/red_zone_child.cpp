@@ -42,7 +42,7 @@ bool has_step_page() {
   for (std::uint32_t i = 0; i < calls; ++i) {
     if (code.function(std::uint64_t{i} * 0x123456789) != 0) ++outcome.overwritten;
   }
-  // What the compiler sees as constant bytes the kernel has changed.
+  // The compiler takes the bytes for constants, but the kernel has changed them: hence volatile.
   for (std::size_t i = 0; i < code.size; ++i)
     outcome.bytes[i] = static_cast<const volatile unsigned char*>(code.nop)[i];
   outcome.stepped = has_step_page();

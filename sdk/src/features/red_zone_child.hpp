@@ -14,7 +14,7 @@ namespace usdt::features {
 
 inline constexpr std::size_t longest_nop = 10;
 
-/// What the child tells. Small enough for a pipe to take it at once.
+/// The report of the child. Small enough for a pipe to take it at once.
 struct RedZoneOutcome {
   std::uint32_t overwritten = 0;
   bool stepped = false;  ///< it has the page in which the kernel runs single-stepped instructions

@@ -23,11 +23,11 @@ namespace {
 constexpr int kCalls = 400;
 constexpr int kRounds = 24;
 
-/// What the child measured: the processor time of its rounds, in ascending order, and how often it called.
+/// The child's measurements: the processor time of its rounds, in ascending order.
 struct Rounds {
   std::array<std::int64_t, kRounds> nanoseconds{};
 
-  /// Of a call. Whatever else the machine does disturbs rounds, and makes them longer: those that are not are short.
+  /// Nanoseconds of one call. Disturbances by the rest of the machine only make rounds longer: short ones have none.
   [[nodiscard]] double of_call() const { return static_cast<double>(nanoseconds[kRounds / 4]) / kCalls; }
 };
 
@@ -48,8 +48,8 @@ Rounds run_rounds(TrappedFunction function) {
   return rounds;
 }
 
-/// A forked child that runs the rounds whenever it is told to; it ends with this object, or with us. In the child of a
-/// process that may have threads: system calls only.
+/// A forked child that runs the rounds on request; it ends with this object, or with us. In the child of a process that
+/// may have threads: system calls only.
 class Caller {
  public:
   explicit Caller(TrappedFunction function) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What this kernel and machine make a program pay for a hit of a uprobe, measured on a child of ours.
+// Cost of a uprobe's hit to a program on this kernel and machine, measured on a child process.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t insn_exit = 0x0000000000000095;
 inline constexpr std::uint64_t insn_get_attach_cookie = 0x000000ae00000085;  // BPF_FUNC_get_attach_cookie is 174
 inline constexpr std::uint64_t insn_get_func_arg_cnt = 0x000000b900000085;   // BPF_FUNC_get_func_arg_cnt is 185
 
-/// What a program is loaded as; by default for perf events.
+/// The type that a program is loaded as; by default for perf events.
 struct TrivialProgram {
   std::uint32_t type = sys::bpf_prog_type_kprobe;
   std::uint32_t attach_type = 0;

@@ -99,7 +99,7 @@ Result<fs::path> find_container(std::string_view id) {
   if (tree.empty()) return no_tree();
   std::vector<fs::path> found;
   walk(tree, [&](const fs::path& each) {
-    // What a container has below its own is its own.
+    // A cgroup below a container's is the container's, too.
     const bool below = std::ranges::any_of(
         found, [&](const fs::path& outer) { return each.native().starts_with(outer.native() + '/'); });
     if (!below && names_container(each.filename().native(), id)) found.push_back(each);

@@ -21,7 +21,7 @@
 
 namespace usdt::follow {
 
-/// What a file was found by.
+/// The way in which a file was found.
 struct FoundBy {
   FollowKind kind = FollowKind::file;
   pid_t pid = 0;
@@ -37,8 +37,8 @@ class ChangingFiles {
     files_.insert_or_assign(std::move(access), Changing{std::move(found), {}, 0});
   }
 
-  /// Those that have been the same at kLooks calls, one after the other; they are no more among these, nor are those
-  /// that are not there any more. To be called now and then.
+  /// Returns the files that have been unchanged at kLooks calls in a row, and forgets them, as well as files that have
+  /// gone. To be called now and then.
   [[nodiscard]] std::vector<FoundBy> at_rest() {
     std::vector<FoundBy> done;
     for (auto each = files_.begin(); each != files_.end();) {

@@ -108,7 +108,7 @@ struct ExecHold::State {
     return {};
   }
 
-  /// Every file system that was not marked yet; the last errno of one that cannot be.
+  /// Marks every file system that was not marked yet; returns the last errno of one that cannot be marked.
   int mark_mounts() {
     int last = 0;
     for (const sys::Mount& mount : sys::mounts()) {
@@ -140,7 +140,7 @@ struct ExecHold::State {
     }
   }
 
-  /// Those that went on while this process stood still.
+  /// Counts the programs that the keeper has allowed to run while this process stood still.
   void count_let_go(const HoldKeeper& keeper) {
     const std::uint64_t all = keeper.let_go();
     if (counted == all) return;

@@ -49,11 +49,11 @@ class ExecHold {
   ExecHold& operator=(ExecHold&&) noexcept;
   ~ExecHold();
 
-  /// Those that wait to be looked at, each once.
+  /// Returns the execs that wait to be looked at, each once.
   [[nodiscard]] std::vector<HeldExec> take();
-  /// Its file needs no other look: whoever runs it from now on does not wait.
+  /// Marks the file of an exec as looked at: nobody who runs it from now on waits.
   void know(std::uint64_t id);
-  /// It goes on. One that has gone on already is nobody.
+  /// Allows an exec to go on. Has no effect on one that has gone on already.
   void release(std::uint64_t id);
 
   [[nodiscard]] HoldTimes times() const;

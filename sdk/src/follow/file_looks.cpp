@@ -51,7 +51,7 @@ std::optional<ProbeFile> FileLooks::look(const TargetFile& file) {
     if (!probes->sites.empty() || !probes->functions.empty()) found = std::move(*probes);
   }
   if (files_.size() >= most_files) std::erase_if(files_, [](const auto& each) { return each.second.has_value(); });
-  // What was opened is what counts, should the name mean another file by now.
+  // The opened file counts, even if the name leads to another one by now.
   if (found) {
     if (const auto opened = id_of(*found->elf)) know(*opened);
   } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What patterns mean in a file, looked for once. Private to follow/.
+// Searches files for the points of patterns, each file once. Private to follow/.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,29 +19,30 @@ namespace usdt::follow {
 
 using proc::FileId;
 
-/// Set by the kernel alone, whenever a file is written to.
+/// Returns the ctime, ns: the kernel alone sets it, whenever a file is written to.
 [[nodiscard]] std::int64_t change_time(const struct stat& st) noexcept;
 
-/// Of a file that was scanned.
+/// Returns the id of a file that was scanned.
 [[nodiscard]] std::optional<FileId> id_of(const ElfFile& file) noexcept;
 
 class FileLooks {
  public:
   FileLooks(std::vector<PointPattern> patterns, StopToken stop);
 
-  /// Not to be found.
+  /// Marks a file as one that look() does not return.
   void know(FileId file) { files_[file] = std::nullopt; }
-  /// Not to be found as it was at `changed`: change_time().
+  /// Marks a file as one that look() does not return while its change_time() is `changed`.
   void know(FileId file, std::int64_t changed) { files_[file] = changed; }
-  /// To be found again.
+  /// Makes look() scan a file again.
   void forget(FileId file) { files_.erase(file); }
 
-  /// What the patterns mean in `file`; nothing: none of it, or it was looked at before and has not been written to
-  /// since.
+  /// Returns the points of the patterns in `file`; nothing: it has none, or was looked at before and has not been
+  /// written to since.
   [[nodiscard]] std::optional<ProbeFile> look(const TargetFile& file);
-  /// The last look was at a file that could not be read: it may be half written yet, and is looked at again when asked.
+  /// Whether the last look was at a file that could not be read: it may be half written, and the next look scans it
+  /// again.
   [[nodiscard]] bool was_unread() const noexcept { return unread_; }
-  /// It was written to meanwhile, and is looked at again when asked.
+  /// Whether the file was written to during the last look: the next look scans it again.
   [[nodiscard]] bool was_changing() const noexcept { return changing_; }
   [[nodiscard]] std::uint64_t scanned() const noexcept { return scanned_; }
 
@@ -51,7 +52,8 @@ class FileLooks {
 
   std::vector<PointPattern> patterns_;
   StopToken stop_;
-  /// Those that were looked at; the time of one without points of ours, which counts again once it is another.
+  /// Files that were looked at. A time: there were no points in it, and it is scanned again once its ctime is another
+  /// one.
   std::map<FileId, std::optional<std::int64_t>> files_;
   std::uint64_t scanned_ = 0;
   bool unread_ = false, changing_ = false;

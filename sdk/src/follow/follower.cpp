@@ -103,7 +103,7 @@ struct Follower::Impl {
   // --- in the thread ------------------------------------------------------------------------------------------------
 
   void run() {
-    // What was there before, and what came between the search of the application and this.
+    // Finds files that were mapped before, and those mapped between the application's search and this.
     if (options.scope.descendants) find_descendants();
     look_at_all();
     look_at_paths();
@@ -135,7 +135,7 @@ struct Follower::Impl {
     }
   }
 
-  /// What could not be attached is another one once it changes.
+  /// Takes the files that could not be attached: once they change, they are looked at again.
   void take_refused() {
     std::unique_lock lock(mutex);
     std::vector<Refused> all = std::exchange(refused, {});
@@ -154,7 +154,7 @@ struct Follower::Impl {
     for (const follow::FoundBy& found : changing.at_rest()) find(found);
   }
 
-  /// For what nobody tells us of.
+  /// Looks for changes that no event tells.
   void look_again() {
     look_at_changing();
     for (const std::size_t number : paths.unwatched()) look_at_path(options.paths[number]);
@@ -162,7 +162,7 @@ struct Follower::Impl {
       if (options.scope.descendants) find_descendants();
       look_at_all();
     }
-    // Files that were seen before and had nothing: whether they have by now, their times tell.
+    // Files without points of ours are looked at again: their ctime tells whether they may have some by now.
     constexpr std::uint64_t for_so_long = 60'000'000'000;
     if (now() - seen_since < for_so_long) return;
     seen.clear();
@@ -170,7 +170,8 @@ struct Follower::Impl {
     seen_since = now();
   }
 
-  /// Files that nobody can run any more. Those that could be told of are found anew, should they be mapped after all.
+  /// Finds files that nobody can run any more. Files that are reported as gone are forgotten, so that they are found
+  /// anew if somebody maps them after all.
   void find_gone() {
     if (!held) return;
     for (follow::HeldFiles::Gone& gone : held->look()) {
@@ -185,14 +186,14 @@ struct Follower::Impl {
     }
   }
 
-  /// Programs that wait to be looked at.
+  /// Looks at programs that wait at their start.
   void take_execs() {
     if (!hold) return;
     for (const follow::HeldExec& exec : hold->take()) {
       const std::string descriptor = fmt::format("/proc/self/fd/{}", exec.file.get());
       std::error_code none;
       const std::filesystem::path path = std::filesystem::read_symlink(descriptor, none);
-      // Where its path leads to another file it is of another mount namespace, and so are its libraries.
+      // A path that leads to another file here is one of another mount namespace, and so are its libraries.
       const bool ours = same_file(path, descriptor);
       auto files = ours ? files_of_program(path) : Result<std::vector<TargetFile>>(std::vector<TargetFile>());
       if (!files || files->empty()) files = std::vector{TargetFile{path, ours ? path.string() : descriptor}};
@@ -263,7 +264,7 @@ struct Follower::Impl {
 
   void look_at_path(const std::filesystem::path& path) { find({FollowKind::file, 0, now(), {path, path}}); }
 
-  /// What is meant of a file; one that changes meanwhile is looked at again.
+  /// Returns the points of a file; a file that changes meanwhile is looked at again.
   std::optional<ProbeFile> look(const follow::FoundBy& found_by) {
     auto found = looks->look(found_by.file);
     if (looks->was_changing()) changing.add(found_by);
@@ -320,7 +321,7 @@ struct Follower::Impl {
       look_at(0, (*files)[i], now(), false);
   }
 
-  /// What a process has mapped that nobody looked at; `events` tell since when.
+  /// Looks at the mapped files of a process that nobody has looked at; `events` tell when they were mapped.
   void look_at(pid_t pid, const std::vector<TaskEvent>& events) {
     std::vector<bool> done(events.size()), half_written(events.size());
     const auto files = files_of_process(pid);
@@ -345,7 +346,7 @@ struct Follower::Impl {
         unread.forget(events[k]);
         continue;
       }
-      // What a process that is still there has not listed is no ELF file, or not yet, or unmapped.
+      // A file that a living process does not list is no ELF file, or not yet one, or unmapped.
       if (!looked) {
         unread.add(events[k], now());
         continue;

@@ -19,8 +19,8 @@
 
 namespace usdt::follow {
 
-/// Who maps what is asked of all processes, which takes some 50 us each: a hundredth of the time at most, and less
-/// often where nothing changes.
+/// Looks for mappings in all processes, which takes some 50 us each: a hundredth of the time at most, and less often
+/// while nothing changes.
 class HeldFiles {
  public:
   struct Gone {
@@ -30,23 +30,23 @@ class HeldFiles {
     std::int64_t changed = 0;            ///< FileLooks::know()
   };
 
-  /// `told_of_mappings`: of each that is made from now on (mapped()).
+  /// `told_of_mappings`: mapped() is called for each mapping that is made from now on.
   explicit HeldFiles(bool told_of_mappings);
 
   /// From now on it is one of them, as long as somebody keeps `elf`. (What kept it could not be told of its inode.)
   /// `is_executed`: by somebody who waits meanwhile (ExecHold), and has not mapped it yet.
   void hold(const std::shared_ptr<const ElfFile>& elf, const TargetFile& target, bool is_executed = false);
-  /// There are processes of which it is known only by that what they map.
+  /// Whether there are processes whose mappings are known by mapped() alone.
   [[nodiscard]] bool wants_mappings() const noexcept { return !unreadable_.empty(); }
-  /// That process maps that file now, or has mapped it a moment ago.
+  /// Notes that a process maps that file now, or has mapped it a moment ago.
   void mapped(std::uint64_t inode, pid_t pid);
   void ended(pid_t pid) { unreadable_.erase(pid); }
-  /// Some mappings nobody was told of.
+  /// Notes that records of mappings were lost.
   void lost() { unreadable_.clear(); }
 
-  /// Looks for a moment, where it is time; those that are gone are held no more.
+  /// Looks for a moment, if it is time to; returns the files that are gone, and holds them no more.
   [[nodiscard]] std::vector<Gone> look();
-  /// It has begun to look, and is not through.
+  /// Whether a look has begun and is not through.
   [[nodiscard]] bool is_looking() const noexcept { return processes_.has_value(); }
 
  private:

@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 << 10;
 constexpr int kLookEveryMs = 100;
-// With times of 64 bits; where they are of 32, there is a second call for those.
+// The call whose times have 64 bits: machines with times of 32 bits have a second one for those.
 #ifdef SYS_ppoll_time64
 constexpr long kPoll = SYS_ppoll_time64;
 #else
@@ -59,7 +59,7 @@ bool allow(int fanotify, int number) noexcept {
 
 }  // namespace
 
-// The process is a copy of one that has other threads, whose locks it may hold for ever: it makes system calls, and
+// The process is a copy of one with other threads, whose locks may stay taken for ever: it makes system calls, and
 // nothing else. It makes them itself, so that it passes no probe of the C library.
 struct HoldKeeper::Task {
   HoldKeeper::Shared* shared = nullptr;
@@ -77,7 +77,7 @@ struct HoldKeeper::Task {
     return 0;
   }
 
-  /// All others are the starter's alone.
+  /// Closes all other descriptors: they are the starter's alone.
   void keep_descriptor() noexcept {
     const auto kept = static_cast<unsigned>(fanotify);
     if (kept > 0) sys::direct_call(SYS_close_range, 0U, kept - 1, 0U);
@@ -105,8 +105,9 @@ struct HoldKeeper::Task {
     }
   }
 
-  /// What the starter has read and not answered. By which numbers it has the files, only it knows; the kernel refuses
-  /// those that are none of them. When it goes on it finds, and counts, that they were held too long.
+  /// Answers the events that the starter has read and not answered. Only the starter knows their descriptors: all
+  /// numbers are tried, and the kernel refuses wrong ones. When the starter goes on it finds, and counts, that they
+  /// were held too long.
   void answer_known() const noexcept {
     rlimit64 room{};  // as the system call has it, on machines of 32 bits, too
     sys::direct_call(SYS_prlimit64, starter, RLIMIT_NOFILE, nullptr, &room);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Who lets programs go while the process that holds them stands still. Private to follow/.
+// Process that answers for one that holds programs and stands still. Private to follow/.
 #pragma once
 
 #include <sys/types.h>
@@ -10,9 +10,9 @@ namespace usdt::follow {
 
 /// A process of its own beside one that holds programs (ExecHold). A process that is stopped, by SIGSTOP or a debugger,
 /// answers nothing; the kernel would hold every program of the machine until it goes on, the debugger's among them.
-/// When there was no beat() for kPatienceMs, this one answers for it, and goes on answering until there is one.
-/// It ends with the thread that started it, so that the descriptor it shares is closed with that process, however that
-/// ends. Where no process can be made, nobody answers.
+/// When there was no beat() for kPatienceMs, this one answers for it, and goes on answering until there is one. It ends
+/// with the thread that started it, so that the descriptor it shares is closed with that process, however that ends. If
+/// no process can be made, nobody answers.
 class HoldKeeper {
  public:
   static constexpr int kPatienceMs = 1000;
@@ -25,7 +25,7 @@ class HoldKeeper {
 
   /// Says that its process answers: often within kPatienceMs.
   void beat() noexcept;
-  /// Programs that it let go of those that came while its process stood still.
+  /// Returns how many of the programs that came while its process stood still it has allowed to run.
   [[nodiscard]] std::uint64_t let_go() const noexcept;
 
  private:

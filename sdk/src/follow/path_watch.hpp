@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Files by name: that there is another one of it. Private to follow/.
+// Files by name: whether there is another one of that name. Private to follow/.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace usdt::follow {
 /// inotify(7) on the directories of paths, and of where their symbolic links lead.
 class PathWatch {
  public:
-  /// Paths are told by their numbers.
+  /// Watches `paths`, which changed() and unwatched() return by their positions.
   void watch(const std::vector<std::filesystem::path>& paths);
 
   /// Readable when something happened; below 0: there is no inotify, or nothing to watch.
   [[nodiscard]] int fd() const noexcept { return inotify_.get(); }
   /// Paths something happened to; all of them where events were lost. Each once.
   [[nodiscard]] std::vector<std::size_t> changed();
-  /// Those that cannot be watched, since their directory is not there: to be looked at now and then.
+  /// Returns the paths that cannot be watched, since their directory is not there: to be looked at now and then.
   [[nodiscard]] std::vector<std::size_t> unwatched();
 
  private:

@@ -57,7 +57,7 @@ void TaskRings::read(const sys::TaskRecordRing& ring) {
 }
 
 std::vector<TaskEvent> TaskRings::take(bool& more) {
-  // Of what came after this moment, something earlier may be in a ring that was read already.
+  // An event after this moment may have an earlier one in a ring that was read already.
   const std::uint64_t until = now();
   for (const sys::TaskRecordRing& ring : rings_) read(ring);
   std::ranges::stable_sort(waiting_, {}, &TaskEvent::time);

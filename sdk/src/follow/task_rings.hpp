@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What tasks of every processor do, in the order in which they did it. Private to follow/.
+// Events of the tasks of all processors, in the order of their times. Private to follow/.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ class TaskRings {
 
   /// Readable when something was recorded.
   [[nodiscard]] std::vector<int> descriptors() const;
-  /// What was recorded up to now, by time. What other processors may still have something before is kept for the next
-  /// call; `more` then says that there is something.
+  /// Takes the events recorded up to now, by time. Events that another processor may still have earlier ones for are
+  /// kept for the next call; `more`: there are some.
   [[nodiscard]] std::vector<TaskEvent> take(bool& more);
 
  private:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What every JSON line of the tools is written with.
+// Writer of every JSON line of the tools.
 #pragma once
 
 #ifdef __SSE2__
 #define RAPIDJSON_SSE2  // sixteen characters at a time are searched for what must be escaped
 #endif
-// RapidJSON 1.1 adds to null pointers where a stack of its own is empty: what includes this is sanitized, it is not.
+// RapidJSON 1.1 adds to null pointers while a stack of its own is empty: it is not sanitized, code that includes this
+// is.
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((no_sanitize("pointer-overflow"))), apply_to = function)
 #endif

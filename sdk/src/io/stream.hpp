@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The one way out of a tool: standard output, standard error and files. What is written here cannot carry another
-// program's escape sequences, does not end the tool when nobody reads, and is known to be written or not.
+// The one way out of a tool: standard output, standard error and files. Its output cannot carry another program's
+// escape sequences, does not end the tool when nobody reads, and is known to be written or not.
 #pragma once
 
 #include <fmt/format.h>
@@ -48,7 +48,8 @@ struct fmt::formatter<usdt::io::Foreign> : fmt::formatter<fmt::string_view> {
  private:
   using Base = fmt::formatter<fmt::string_view>;
 
-  /// What fmt puts around as many letters as the text has columns is around the text: fmt counts combining characters.
+  /// Pads as fmt does, by the columns of the text: fmt counts combining characters. It pads as many letters as there
+  /// are columns, and the text takes their place.
   template <class Context>
   auto show(std::string_view text, Context& context) const -> decltype(context.out()) {
     const std::size_t columns = usdt::io::width_of(text);
@@ -80,7 +81,7 @@ namespace usdt::io {
 /// Buffered output to a descriptor that may be a file, a pipe nobody reads, a terminal, or closed.
 class Stream {
  public:
-  /// Asked again and again while the reader takes nothing, with the time since it last did: shall one go on waiting?
+  /// Asked again and again while the reader takes nothing, with the time since it last did. False: the wait is over.
   using Patience = std::function<bool(std::chrono::milliseconds)>;
   enum class Flushed : std::uint8_t {
     all,      ///< everything is with the kernel
@@ -88,37 +89,38 @@ class Stream {
     failed,   ///< error(); the rest will never be written
   };
 
-  /// Writes to a descriptor of others. Nothing about it is changed: other processes share it.
+  /// Writes to a descriptor of somebody else. Nothing about it is changed: other processes share it.
   explicit Stream(int fd);
-  /// Gives what is written to `take`, whole lines of it wherever there are any; false: it takes nothing any more.
+  /// Hands what is written to a function, whole lines of it wherever there are any. False: it takes nothing any more.
   using Take = std::function<bool(std::string_view)>;
   explicit Stream(Take take) : take_(std::move(take)), may_wait_(false), kind_(Kind::call) {}
   /// Writes to a new file, or to an old one, which keeps what it has until make_empty().
   [[nodiscard]] static Result<Stream> create(const std::string& path);
-  /// Drops what the file had before it was opened, the first time: from here on there is something better to be in it.
-  /// Of what is no file of our own nothing.
+  /// Drops what the file had before it was opened, at the first call: from now on there is something better to write.
+  /// Does nothing to a file that create() has not opened.
   void make_empty();
   Stream(Stream&& other) noexcept;
   Stream& operator=(Stream&&) = delete;
-  /// What was not flushed is dropped.
+  /// Drops what was not flushed.
   ~Stream();
 
   [[nodiscard]] const Terminal& terminal() const noexcept { return terminal_; }
-  /// Which file it writes to, by device and inode; nothing: it is no regular one.
+  /// Returns the file that it writes to, by device and inode; nothing: it is no regular one.
   [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> file() const;
 
-  /// The format is ours and goes out as it is, line feeds included; all text among `parts` is foreign.
+  /// Prints a line or a part of one. The format is ours and goes out as it is, line feeds included; all text among
+  /// `parts` is foreign.
   template <class... T>
   void print(
       fmt::format_string<std::conditional_t<std::is_convertible_v<const T&, std::string_view>, Foreign, T>...> format,
       const T&... parts) {
     fmt::format_to(fmt::appender(buffer_), format, part(parts)...);
   }
-  /// Several lines of ours, such as a help text.
+  /// Prints several lines of ours, such as a help text.
   void lines(std::string_view text);
-  /// One finished JSON object, as a line.
+  /// Prints one finished JSON object, as a line.
   void json(std::string_view object);
-  /// Bytes that are no text, for a file.
+  /// Writes bytes that are no text, for a file.
   void bytes(std::span<const std::byte> bytes);
   /// Takes the terminal's current line away.
   void erase_line();
@@ -149,11 +151,11 @@ class Stream {
   /// returns how many lines are left.
   std::size_t cut(std::uint64_t at, std::size_t lines, std::size_t columns);
 
-  /// Writes what is buffered. Without patience it waits as long as it takes. What is printed then is for a terminal as
-  /// wide as it is then.
+  /// Writes what is buffered. Without patience it waits as long as it takes. Later prints are for a terminal of the
+  /// width it has then.
   [[nodiscard]] Flushed flush(const Patience& patience = nullptr);
-  /// The same once 64 KiB are buffered: more in one write is no faster, and memory to fault in. For output whose end
-  /// nobody knows.
+  /// Flushes once 64 KiB are buffered: more in one write is no faster, and takes memory. Called for output of unknown
+  /// length.
   void flush_if_full() {
     constexpr std::size_t kEnough = 64 << 10;
     if (buffer_.size() - done_ >= kEnough) static_cast<void>(flush());
@@ -177,7 +179,7 @@ class Stream {
       return value;
     }
   }
-  /// What one system call shall write.
+  /// Returns the bytes for the next system call to write.
   [[nodiscard]] std::string_view piece() const;
   /// As write(2), but never waits: EAGAIN.
   [[nodiscard]] std::int64_t put(std::string_view data) const;
@@ -201,8 +203,8 @@ class Stream {
   int error_ = 0;
 };
 
-/// Makes sure that descriptors 0 to 2 are taken: what a tool opens must not become its standard output. Those that were
-/// closed cannot be written to, and are closed again in programs it starts.
+/// Makes sure that descriptors 0 to 2 are taken: what a tool opens must not become its standard output. A descriptor
+/// that was closed cannot be written to, and is closed again in programs the tool starts.
 void reserve_standard_streams();
 
 }  // namespace usdt::io

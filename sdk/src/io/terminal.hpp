@@ -6,7 +6,7 @@
 
 namespace usdt::io {
 
-/// What a stream is connected to.
+/// The kind and size of a stream's other end.
 struct Terminal {
   bool interactive = false;  ///< a terminal rather than a file or pipe
   bool colour = false;       ///< interactive, and neither NO_COLOR nor TERM=dumb is set (no-color.org)
@@ -26,7 +26,7 @@ struct Terminal {
 
 /// `heat1` to `heat5`: colder and hotter, of 256 colours.
 enum class Style { plain, bold, dim, name, mark, bad, heat1, heat2, heat3, heat4, heat5 };
-/// What stands between ESC [ and m for a style; empty for plain.
+/// Returns the text between ESC [ and m for a style; empty for plain.
 [[nodiscard]] std::string_view code_of(Style style);
 
 }  // namespace usdt::io

@@ -17,13 +17,14 @@ namespace {
 
 constexpr std::string_view kLeftOut = "...";
 
-/// Of characters of any language: the tools run in the locale "C", where wcwidth(3) knows ASCII alone.
+/// Opens a locale with the characters of all languages: the tools run in the locale "C", where wcwidth(3) knows ASCII
+/// alone.
 locale_t unicode_locale() noexcept {
   const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   return unicode != nullptr ? unicode : ::newlocale(LC_CTYPE_MASK, "", nullptr);
 }
 
-/// What the locale does not know a terminal shows in one column.
+/// Returns the columns of a character; 1 for one that the locale does not know, as terminals show it.
 std::size_t columns_of(char32_t code) noexcept {
   constexpr char32_t kFirstCombining = 0x300;
   static const locale_t unicode = unicode_locale();
@@ -34,7 +35,7 @@ std::size_t columns_of(char32_t code) noexcept {
   return columns < 0 ? 1 : static_cast<std::size_t>(columns);
 }
 
-/// How many bytes of ASCII `text` begins with.
+/// Returns how many bytes of ASCII `text` begins with.
 std::size_t ascii_prefix(std::string_view text) noexcept {
   std::size_t at = 0;
   for (std::uint64_t word = 0; at + sizeof(word) <= text.size(); at += sizeof(word)) {

@@ -12,7 +12,7 @@ namespace usdt::proc {
 
 enum class FileFormat : std::uint8_t { other, elf, archive, script };
 
-/// What the loader compares before it maps a library.
+/// The fields that the loader compares before it maps a library.
 struct ElfIdent {
   std::uint8_t elf_class = 0;  ///< EI_CLASS: 1 is 32-bit, 2 is 64-bit
   std::uint8_t data = 0;       ///< EI_DATA: 1 is little-endian

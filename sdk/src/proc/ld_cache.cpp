@@ -49,7 +49,7 @@ constexpr std::uint32_t kTypeMask = 0x00ff;
 constexpr std::uint32_t kTypeLibc6 = 0x0003;
 constexpr std::uint32_t kAbiMask = 0xff00;
 
-/// Where the new table starts, or nothing.
+/// Returns where the new table starts, or nothing.
 std::optional<std::size_t> find_new_table(std::string_view all) {
   if (all.starts_with(kNewMagic)) return 0;
   if (!all.starts_with(kOldMagic) || all.size() < kOldHeader) return std::nullopt;

@@ -51,7 +51,7 @@ std::vector<CacheEntry> load_cache(const fs::path& path) {
   return entries ? std::move(*entries) : std::vector<CacheEntry>();
 }
 
-/// Where the loaders of this system look: Debian's directories, then those of others.
+/// Directories in which the loaders of this system look: Debian's, then those of others.
 std::vector<std::string> default_directories() {
   const arch::Arch& host = arch::for_machine(arch::kHostMachine);
   std::vector<std::string> directories;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the dynamic loader looks for a library (ld.so(8)), as a value that tests can fill themselves.
+// Search of the dynamic loader for a library (ld.so(8)), with its places as a value that tests can fill themselves.
 #pragma once
 
 #include <filesystem>

@@ -56,8 +56,8 @@ bool MappedFiles::add(pid_t pid) {
     if (mapping.inode == 0 || !mapping.path.starts_with('/')) return;
     const std::tuple file(mapping.major, mapping.minor, mapping.inode);
     if (known_.contains(file)) return;
-    // What the kernel itself has there: names may lead elsewhere by now, and btrfs and overlayfs tell stat(2) and maps
-    // different devices.
+    // map_files leads to the mapped file itself: its name may lead elsewhere by now, and on btrfs and overlayfs stat(2)
+    // and maps show different devices.
     const auto link = directory / fmt::format("map_files/{:x}-{:x}", mapping.start.value, mapping.end.value);
     if (const auto id = file_at(link)) {
       known_.insert(file);
@@ -65,7 +65,8 @@ bool MappedFiles::add(pid_t pid) {
     } else if (errno == EPERM) {
       allowed = false;
     } else if (errno == EACCES) {
-      // A mount that is its owner's alone. What root may not look at, root has not opened; to be sure, by its number.
+      // A mount that is its owner's alone: root cannot have opened the file. To be sure, it is remembered by its
+      // number.
       hidden_.insert(mapping.inode);
     }
   };

@@ -17,8 +17,8 @@
 
 namespace usdt::proc {
 
-/// One look at all processes, a few at a time. What processes map and have inherited meanwhile is seen as well: those
-/// that were started since then are looked at, until there are none.
+/// One look at all processes, a few at a time. Mappings that are made and inherited meanwhile are seen as well:
+/// processes that were started since then are looked at, until there are none.
 class MappedFiles {
  public:
   enum class Seen : std::uint8_t {

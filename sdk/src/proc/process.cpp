@@ -98,7 +98,7 @@ class ProcessFiles {
     std::vector<Mapping> out;
     std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> seen;
     const auto read = read_maps(root_ / "maps", pid_, [&](Mapping& m) {
-      // What has no '/' is no file: [vdso], [heap], anon_inode:[perf_event].
+      // A path without a '/' is no file: [vdso], [heap], anon_inode:[perf_event].
       if (!m.executable || m.inode == 0 || !m.path.starts_with('/')) return;
       if (seen.emplace(m.major, m.minor, m.inode).second) out.push_back(std::move(m));
     });
@@ -153,8 +153,8 @@ class ProcessFiles {
     return below ? m.path.substr(shown_root_.size()) : std::string();
   }
 
-  /// Mapped code of another format (a JIT's memfd, a Wine program) has no notes. What cannot be opened stays: its
-  /// error is for whoever wants it read.
+  /// Mapped code of another format (a JIT's memfd, a Wine program) has no notes. A file that cannot be opened stays:
+  /// its error is for whoever reads it.
   static bool may_hold_probes(const TargetFile& file) {
     const auto head = proc::read_head(file.access.c_str());
     return head ? head->format == proc::FileFormat::elf : errno == EACCES || errno == EPERM;

@@ -16,14 +16,14 @@ namespace usdt::proc {
 /// Why a process could not be looked into.
 [[nodiscard]] Error process_error(pid_t pid, int os_error);
 
-/// Numbers that name entries of a directory below /proc.
+/// Returns the numbers that name entries of a directory below /proc.
 [[nodiscard]] std::vector<pid_t> numbers_in(const std::filesystem::path& directory);
 
-/// Where /proc shows the process's memory. A first thread that has ended has none, while the others live on: each of
-/// them has a directory of its own below /proc too, which readdir does not show.
+/// Returns the directory below /proc that shows the process's memory. A first thread that has ended has none, while the
+/// others live on: each of them has a directory of its own below /proc too, which readdir does not show.
 [[nodiscard]] std::filesystem::path directory_of(pid_t pid);
 
-/// Whether nobody is told of its end: it was cloned without a termination signal. False where that is not known.
+/// Whether a process ends without a signal to its parent: it was cloned so. False where that is not known.
 [[nodiscard]] bool ends_silently(pid_t pid);
 
 /// Hands the lines of a process's maps to `take`, a few at a time: the text is as long as the process likes. Errors:

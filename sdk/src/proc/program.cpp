@@ -27,11 +27,11 @@ namespace {
 
 // A program with more files than this is no program; keeps a directory of hostile libraries from running away.
 constexpr std::size_t kMaxFiles = 4096;
-// Nor does one have its libraries looked for in so many places. What it needs times where it says to look is what a
-// hostile one can make of a few kilobytes.
+// Limit of the places in which its libraries are looked for: names times directories, of which a hostile program can
+// have many in a few kilobytes.
 constexpr std::size_t kMaxPlaces = 1 << 17;
 
-/// What "$LIB" stands for is built into the loader: a multiarch directory on Debian, lib64 or lib elsewhere.
+/// Returns the value of "$LIB", a constant of the loader: a multiarch directory on Debian, lib64 or lib elsewhere.
 std::string lib_directory(const elf::DynamicInfo& info) {
   const std::string debian = fmt::format("lib/{}", arch::for_machine(info.machine).loader.multiarch);
   std::error_code ec;

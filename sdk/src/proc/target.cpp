@@ -188,7 +188,7 @@ Result<std::vector<TargetFile>> resolve_target(std::string_view target, const Pr
   struct stat st {};
   const auto exact = unquoted(text);
   if (exact && ::stat(exact->c_str(), &st) == 0) return of_existing(*exact, st.st_mode, progress, stop);
-  // What exists under that very name is meant, whatever characters it has.
+  // A file of this very name comes first, whatever characters it has.
   if (::stat(text.c_str(), &st) == 0) return of_existing(text, st.st_mode, progress, stop);
   if (exact) return of_text(*exact, progress, stop);
   // A name that is there but leads nowhere is no pattern and no program's name.

@@ -13,8 +13,8 @@ namespace usdt::proc {
 /// Every ELF file and ar archive below the directory `root`, by content, each inode once, sorted by path. Symbolic
 /// links to directories are not followed; a link to a file counts where the file itself is not below `root`. Entries
 /// that cannot be read are passed over, as are the kernel's own file systems (/proc, /sys ...) below `root`.
-/// `progress`, if set, is called with the number of files seen so far. What was found until
-/// `stop` was requested is all there then is.
+/// `progress`, if set, is called with the number of files seen so far. If `stop` is requested, returns the files found
+/// until then.
 [[nodiscard]] std::vector<std::filesystem::path> walk_directory(const std::filesystem::path& root,
                                                                 const std::function<void(std::size_t)>& progress,
                                                                 const StopToken& stop = {});

@@ -32,14 +32,15 @@ std::string signature_of(const std::vector<Arg>& args) {
   return fmt::format("({}){}", fmt::join(shown, ", "), result);
 }
 
-/// What sees both ends of the calls of whose returns `prefix` tells; empty: that is not of returns alone.
+/// Returns the prefix of probes that see both ends of the calls whose returns `prefix` sees; empty: it sees more than
+/// returns.
 std::string_view call_of_return(std::string_view prefix) {
   if (prefix == "uretprobe") return "ucall";
   if (prefix == "kretprobe") return "kcall";
   return {};
 }
 
-/// What is known of every event, and has no place in a site's list.
+/// Checks an item that every event has, and no site's list.
 Result<void> check_word(const Question& question, const AttachPlan& plan, const PrintItem& item,
                         std::string_view option) {
   const auto refused = [&](const std::string& why) {

@@ -77,10 +77,10 @@ Result<void> Following::begin(const Subjects& subjects, std::optional<pid_t> com
   options.tell_gone = question_.limits.max_overhead == 0;
   options.scope.descendants = command || question_.processes.children;
   const bool of_processes = !options.scope.pids.empty() || !options.scope.cgroups.empty();
-  // Of everybody's: where it was left open which files are meant.
+  // Without chosen processes those of everybody are followed, if the question leaves open which files it is about.
   options.scope.processes = of_processes || question_.following.wait || question_.following.hold_exec ||
                             std::ranges::any_of(options.patterns, looks_everywhere);
-  // The next file of a name is one of a process only once that maps it.
+  // A process uses the next file of a name only once it maps it: with chosen processes, names are not watched.
   if (subjects.pids.empty()) options.paths = paths_of(options.patterns, known);
   for (const auto& [target, elf] : known) options.known.push_back(elf);
   begun_ = true;

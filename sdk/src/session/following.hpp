@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What comes while a trace runs, and is traced from then on.
+// Files that come while a trace runs, and are traced from then on.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@
 
 namespace usdt::session {
 
-/// What a follower tells: it was refused, or so many `sites` of `part` are attached.
+/// Describes the outcome of a follower's event: it was refused, or so many `sites` of `part` are attached.
 [[nodiscard]] Followed followed(const FollowEvent& event);
 [[nodiscard]] Followed followed_in_vain(const FollowEvent& event, const Error& error);
 [[nodiscard]] Followed followed_and_attached(const FollowEvent& event, const AttachPlan& part, std::size_t sites);
@@ -33,22 +33,22 @@ class Following {
  public:
   explicit Following(const Question& question) : question_(question) {}
 
-  /// Before anything is looked for, so that nothing comes unseen between that and begin().
+  /// Begins to watch before anything is looked for, so that nothing comes unseen between that and begin().
   Result<void> open();
-  /// `known`: what is traced already. `on_event` is called from another thread.
+  /// Begins to follow. `known`: the files that are traced already. `on_event` is called from another thread.
   Result<void> begin(const Subjects& subjects, std::optional<pid_t> command, const std::vector<KnownFile>& known,
                      std::function<void()> on_event);
   [[nodiscard]] bool begun() const noexcept { return begun_; }
   [[nodiscard]] std::vector<FollowEvent> take();
-  /// It is traced, or will not be.
+  /// Ends the work on an event: its file is traced, or will not be.
   void done(const FollowEvent& event);
-  /// It could not be attached, and may be what it should be once it changes.
+  /// Notes that the file could not be attached: it is looked at again once it changes.
   void refused(const FollowEvent& event);
-  /// What it did so far; nothing: it was not begun.
+  /// Returns what the follower did so far; nothing: it was not begun.
   [[nodiscard]] std::optional<FollowCounts> counts() const {
     return begun_ ? std::optional(follower_->counts()) : std::nullopt;
   }
-  /// Where it knows from.
+  /// Returns how the follower learns of files, in words.
   [[nodiscard]] std::string source() const { return follower_ ? follower_->source() : std::string(); }
 
  private:

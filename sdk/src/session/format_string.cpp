@@ -136,7 +136,7 @@ class FormatParser {
     return {};
   }
 
-  /// What is between "{" and "}".
+  /// Parses a field or a value, up to the "}".
   Result<void> named(FormatPiece piece) {
     const std::size_t begin = at_;
     const std::size_t end = source_.find('}', begin);
@@ -184,14 +184,14 @@ constexpr std::string_view kText = "a text, for which there is %s";
 constexpr std::string_view kBytes = "bytes, for which there are %s, %x and %X";
 constexpr std::string_view kInteger = "an integer, for which there are %d, %u, %x and %s";
 
-/// What `piece` cannot show of a word, in words; empty: it can.
+/// Names the kind of a word that `piece` cannot show; empty: it can show it.
 std::string_view mismatch(const FormatPiece& piece, HitField word) {
   if (piece.conversion == 's') return {};
   if (is_text(word)) return kText;
   return kReals.find(piece.conversion) != kReals.npos ? kInteger : std::string_view();
 }
 
-/// What `piece` cannot show of a value, in words; empty: it can.
+/// Names the kind of a value that `piece` cannot show; empty: it can show it.
 std::string_view mismatch(const FormatPiece& piece, const PrintItem& item, const Arg& arg) {
   if (piece.conversion == 's' || !arg.readable()) return {};
   const bool digits = piece.conversion == 'x' || piece.conversion == 'X';

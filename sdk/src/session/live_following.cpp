@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What comes and goes while a question waits or traces.
+// Files that come and go while a question waits or traces.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -13,13 +13,13 @@
 namespace usdt::session {
 namespace {
 
-/// What it costs is measured of one program.
+/// Refuses a file that came: a limit of overhead is measured on one program.
 Result<PlannedQuestion> not_taken(const Question& question) {
   return fail(ErrorKind::not_supported,
               fmt::format("a trace with {}max-overhead has what there was when it began", question.option_prefix));
 }
 
-/// A file by what two names of it have in common.
+/// Returns the device and inode of a file, equal for all its names.
 std::pair<dev_t, ino_t> inode_of(const ElfFile& elf) {
   struct stat st {};
   return ::fstat(elf.fd(), &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
@@ -55,7 +55,7 @@ bool LiveQuestion::look() {
   return first_.has_value();
 }
 
-/// With what it has there is something to trace; of spans, both sides.
+/// Returns true if there is something to trace with this file; for spans, both sides.
 bool LiveQuestion::is_first(const FollowEvent& event) {
   FoundPoints more = so_far_;
   planner_->add_file(event.file, more);
@@ -156,7 +156,7 @@ bool LiveQuestion::follow(const FollowEvent& event, PlannedQuestion more) {
   return added.has_value();
 }
 
-/// The tracer has another plan, whatever became of what was to be added or let go.
+/// Tells consumers of the tracer's new plan, whether its files were attached, detached or refused.
 void LiveQuestion::has_grown() {
   consumer_.trace(tracer_->plan(), tracer_->plan().probes.size());
   static_cast<void>(find_dump_on(tracer_->plan()));

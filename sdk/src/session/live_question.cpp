@@ -84,7 +84,7 @@ Result<void> LiveQuestion::find_dump_on(const AttachPlan& plan) {
   return {};
 }
 
-/// Where a kernel cannot tell whose children processes are, only the command's own process is traced.
+/// Starts the tracer; only for the command's own process, if the kernel cannot tell whose children processes are.
 Result<Tracer> LiveQuestion::start(TraceOptions options) {
   auto tracer = Tracer::start(plan_, options);
   if (tracer || !options.descendants_only || tracer.error().kind != ErrorKind::not_supported) return tracer;
@@ -99,7 +99,7 @@ Result<Tracer> LiveQuestion::start(TraceOptions options) {
   return tracer;
 }
 
-/// A build may be writing the file: what is traced is what it is in the end.
+/// Attaches, again and again while files change: a build may be writing one, and its last state is traced.
 Result<bool> LiveQuestion::attach() {
   constexpr std::chrono::seconds most{3};
   constexpr int some = 3;  // where one takes as long, as in an emulated guest
@@ -133,7 +133,7 @@ Result<void> LiveQuestion::attach_once() {
   tracer_.emplace(std::move(tracer));
   if (question_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_answers();
-  // The plan that is loaded may have fewer values, by which the condition is asked from now on.
+  // The loaded plan may have fewer values: the condition is asked about it from now on.
   static_cast<void>(find_dump_on(tracer_->plan()));
   return {};
 }
@@ -149,7 +149,7 @@ void LiveQuestion::begin_answers() {
                    .around = *around_});
 }
 
-/// Who waits for this may start what is to be traced: all is in place, and programs are held.
+/// Says that all is attached and programs are held: whoever waits for this may start the programs to trace.
 void LiveQuestion::tell_attached() {
   const auto took = std::chrono::duration<double, std::milli>(Clock::now() - run_.started()).count();
   const std::vector<SkippedSite> skipped = skipped_sites(*tracer_);
@@ -211,8 +211,8 @@ Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
   return events;
 }
 
-/// Each file has a link of its own, and thousands of them take the kernel seconds. That is said before: a second signal
-/// ends us then, and tasks of their own go on.
+/// Each file has a link of its own, and thousands of them take the kernel seconds. This is said before: a second signal
+/// ends us then, and separate tasks go on.
 void LiveQuestion::detach() {
   constexpr std::size_t many = 500;
   const std::size_t files = tracer_->plan().files.size();
@@ -270,7 +270,7 @@ SessionSummary LiveQuestion::summary() {
           .overhead = tracer_->overhead()};
 }
 
-/// What the tracer counted, less what was not written everywhere.
+/// Returns the tracer's counts, less the events that were not written everywhere.
 std::vector<Account> LiveQuestion::accounts() {
   const AttachPlan& plan = tracer_->plan();
   const auto forgotten = by_account(plan, consumer_.forgotten());

@@ -34,27 +34,27 @@ class LiveQuestion {
 
   /// Begins to watch for what comes, before anything is looked for.
   [[nodiscard]] Result<void> open();
-  /// False: there is nothing yet, and it is waited for.
+  /// Plans the question. False: there is nothing yet, and it is waited for.
   [[nodiscard]] Result<bool> plan();
-  /// Whether what was waited for has come.
+  /// Whether a file that was waited for has come.
   [[nodiscard]] bool look();
-  /// False: it changed meanwhile, and what is to come is waited for.
+  /// Attaches the plan. False: a file changed meanwhile, and is waited for.
   [[nodiscard]] Result<bool> attach();
   [[nodiscard]] Result<void> begin_following();
   void tell_attached();
 
   /// Takes what has come, waiting for it for at most `wait`, and hands it over. Returns how many events there were.
   [[nodiscard]] Result<std::size_t> step(std::chrono::milliseconds wait);
-  /// It has all the events that were asked for, or nobody to give them to.
+  /// Whether it has all the events that were asked for, or nobody to give them to.
   [[nodiscard]] bool has_enough() const noexcept { return given_ >= question_.limits.max_events || !handed_on_; }
   [[nodiscard]] bool nothing_left() const noexcept { return watch_ && watch_->nothing_left(); }
   /// Detaches, hands over what is still in the ring, and accounts for every hit. Errors: those of Tracer::table(), of
   /// which there is no last look then.
   [[nodiscard]] Result<void> finish();
-  /// Ends what traced nothing; `why` is said.
+  /// Ends a question that traced nothing; `why` is said.
   void finish_without_trace(std::string_view why);
   [[nodiscard]] bool finished() const noexcept { return finished_; }
-  /// For what is to be traced.
+  /// Whether it waits for something to trace.
   [[nodiscard]] bool waits() const noexcept { return !tracer_; }
 
   [[nodiscard]] const Question& question() const noexcept { return question_; }
@@ -70,7 +70,7 @@ class LiveQuestion {
   [[nodiscard]] Result<void> attach_once();
   void wait_again(const Error& changed);
   void keep(PlannedQuestion planned);
-  /// What was planned, if consumers can take it; says what the planner has to say.
+  /// Returns the plan, if consumers can take it; says what the planner has to say.
   [[nodiscard]] Result<PlannedQuestion> checked(Result<PlannedQuestion> planned);
   [[nodiscard]] TraceOptions options() const;
   [[nodiscard]] Result<Tracer> start(TraceOptions options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the questions of one live session share: whom they are about, and when it is over.
+// Processes and end of one live session, which all its questions share.
 #pragma once
 
 #include <atomic>
@@ -26,20 +26,20 @@ using Clock = std::chrono::steady_clock;
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Something came: wakes who waits for it, a tracer's loop or wait().
+/// Wakes who waits for something that came: a tracer's loop, or wait().
 class Arrival {
  public:
   /// Errors: limit (descriptors).
   [[nodiscard]] Result<void> open();
-  /// From now on that tracer's loop is woken, too; null: nobody's.
+  /// Makes wake() wake that tracer's loop, too; null: nobody's.
   void wakes(const Tracer* tracer);
-  /// For any thread.
+  /// Wakes the waiters. May be called by any thread.
   void wake();
-  /// Waits for a moment at most: whoever waits has other things to look at.
+  /// Waits for wake(), but no longer than a moment: whoever waits has other things to look at.
   void wait(std::chrono::milliseconds longest);
   /// Forgets what came so far.
   void clear() const;
-  /// It is readable from wake() to clear().
+  /// Returns a descriptor that is readable from wake() to clear().
   [[nodiscard]] int fd() const noexcept { return event_.get(); }
 
  private:
@@ -56,8 +56,8 @@ class EndTeller {
   EndTeller& operator=(const EndTeller&) = delete;
   ~EndTeller() { stop(); }
 
-  /// The token of whose end `over` tells; it is asked from another thread, until stop(). Where the system has no more
-  /// threads nobody is told.
+  /// Returns a token that is stopped when `over` returns true. A thread asks `over` until stop(); if the system has no
+  /// more threads, the token is never stopped.
   [[nodiscard]] StopToken start(const std::function<bool()>& over);
   void stop();
 
@@ -73,7 +73,8 @@ class LiveRun {
   LiveRun(const Question& question, const SessionOptions& options, const std::atomic<bool>& stop)
       : question_(question), options_(options), stop_(stop), watch_(question.processes.pids) {}
 
-  /// Finds whom the session is about. With AskedFollowing::wait cgroups that are not there are waited for, and said.
+  /// Finds the processes that the session is about. Under AskedFollowing::wait, waits for cgroups that are not there,
+  /// and says so.
   [[nodiscard]] Result<void> find_subjects(AnswerConsumer& told);
   /// Something is attached or waited for from now on. Later calls do nothing.
   void begin_holding();
@@ -81,20 +82,20 @@ class LiveRun {
   void begin_time();
 
   [[nodiscard]] bool over() const;
-  /// It shall end.
+  /// Ends the session.
   void end() noexcept { ended_ = true; }
-  /// A token that is told when it is over, until stop_telling().
+  /// Returns a token that is stopped when the session is over, until stop_telling().
   [[nodiscard]] StopToken told_over();
   void stop_telling() { teller_.stop(); }
-  /// How long it may go on at most.
+  /// Returns the time at which it ends at the latest.
   [[nodiscard]] Clock::time_point end_of_time() const noexcept {
     return Clock::time_point(Clock::duration(end_.load()));
   }
-  /// Whom it is about has ended.
+  /// Whether all processes that it is about have ended.
   [[nodiscard]] bool subjects_ended() const { return !subjects_.pids.empty() && watch_.living().empty(); }
 
   [[nodiscard]] Clock::time_point started() const noexcept { return started_; }
-  /// Of a process that is traced from before its first instruction; nothing: no command.
+  /// Returns the command's process, traced from before its first instruction; nothing: no command.
   [[nodiscard]] std::optional<pid_t> command() const {
     return options_.command > 0 ? std::optional(options_.command) : std::nullopt;
   }
@@ -111,7 +112,7 @@ class LiveRun {
   const SessionOptions& options_;
   const std::atomic<bool>& stop_;
   Clock::time_point started_ = Clock::now();
-  /// From before anything else is known of them: whatever the processes do from then on is seen.
+  /// Made before anything else is known of the processes: whatever they do from then on is seen.
   ProcessWatch watch_;
   Subjects subjects_ = {};
   bool released_ = false;  ///< the command

@@ -8,7 +8,7 @@
 namespace usdt::session {
 namespace {
 
-/// What this thread has worked, as far as it did not wait.
+/// Returns the processor time of this thread.
 std::chrono::nanoseconds own_time() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -23,7 +23,8 @@ LiveView::LiveView(const Question& question, const PlannedTable* table, Tracer& 
   rates_.begin(Clock::now());
 }
 
-/// What is kept decides what the kernel leaves out from now on: stacks, which take a while, are for later.
+/// Keeps an event if it is among the slowest; the kernel leaves out faster ones from now on. Its stacks are named
+/// later, which takes a while.
 void LiveView::keep_if_slow(const Event& event) {
   if (view_.in_flight) return;
   if (slowest_.add(event, around_.wall_offset())) tracer_.leave_out_faster(slowest_.least());

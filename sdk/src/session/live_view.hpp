@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a live trace shows in place of each event: rows of a table, slices of a heat map, the slowest.
+// Views that a live trace shows in place of each event: rows of a table, slices of a heat map, the slowest.
 #pragma once
 
 #include <chrono>
@@ -30,8 +30,8 @@ class LiveView {
   void name_new_stacks();
   /// Keeps the calls that are open now, in place of the slowest (View::in_flight).
   void find_in_flight();
-  /// Shows what there is so far when it is time (View::interval). Where looks were missed, the next one is not late for
-  /// them. Errors: those of Tracer::table().
+  /// Shows what there is so far when it is time (View::interval). Missed looks do not delay the next one. Errors: those
+  /// of Tracer::table().
   [[nodiscard]] Result<void> show_when_due();
   /// Shows what there is at the end.
   [[nodiscard]] Result<void> show_last() { return show(true); }

@@ -72,14 +72,14 @@ std::vector<SkippedSite> skipped_sites(const Tracer& tracer) {
 
 namespace {
 
-/// What was left out for one reason.
+/// The sites that are left out for one reason.
 struct LeftOut {
   std::string_view reason;
   std::size_t sites = 0;
   std::vector<std::string> names = {};  ///< each probe once
 };
 
-/// In the order in which the reasons come first.
+/// Groups sites by reason, in the order in which the reasons come first.
 std::vector<LeftOut> by_reason(const AttachPlan& plan, const std::vector<SkippedSite>& all) {
   std::vector<LeftOut> reasons;
   std::map<std::string_view, std::size_t> places;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a live trace tells people, in words.
+// Notices of a live trace, in words.
 #pragma once
 
 #include <cstddef>

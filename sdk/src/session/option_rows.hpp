@@ -19,7 +19,7 @@
 
 namespace usdt::session {
 
-/// What options say about functions, whichever patterns mean these.
+/// Options for all functions, whichever patterns name them.
 struct FunctionChoice {
   bool inlined = true;
   bool debuginfod = false;
@@ -27,7 +27,7 @@ struct FunctionChoice {
   std::vector<Type> args = {};
 };
 
-/// A question that is being made. What several options say together waits here for the last of them.
+/// A question that is being made. Values that several options make together wait here for the last of them.
 struct QuestionDraft {
   Question question = {};
   ViewText view = {};

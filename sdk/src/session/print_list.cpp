@@ -39,7 +39,8 @@ std::optional<std::uint64_t> number_in(std::string_view digits) {
   return error == std::errc() && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
 }
 
-/// What bytes are called in a site's list: those of a span's end as all else is that the end has, "end.buf(p, n)".
+/// Returns the name that bytes have in a site's list: bytes of a span's end begin with "end.", as all its values:
+/// "end.buf(p, n)".
 std::string name_of_bytes(std::string label) {
   constexpr std::string_view kEnd = "end.";
   const std::size_t first = label.find('(') + 1;
@@ -224,7 +225,7 @@ std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vecto
   if (found || steps.empty() || steps.back().kind != PathStep::Kind::address || !steps.back().name.empty() ||
       steps.back().index != 0)
     return found;
-  // Of recordings that were made before there were others than of IPv4: the number itself.
+  // Recordings from before there were addresses other than IPv4 have the number itself.
   if (steps.size() == 1) return find_arg(args, wanted.value.root);
   const bool of_end = steps.size() == 2 && wanted.value.root == ArgName("end");
   return of_end ? find_arg(args, ArgName("end." + steps.front().name)) : std::nullopt;

@@ -14,7 +14,7 @@ class ProcessWatch {
   ~ProcessWatch();
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
-  /// Those that have not ended, as far as can be told.
+  /// Returns the processes that have not ended, as far as can be told.
   [[nodiscard]] std::vector<pid_t> living() const;
 
  private:

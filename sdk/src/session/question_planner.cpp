@@ -46,7 +46,7 @@ Result<PlanOptions> plan_options(const Question& question, const Subjects& subje
   return options;
 }
 
-/// What --where or a table could not be asked of is shown beside the reason.
+/// Adds the values there are to an error about --where or a table.
 template <class Plan>
 Error explained(Error error, const Plan& plan, PlanOptions options, std::string_view prefix) {
   if (error.kind != ErrorKind::invalid_argument || (!options.where && !options.table)) return error;
@@ -143,7 +143,7 @@ Result<PlannedQuestion> QuestionPlanner::plan_selection(const FoundPoints& found
   };
   auto plan = plan_with(options);
   if (!plan) {
-    // What the kernel does not tell for want of privilege looks like what it cannot do.
+    // A kernel that hides its features for want of privilege looks like one that lacks them.
     if (plan.error().kind == ErrorKind::not_supported && purpose_ == Purpose::trace) TRY(check_privilege());
     return fail(explained(plan.error(), plan_with, options, question_.option_prefix));
   }

@@ -57,7 +57,7 @@ struct QuestionReplay::Impl {
     if (question_.view.slowest > 0) consumer_->slowest(slowest_, true);
   }
 
-  /// Those that are named; without a name all.
+  /// Chooses the probes that the question names; if it names none, all.
   Result<void> choose_probes() {
     if (question_.points.patterns.empty() || plan_.sites.empty()) return {};
     const auto named = [](const std::vector<PointPattern>& patterns) {
@@ -87,7 +87,7 @@ struct QuestionReplay::Impl {
                 fmt::format("{} has none of these probes; it has {}", question_.recording.replay, recorded_probes()));
   }
 
-  /// The first of them, for people.
+  /// Names the recording's first probes, for people.
   [[nodiscard]] std::string recorded_probes() const {
     constexpr std::uint32_t most = 5;
     const auto count = static_cast<std::uint32_t>(plan_.probes.size());
@@ -104,7 +104,7 @@ struct QuestionReplay::Impl {
     return probes;
   }
 
-  /// What is shown of events: what was asked for, else what was asked for when they were recorded.
+  /// Chooses the values to show: those that were asked for, else those of the question that was recorded.
   Result<void> choose_view() {
     auto view = TRY(recorded_question(recording_, question_.option_prefix));
     question_.stacks.kernel_depth = view.stacks.kernel_depth;
@@ -129,7 +129,7 @@ struct QuestionReplay::Impl {
     return check_printed(question_, plan_, printed_, false, notices_);
   }
 
-  /// --where. What it was asked for when it was recorded counts in the account alone.
+  /// Prepares --where. The recorded one counts in the account alone.
   Result<void> ask() {
     TRY(check_durations(question_, plan_, chosen_));
     accounts_.resize(plan_.probes.size());
@@ -152,7 +152,7 @@ struct QuestionReplay::Impl {
     return {};
   }
 
-  /// That those were recorded which are keys.
+  /// Checks that the stacks among the keys were recorded.
   Result<void> check_stacks() const {
     for (const auto& [wanted, depth, option] :
          {std::tuple(question_.view.user_stacks, question_.stacks.user_depth, "ustack"),
@@ -164,7 +164,7 @@ struct QuestionReplay::Impl {
     return {};
   }
 
-  /// How many probes of the plan there were when the trace began.
+  /// Returns how many probes of the plan there were when the trace began.
   [[nodiscard]] std::size_t first_probes() const {
     if (recording_.followed().empty()) return plan_.probes.size();
     const RecordedFollowed& first = recording_.followed().front();
@@ -174,7 +174,7 @@ struct QuestionReplay::Impl {
     return probes;
   }
 
-  /// What came before the events from here on.
+  /// Shows the files that came before the next event.
   void show_followed() {
     const auto& followed = recording_.followed();
     for (; followed_ < recording_.followed_by_now(); ++followed_) {
@@ -236,12 +236,12 @@ struct QuestionReplay::Impl {
     account.table_full += added == Added::table_full ? 1 : 0;
   }
 
-  /// Its hits, of a trace whose events are more or fewer of them.
+  /// Counts the hits that an event stands for, in a trace with a limit of overhead.
   void stands_for(const Event& event) {
     if (question_.limits.max_overhead > 0) estimates_[account_of(plan_, event.site().probe.value)] += event.weight();
   }
 
-  /// Once of each probe whose events cannot be in the table.
+  /// Says why events cannot be in the table, once for each probe.
   void say_why_not(const Event& event) {
     const Index<PlannedProbe> probe = event.site().probe;
     const std::string_view why = table_->refusal(Index<PlannedSite>(event.site_number()));
@@ -250,7 +250,7 @@ struct QuestionReplay::Impl {
                         fmt::format("{} is not in the table: {}", full_name(plan_, plan_.probes[probe]), why)});
   }
 
-  /// With --heatmap: the events so far are shown, should this one be of a later stretch of time.
+  /// Shows the slice of a heat map so far, if the event is of a later one.
   void cut_before(const Event& event) {
     constexpr std::int64_t most = std::int64_t{1} << 60;  // of times a recording claims
     const auto offset = static_cast<std::uint64_t>(around_.wall_offset());
@@ -281,7 +281,7 @@ struct QuestionReplay::Impl {
     consumer_->heat(slicer_->cut(table_->table(), table_->rows(), latest_), true);
   }
 
-  /// Of the hits of the trace, those that were not recorded have the reason they had then.
+  /// Returns the account. Hits that were not recorded keep the reason that they had in the trace.
   [[nodiscard]] SessionSummary summary() const {
     SessionSummary summary{.probes = accounts_, .skipped = plan_.skipped, .missed = {}, .changed = {}};
     summary.cut = recording_.cut();

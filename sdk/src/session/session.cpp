@@ -40,7 +40,7 @@ struct Asked {
   std::string place;
 };
 
-/// What is readable when one of several things is to be looked at, or when kLongestWait is over.
+/// A descriptor that is readable when there is something to do, or when kLongestWait is over.
 class LoopDescriptor {
  public:
   [[nodiscard]] Result<void> open(int arrival) {
@@ -164,7 +164,7 @@ struct Session::Impl {
            std::ranges::all_of(questions_, [](const LiveQuestion& each) { return each.nothing_left(); });
   }
 
-  /// Those that there is something for begin, others wait.
+  /// Plans all questions: those that have something to trace get ready, others wait.
   Result<void> plan() {
     for (LiveQuestion& question : questions_) {
       auto planned = question.plan();
@@ -225,7 +225,7 @@ struct Session::Impl {
     return {};
   }
 
-  /// Until one of the tracers has something to take. Where a descriptor cannot be had, it is looked for soon.
+  /// Waits until one of the tracers has something to take, or for a moment if there is no descriptor to wait on.
   void wait_for_any(milliseconds wait) {
     std::vector<pollfd> all = {{.fd = run_->arrival().fd(), .events = POLLIN, .revents = 0}};
     for (LiveQuestion& question : questions_) {

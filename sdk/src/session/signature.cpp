@@ -9,8 +9,8 @@ namespace usdt {
 inline namespace v1 {
 namespace {
 
-/// Where the name belongs in a type: of pointers and references to functions and arrays behind the "(*" or "(&", else
-/// at its end.
+/// Returns the place of the name in a type: behind the "(*" or "(&" of pointers and references to functions and arrays,
+/// else at its end.
 std::size_t place_of_name(std::string_view type) {
   for (std::size_t at = type.find('('); at != type.npos; at = type.find('(', at + 1)) {
     const std::size_t end = type.find_first_not_of("*&", at + 1);

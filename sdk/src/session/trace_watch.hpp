@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What may happen to a trace while it runs, looked for again and again, and told once.
+// Watch over a trace that runs: changes of files and the like are looked for again and again, and told once.
 #pragma once
 
 #include <sys/types.h>

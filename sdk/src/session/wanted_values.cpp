@@ -20,7 +20,8 @@ void ask_for_text(const PrintItem& item, TextOptions& texts) {
   }
 }
 
-/// What a print list wants beside the arguments; where it is empty, what is in those that are structs or texts.
+/// Returns the values that a print list wants besides the arguments; for an empty one, the contents of structs and
+/// texts.
 ValueOptions values_of(const PrintList& list, const Question& question) {
   ValueOptions values;
   for (const PrintItem& item : list) {
@@ -33,7 +34,7 @@ ValueOptions values_of(const PrintList& list, const Question& question) {
   return values;
 }
 
-/// What a print list shows as text; where it is empty, what types or memory say is text.
+/// Returns the values that a print list shows as text; for an empty one, those that are text by their types or memory.
 TextOptions texts_of(const PrintList& list, const Question& question) {
   TextOptions texts;
   for (const PrintItem& item : list) ask_for_text(item, texts);

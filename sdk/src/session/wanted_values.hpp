@@ -10,7 +10,7 @@
 
 namespace usdt::session {
 
-/// What the lists want of their probes, in the order of the lists.
+/// The values that the lists want of their probes, in the order of the lists.
 struct WantedValues {
   std::vector<TextOptions> texts = {};
   std::vector<ValueOptions> values = {};

@@ -34,7 +34,7 @@ void MapWatch::take(Ring& ring) {
   const auto* page = static_cast<const perf_event_mmap_page*>(ring.memory.get());
   const auto newest = [page] { return sys::load_kernel_counter(page->data_head); };
   if (newest() == ring.read) return;
-  // What is overwritten while it is read would be no record.
+  // A record that is overwritten while it is read would be useless: the ring is paused.
   if (::ioctl(ring.event.get(), PERF_EVENT_IOC_PAUSE_OUTPUT, 1) != 0) return;
   const std::uint64_t from = newest();
   const auto* data = reinterpret_cast<const std::byte*>(page) + ::sysconf(_SC_PAGESIZE);
@@ -80,7 +80,7 @@ void MapWatch::add(pid_t pid, Change change) {
   all.insert(std::ranges::upper_bound(all, change.time, {}, &Change::time), std::move(change));
 }
 
-/// Those of which nothing was heard for longest.
+/// Forgets the processes whose last record is oldest.
 void MapWatch::forget_half() {
   std::vector<std::uint64_t> heard;
   for (const auto& [pid, all] : changes_) heard.push_back(all.back().time);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What processes map as code, told by the kernel as it happens: of those that end before /proc could be looked at.
-// Private to stack/.
+// Code mappings of processes, told by the kernel as they are made: for processes that end before /proc is read. Private
+// to stack/.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -18,7 +18,7 @@
 
 namespace usdt::stack {
 
-/// What is known of one process at one time.
+/// The mappings of one process at one time.
 struct MapHistory {
   std::vector<proc::Mapping> mappings;  ///< the later ones of one place are the ones that count
   pid_t parent = 0;                     ///< it has besides what this process had mapped; 0: nobody's, or not known
@@ -28,13 +28,14 @@ struct MapHistory {
 /// newest.
 class MapWatch {
  public:
-  /// Errors: those of perf_event_open(2); CAP_PERFMON is wanted where sysctl kernel.perf_event_paranoid is above 0.
+  /// Opens the events. Errors: those of perf_event_open(2); CAP_PERFMON is wanted where sysctl
+  /// kernel.perf_event_paranoid is above 0.
   [[nodiscard]] static Result<MapWatch> start();
 
-  /// What `pid` had mapped at `time` (CLOCK_MONOTONIC, ns), as far as it was seen.
+  /// Returns the mappings of `pid` at `time` (CLOCK_MONOTONIC, ns), as far as they were seen.
   [[nodiscard]] MapHistory at(pid_t pid, std::uint64_t time);
 
-  /// One record of a ring, with the fields that follow its header. Public for tests.
+  /// Adds one record of a ring, with the fields that follow its header. Public for tests.
   void add(std::span<const std::byte> record);
 
  private:

@@ -78,8 +78,8 @@ bool Module::returns_from_signal(VirtAddr address) {
   return signal_returns_[address.value] = returns;
 }
 
-/// Where a function ends that begins at `start`, and whose symbol has no size, at `next` at the latest: behind a return
-/// or a jump over which no branch of its own leads. What is behind that may be somebody else's, or nobody's.
+/// Returns the end of a function that begins at `start`, and whose symbol has no size, at most `next`: behind a return
+/// or a jump over which no branch of its own leads. Code behind that may be another function's, or nobody's.
 std::uint64_t Module::end_of_code(std::uint64_t start, std::uint64_t next) {
   const auto [known, fresh] = ends_.try_emplace(start, next);
   if (!fresh || !arch::knows_instructions(machine())) return known->second;

@@ -20,7 +20,8 @@
 
 namespace usdt::stack {
 
-/// One file. What it says is read when it is first asked, from the inode that was opened: it may be deleted meanwhile.
+/// One file. Its parts are read when they are first needed, from the inode that was opened: it may be deleted
+/// meanwhile.
 class Module {
  public:
   /// `path` is what people are shown as its name.
@@ -42,8 +43,8 @@ class Module {
   /// Whether a signal handler returns to the code at `address`, so that the frame there is one that a signal made.
   [[nodiscard]] bool returns_from_signal(VirtAddr address);
 
-  /// The functions at `lookup`, inlined ones first, at least one frame. What depends on the process is not set. Good
-  /// until the next call.
+  /// Returns the functions at `lookup`, inlined ones first, at least one frame. Members that depend on the process are
+  /// not set. Valid until the next call.
   [[nodiscard]] const std::vector<Frame>& functions_at(VirtAddr lookup);
   /// Null: there are none that can be read.
   [[nodiscard]] dwarf::CallFrames* call_frames();

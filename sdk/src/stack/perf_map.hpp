@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a JIT compiler says of the code it made: /tmp/perf-PID.map, a text with lines "START SIZE NAME", numbers in hex
+// A JIT compiler's list of the code it made: /tmp/perf-PID.map, a text with lines "START SIZE NAME", numbers in hex
 // (tools/perf/Documentation/jit-interface.txt of the kernel). Others may have written it. Private to stack/.
 #pragma once
 
@@ -25,8 +25,8 @@ struct PerfMapEntry {
   std::uint32_t length = 0;
 };
 
-/// The entries of a text, by address. Of an address that several lines have it is the last one that counts: JITs write
-/// what they make, and not what they throw away to make room for it. Lines of another form are passed over.
+/// The entries of a text, by address. The last of several lines about an address counts: JITs write the code that they
+/// make, and not the code that they throw away for it. Lines of another form are passed over.
 [[nodiscard]] std::vector<PerfMapEntry> parse_perf_map(std::string_view text);
 /// The entry that has `address`; null: none has.
 [[nodiscard]] const PerfMapEntry* find_entry(const std::vector<PerfMapEntry>& entries, std::uint64_t address) noexcept;

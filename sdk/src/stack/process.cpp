@@ -19,11 +19,11 @@ namespace usdt::stack {
 namespace {
 
 constexpr std::uint64_t largest_vdso = 64 << 10;
-/// Modules that stay open although no process has them any more: the next one will, often.
+/// Modules that stay open although no process maps them any more: often the next process does.
 constexpr std::size_t most_kept = 64;
-/// Addresses in no mapping make the mappings be read again, at most so often.
+/// The least time between two readings of the mappings for addresses that are in none.
 constexpr std::int64_t patience_ns = 10'000'000;
-/// What a library's mapping was may by then be another's.
+/// The age at which mappings are read again: another library may be in the place of one by then.
 constexpr std::int64_t old_ns = 1'000'000'000;
 
 std::int64_t now_ns() { return static_cast<std::int64_t>(event_clock()); }
@@ -86,7 +86,7 @@ void Modules::open_vdso(const proc::MappedCode& code, const std::string& root, A
 
 std::shared_ptr<Module> Modules::of(const PlannedFile& file) {
   if (!file.elf) return nullptr;
-  // Those that the trace has let go.
+  // Drops files that the trace no longer has.
   if (!planned_.contains(file.elf.get()))
     std::erase_if(planned_, [](const auto& each) { return each.second.first.use_count() == 1; });
   auto& [elf, module] = planned_[file.elf.get()];
@@ -111,12 +111,12 @@ void Process::read() {
   sys::UniqueFd directory(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   auto code = directory ? proc::mapped_code(pid_) : fail(ErrorKind::not_found, "no such process");
   if (!code || code->empty()) {
-    // What it had mapped before it ended, or became a zombie, is still true of what was recorded.
+    // The mappings that it had before it ended, or became a zombie, are still right for recorded stacks.
     const bool refused = !code && code.error().kind == ErrorKind::no_permission;
     if (areas_.empty()) issue_ = refused ? FrameIssue::no_permission : FrameIssue::process_gone;
     return;
   }
-  // One that ends meanwhile has as many mappings as were read until then.
+  // A process that ends meanwhile has only the mappings that were read until then.
   struct stat exe {};
   const bool lives = ::fstatat(directory.get(), "exe", &exe, 0) == 0;
   if (!lives && !areas_.empty()) return;

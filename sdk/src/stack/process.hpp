@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What processes have mapped, read while they live. Private to stack/.
+// Code mappings of processes, read while they live. Private to stack/.
 #pragma once
 
 #include <sys/types.h>
@@ -34,18 +34,18 @@ struct Area {
   std::string name;    ///< the path, or what the kernel calls it ("[vdso]"); may be empty
   std::string detail;  ///< of the issue
 
-  /// Where the return addresses lead that return probes put in the place of others (uprobes' "[uprobes]" mapping).
+  /// True for the mapping "[uprobes]": return probes replace return addresses by an address in it.
   [[nodiscard]] bool is_return_probe() const noexcept { return name == "[uprobes]"; }
 };
 
-/// Modules by inode: processes share them. An open one keeps its inode, whose number so cannot be another's.
+/// Modules by inode: processes share them. An open one keeps its inode, so that no other file has its number.
 class Modules {
  public:
   explicit Modules(const SymbolizerOptions& options) : options_(options) {}
-  /// What `code` is of: sets the module, or the issue. `root`: the process's directory below /proc; empty: it is gone,
-  /// and paths are as the kernel told them.
+  /// Sets the module of the mapping `code`, or the issue. `root`: the process's directory below /proc; empty: it is
+  /// gone, and paths are as the kernel told them.
   void open(const proc::MappedCode& code, const std::string& root, Area& area);
-  /// The module of a file of a plan.
+  /// Returns the module of a file of a plan.
   [[nodiscard]] std::shared_ptr<Module> of(const PlannedFile& file);
 
  private:
@@ -66,11 +66,11 @@ class Modules {
   std::map<const ElfFile*, std::pair<std::shared_ptr<const ElfFile>, std::shared_ptr<Module>>> planned_;
 };
 
-/// One process. What it had mapped is remembered after it has ended.
+/// One process. Its mappings are remembered after it has ended.
 class Process {
  public:
   Process(pid_t pid, Modules& modules);
-  /// One that is not there any more, of which it is known what it had mapped.
+  /// A process that has ended, by its mappings.
   Process(std::vector<Area> areas, Modules& modules);
 
   /// Reads anew what may have changed: the process became another program, or its number is another process's; or what

@@ -42,7 +42,7 @@ stack::Hit hit_of(const Event& event, Process& process) {
     hit.at_entry = event.probe().function && !hit.returns && event.probe().distance == 0;
     return hit;
   }
-  // Of a hit in the kernel the program tells: a 64-bit kernel runs 32-bit ones, too.
+  // The program tells the machine of a hit in the kernel: a 64-bit kernel runs 32-bit programs, too.
   const auto stack = event.user_stack();
   if (!stack || stack->addresses.empty()) return hit;
   const Area* area = process.find(stack->addresses.front());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// From what was recorded of a stack to the addresses on it. Private to stack/.
+// From a recorded stack to the addresses on it. Private to stack/.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Step {
   bool signal = false;                  ///< the code that a signal handler returns to: nobody called it
   FrameIssue issue = FrameIssue::none;  ///< not none: this is no frame
 
-  /// What runs there: a return address is behind the call, perhaps already in the next function.
+  /// Returns the address to look up: a return address is behind its call, perhaps already in the next function.
   [[nodiscard]] std::uint64_t lookup() const noexcept { return return_address && !signal ? address - 1 : address; }
 };
 
@@ -28,7 +28,7 @@ struct Walked {
   FrameIssue end = FrameIssue::none;
 };
 
-/// What a record says of the moment of its hit.
+/// The moment of a hit, as its record tells.
 struct Hit {
   Machine machine;
   bool returns = false;   ///< a function has returned: the hit's address is the one it returned to

@@ -23,7 +23,7 @@ std::int64_t nanoseconds(clockid_t clock) noexcept {
   return now.tv_sec * kSecond + now.tv_nsec;
 }
 
-/// The number that `text` begins with behind blanks, which is taken from it.
+/// Takes the number that `text` begins with, behind blanks, from it.
 std::int64_t take_number(std::string_view& text) noexcept {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   std::int64_t number = 0;
@@ -32,9 +32,9 @@ std::int64_t take_number(std::string_view& text) noexcept {
   return number;
 }
 
-/// What CLOCK_MONOTONIC of this process's time namespace is ahead of the initial one's, ns. The file is about the
-/// namespace of children to come (proc_timens_show_offsets() of kernel/time/namespace.c), which is this process's but
-/// where it has just made another one for them.
+/// Returns how much CLOCK_MONOTONIC of this process's time namespace is ahead of the initial one's, ns. The file is
+/// about the namespace of children to come (proc_timens_show_offsets() of kernel/time/namespace.c), which is this
+/// process's unless it has just made another one for them.
 std::int64_t namespace_offset() {
   constexpr ino_t initial = 0xEFFFFFFAu;  // PROC_TIME_INIT_INO, include/linux/proc_ns.h
   struct stat own {

@@ -15,8 +15,8 @@ namespace usdt::sys {
 ///
 /// It asks the kernel itself and not the C library's clone(): in a program that was built with ThreadSanitizer that is
 /// a function of the sanitizer, which takes every new task for a fork. It then forgets the program's threads and gives
-/// back locks twice, in the memory that both share, and the program stands still sooner or later. Where the kernel does
-/// not answer, such a program gets no task.
+/// back locks twice, in the memory that both share, and the program stands still sooner or later. If the kernel
+/// refuses, such a program gets no task.
 [[nodiscard]] pid_t clone_task(int (*run)(void*), std::span<std::byte> stack, std::uint64_t flags, void* argument,
                                int cgroup = -1) noexcept;
 

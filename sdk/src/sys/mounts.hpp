@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is mounted where, as the calling process sees it.
+// Mounts, as the calling process sees them.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct Mount {
   std::string type;
 };
 
-/// Empty where /proc cannot be read. At most the first MiB of lines.
+/// Returns the mounts; none if /proc cannot be read. Reads at most the first MiB of lines.
 [[nodiscard]] std::vector<Mount> mounts();
 
-/// Where the tree of cgroup v2 is mounted, from its root on; empty: nowhere.
+/// Returns the place where the whole tree of cgroup v2 is mounted; empty: nowhere.
 [[nodiscard]] std::string cgroup_tree();
 
 }  // namespace usdt::sys

@@ -8,7 +8,7 @@
 namespace usdt::sys {
 
 Result<std::optional<PidNamespace>> nested_pid_namespace() {
-  // Of the initial one: PROC_PID_INIT_INO, include/linux/proc_ns.h.
+  // The initial namespace's inode: PROC_PID_INIT_INO, include/linux/proc_ns.h.
   constexpr ino_t initial = 0xEFFFFFFCu;
   struct stat ns {};
   if (::stat("/proc/self/ns/pid", &ns) != 0) return fail(os_failure(ErrorKind::io, "/proc/self/ns/pid", errno));

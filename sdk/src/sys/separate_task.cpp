@@ -30,8 +30,8 @@ namespace {
 constexpr std::size_t kStackBytes = 64 << 10;
 constexpr unsigned kMostBelow = 32;  // tasks that one task starts
 
-// Where this code itself is built with ThreadSanitizer, a task that shares our memory would write to the sanitizer's
-// account of the thread whose thread-local memory it has: there the calling thread does everything.
+// False under ThreadSanitizer: a task that shares our memory would write to the sanitizer's account of the thread whose
+// thread-local memory it has. There the calling thread does everything.
 constexpr bool kMayClone = !kThreadSanitizer;
 
 /// Stacks for tasks, mapped at once; none where memory is short.
@@ -58,8 +58,8 @@ class Stacks {
   std::size_t length_;
 };
 
-/// The calling thread's signals are blocked, and so are those of the tasks it makes: a handler of the application must
-/// not run twice for one Ctrl-C, and never on a small stack.
+/// Blocks the signals of the calling thread, and so those of the tasks it makes: a handler of the application must not
+/// run twice for one Ctrl-C, and never on a small stack.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -98,16 +98,16 @@ int call_and_exit(void* argument) {
   return 0;
 }
 
-/// What tasks on one memory tell each other by. It needs no descriptor: there may be none left to have.
+/// Signals between tasks on one memory. It needs no descriptor: there may be none left to have.
 class Bell {
  public:
-  /// How often it was rung.
+  /// Returns how often it was rung.
   [[nodiscard]] std::uint32_t times() const noexcept { return value_.load(); }
   void ring() noexcept {
     value_.fetch_add(1);
     direct_call(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
-  /// Until it was rung more than `seen` times, or for a moment.
+  /// Waits until it was rung more than `seen` times, or for a moment.
   void wait(std::uint32_t seen) const noexcept {
     const struct { long seconds, nanoseconds; } moment{0, 20'000'000};
     direct_call(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, &moment, nullptr, 0);
@@ -118,8 +118,8 @@ class Bell {
 };
 
 /// A task that keeps its share of the descriptors open, by a table of its own, until who started it has closed theirs.
-/// Where it has tasks below it, they keep shares of its share. It allocates nothing and takes no lock: its thread-local
-/// memory is that of the thread that waits for it.
+/// Tasks below it keep shares of its share. It allocates nothing and takes no lock: its thread-local memory is that of
+/// the thread that waits for it.
 struct Keeper {
   std::span<const int> listed = {};  ///< the first keeper's share, in ascending order;
   unsigned begin = 0, end = 0;       ///< others': these numbers, of their starter's
@@ -137,7 +137,7 @@ void close_numbers(unsigned begin, unsigned end) noexcept {
   if (begin < end) direct_call(SYS_close_range, begin, end - 1, 0U);  // 5.9
 }
 
-/// To `number`, which is free, or that descriptor's own.
+/// Moves a descriptor to `number`, which is free or its own.
 void move_descriptor(unsigned from, unsigned number) noexcept {
   if (from == number) return;
   direct_call(SYS_dup3, from, number, 0);
@@ -145,8 +145,8 @@ void move_descriptor(unsigned from, unsigned number) noexcept {
 }
 
 /// The task's table of descriptors is a copy of its starter's: all but its share is closed, so that it holds back
-/// nothing else of this process. What is shared further gets the lowest numbers: tables are as large as their highest
-/// number wants.
+/// nothing else of this process. Descriptors that are shared further get the lowest numbers: tables are as large as
+/// their highest number wants.
 void keep_share(const Keeper& keeper) noexcept {
   if (keeper.listed.empty()) {
     close_numbers(0, keeper.begin);
@@ -164,7 +164,7 @@ void keep_share(const Keeper& keeper) noexcept {
   for (unsigned i = 0; i < keeper.listed.size(); ++i) move_descriptor(static_cast<unsigned>(keeper.listed[i]), i);
 }
 
-/// Starts keepers, one after the other, and waits until they keep their shares. Those that cannot be started, or are
+/// Starts keepers, one after the other, and waits until they keep their shares. Keepers that cannot be started, or are
 /// killed, keep nothing.
 class Starter {
  public:
@@ -258,7 +258,7 @@ class Keepers {
  private:
   [[nodiscard]] unsigned size() const { return static_cast<unsigned>(descriptors_.size()); }
   static unsigned parts_of(unsigned share) { return share > 1 ? std::min(share, kMostBelow) : 0; }
-  /// Where part `number` of a share begins.
+  /// Returns where part `number` of a share begins.
   static unsigned begin_of(unsigned number, unsigned share) {
     return static_cast<unsigned>(std::uint64_t{share} * number / parts_of(share));
   }
@@ -267,7 +267,7 @@ class Keepers {
     for (unsigned i = 0; i < parts_of(size()); ++i) all += parts_of(begin_of(i + 1, size()) - begin_of(i, size()));
     return all;
   }
-  /// Gives its share to keepers of `unused`; those that are left.
+  /// Divides its share among keepers of `unused`; returns those that are left.
   static std::span<Keeper> divide(Keeper& keeper, std::span<Keeper> unused) {
     const unsigned share = keeper.end - keeper.begin;
     keeper.below = unused.first(parts_of(share));

@@ -15,14 +15,14 @@ namespace usdt::sys {
 /// Makes one system call in a task of its own, which shares this process's memory and descriptors and receives none of
 /// its signals, nor those of this process's cgroup where it can leave that (root_cgroup.hpp); the calling thread waits
 /// for it. Should this process be killed meanwhile, the call runs to its end, and the task's exit then closes what it
-/// opened. Where no task can be made (RLIMIT_NPROC), the calling thread makes the call. The result, or a negative
+/// opened. If no task can be made (RLIMIT_NPROC), the calling thread makes the call. Returns the result, or a negative
 /// errno.
 template <class... Words>
 [[nodiscard]] long call_in_separate_task(long number, Words... words) noexcept;
 
-/// Closes `descriptors`. The last reference to what they stand for is dropped by tasks that exit, never by a system
-/// call, at whatever moment this process is killed; returns when they have. Several tasks at once share the waiting
-/// for grace periods of the kernel. For links and perf events of uprobes; others may be closed as usual.
+/// Closes `descriptors`. The last reference to each is dropped by tasks that exit, never by a system call, at whatever
+/// moment this process is killed; returns when they have. Several tasks at once share the waiting for grace periods of
+/// the kernel. Meant for links and perf events of uprobes; others may be closed as usual.
 void close_in_exiting_tasks(std::span<const int> descriptors) noexcept;
 
 /// The system call as words of the machine. Private to call_in_separate_task().

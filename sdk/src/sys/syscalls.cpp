@@ -18,7 +18,7 @@ thread_local Syscalls* replaced = nullptr;
 
 int result(long r) { return r < 0 ? -errno : static_cast<int>(r); }
 
-/// Of the links, those of uprobe_multi write to the memory of other processes.
+/// Whether bpf(2) makes a uprobe_multi link: no other link writes to the memory of other processes.
 bool puts_breakpoints(int cmd, const void* attr) {
   return cmd == bpf_link_create_cmd &&
          static_cast<const LinkCreateUprobeMulti*>(attr)->attach_type == bpf_attach_trace_uprobe_multi;

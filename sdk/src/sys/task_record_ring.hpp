@@ -24,8 +24,8 @@ struct TaskRecordRing {
   std::unique_ptr<void, Unmap> memory;
 };
 
-/// Those of all processors that are online, with events of attributes `attr`. `protection`: that of mmap(2). Errors: io
-/// (those of perf_event_open(2)), limit (they cannot be mapped).
+/// Opens the rings of all processors that are online, with events of attributes `attr`. `protection`: that of mmap(2).
+/// Errors: io (those of perf_event_open(2)), limit (they cannot be mapped).
 [[nodiscard]] Result<std::vector<TaskRecordRing>> open_task_record_rings(perf_event_attr attr, int protection);
 
 }  // namespace usdt::sys

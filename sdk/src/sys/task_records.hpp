@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What perf_event_open(2) tells of tasks: what they map as code, which program they become, whom they fork, their end.
+// Records of perf_event_open(2) about tasks: files mapped as code, programs begun, forks, ends.
 #pragma once
 
 #include <linux/perf_event.h>

@@ -16,8 +16,8 @@
 
 namespace usdt::sys {
 
-/// Runs `body` to its end. Where memory runs out in it, it begins again after a moment, so that what it watches is not
-/// left alone: an exception that left a thread would end the application.
+/// Runs `body` to its end. If memory runs out in it, it begins again after a moment, so that its subject is not left
+/// unwatched: an exception that left a thread would end the application.
 template <class Body>
 void run_until_done(const Body& body) noexcept {
   constexpr std::chrono::milliseconds moment{100};

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kGroups = "usdt_family_";
 
-/// A mount of tracefs that no path leads to: nothing of the machine changes. fsopen(2) and its like have no wrappers in
+/// Mounts tracefs where no path leads to it: nothing of the machine changes. fsopen(2) and its like have no wrappers in
 /// older C libraries.
 Result<UniqueFd> open_tracefs() {
 #if defined(SYS_fsopen) && defined(SYS_fsconfig) && defined(SYS_fsmount)
@@ -39,14 +39,15 @@ Result<UniqueFd> open_tracefs() {
 #endif
 }
 
-/// 0, or an errno. Several threads of a process may define events at once.
+/// Writes a command; returns 0 or an errno. Several threads of a process may define events at once.
 int tell(int tracefs, const std::string& command) {
   const UniqueFd events(::openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!events) return errno;
   return ::write(events.get(), command.data(), command.size()) < 0 ? errno : 0;
 }
 
-/// When a process began, in ticks since the machine did: with it, its number is nobody else's. Empty: there is none.
+/// Returns when a process began, in ticks since the machine did: no other process has both its number and its start.
+/// Empty: there is no such process.
 std::string start_of(std::string_view pid) {
   const auto stat = read_text(fmt::format("/proc/{}/stat", pid), 4096);
   if (!stat) return {};
@@ -58,15 +59,15 @@ std::string start_of(std::string_view pid) {
   return stat->substr(at + 1, stat->find(' ', at + 1) - at - 1);
 }
 
-/// Whose group it is: "usdt_family_PID_START".
+/// Whether the process lives that a group "usdt_family_PID_START" belongs to.
 bool is_of_living(std::string_view group) {
   group.remove_prefix(kGroups.size());
   const std::size_t line = group.find('_');
   return line != group.npos && start_of(group.substr(0, line)) == group.substr(line + 1);
 }
 
-/// Of another pid or time namespace nobody is known here; what they use the kernel does not remove (EBUSY), since each
-/// event has one place.
+/// Removes the groups of processes that have ended. Processes of another pid or time namespace seem to have ended, too:
+/// the kernel refuses to remove events that they use (EBUSY), since each event has one place.
 void remove_left_ones(int tracefs) {
   UniqueFd directory(::openat(tracefs, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return;

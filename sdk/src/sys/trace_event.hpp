@@ -11,7 +11,7 @@
 namespace usdt::sys {
 
 /// A trace event of this process's own, at one place of a file. Its definition is removed with it; it holds no
-/// breakpoint, perf events that are opened of it do. What a process that was killed has left is removed by the next one
+/// breakpoint, perf events that are opened of it do. Events of a process that was killed are removed by the next one
 /// that defines some.
 ///
 /// tracefs would take more places for an event, and must not be given them: of such an event the kernel (to 6.18)

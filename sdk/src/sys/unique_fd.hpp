@@ -38,8 +38,8 @@ inline void close_now(int fd) noexcept { ::close(fd); }
 inline void close_attached(int fd) noexcept { close_in_exiting_tasks({&fd, 1}); }
 
 using UniqueFd = OwnedFd<close_now>;
-/// Of a link or a perf event: closing it takes breakpoints out of programs. Many are closed together by
-/// close_in_exiting_tasks().
+/// Owns a link or a perf event: closing it takes breakpoints out of programs. close_in_exiting_tasks() closes many
+/// together.
 using AttachedFd = OwnedFd<close_attached>;
 
 }  // namespace usdt::sys

@@ -99,8 +99,9 @@ USDT_INLINE __u32 usdt_nibble(__u64 table, __u32 at)
 	return (__u32)(table >> (4 * at & 63)) & 15;
 }
 
-/* The argument that begins at bit 0 of `rest`, as a spec in memory would have it. What the forms differ in is looked up
- * in constants and computed: a branch for each form would be a path of its own to the verifier, at each argument. */
+/* The argument that begins at bit 0 of `rest`, as a spec in memory would have it. The differences of the forms are
+ * looked up in constants and computed: a branch for each form would be a path of its own to the verifier, at each
+ * argument. */
 USDT_INLINE struct usdt_arg_spec usdt_unpack_arg(__u64 rest, __u32 reg_bits, __u32 addr32)
 {
 	/* Tables by the number of the form, 0 to 10; 11: there is no such form. */

@@ -35,7 +35,7 @@ struct usdt_event {
 };
 
 struct usdt_event_arg {
-	/* The value, extended by its sign to 64 bits; of floats their bits. Where a step to it failed: the address that
+	/* The value, extended by its sign to 64 bits; the bits of a float; or, if a step to it failed, the address that
 	 * could not be read. */
 	__u64 bits;
 	/* 0: there is a value. Else a negative errno: -EFAULT memory could not be read, -EOPNOTSUPP the operand is
@@ -43,8 +43,8 @@ struct usdt_event_arg {
 	 * that says where threads keep theirs. */
 	__s32 error;
 	/* Size of the captured text in bytes, and 1 more: its NUL, or nothing if the text came with a length. 0: no
-	 * text was asked for. Else a negative errno; -ERANGE: the length is below 0. Where a step failed: its number,
-	 * from 1. */
+	 * text was asked for. Else a negative errno; -ERANGE: the length is below 0. If a step failed: its number, from
+	 * 1. */
 	__s32 text;
 };
 

@@ -154,8 +154,8 @@ static __always_inline int usdt_follow(const struct usdt_ctx *ctx, __u32 first, 
 	return -USDT_ENOENT;
 }
 
-/* The number of the first step of an argument; -1: it has none. What `spec` says of steps is removed from it, so that
- * usdt_read() reads where they begin. */
+/* The number of the first step of an argument; -1: it has none. Removes the steps from `spec`, so that usdt_read()
+ * reads where they begin. */
 static __always_inline int usdt_split_steps(struct usdt_arg_spec *spec)
 {
 	const __u8 steps = spec->kind >> 7;
@@ -166,9 +166,9 @@ static __always_inline int usdt_split_steps(struct usdt_arg_spec *spec)
 	return first;
 }
 
-/* The value of an argument: what usdt_read() reads, or what steps lead to from there. 0, or a negative errno. Where a
- * step could not be taken, *failed is its number, from 1, and *value the address that could not be read; else *failed
- * is 0. What `spec` says of steps is removed from it. */
+/* Reads the value of an argument: that of usdt_read(), or the one that steps lead to from there. Returns 0 or a
+ * negative errno. Where a step could not be taken, *failed is its number, from 1, and *value the address that could not
+ * be read; else *failed is 0. Removes the steps from `spec`. */
 static __always_inline int usdt_value(const struct usdt_ctx *ctx, struct usdt_arg_spec *spec, __u64 *value,
 				      __u32 *failed)
 {
