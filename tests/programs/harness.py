@@ -255,6 +255,8 @@ class Run:
     def close(self, keep=False):
         for process in self._processes:
             if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):  # it leads no group
+                    os.killpg(process.pid, signal.SIGKILL)  # its children, too: whoever reads our output waits for them
                 process.kill()
                 process.wait()
         if keep:
@@ -277,8 +279,11 @@ class Run:
         return out
 
     def start(self, *argv, **popen):
-        """Starts a program that lives as long as the scenario."""
-        return self.adopt(subprocess.Popen([word if isinstance(word, bytes) else str(word) for word in argv], **popen))
+        """Starts a program that lives as long as the scenario, as do the processes that it starts."""
+        argv = [word if isinstance(word, bytes) else str(word) for word in argv]
+        if not popen.get("start_new_session"):
+            popen["process_group"] = 0
+        return self.adopt(subprocess.Popen(argv, **popen))
 
     def adopt(self, process):
         """A process that ends with the scenario at the latest."""
