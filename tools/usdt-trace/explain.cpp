@@ -10,14 +10,19 @@
 
 #include "common/report.hpp"
 #include "ending.hpp"
+#include "notice.hpp"
 #include "signals.hpp"
 
 namespace usdt_trace {
 namespace {
 
-usdt::Result<Explanation> explained(const Flags& flags) {
-  auto subjects = usdt::find_subjects(flags.question.processes);
-  return subjects ? explain_trace(flags, *subjects) : usdt::fail(subjects.error());
+usdt::Result<usdt::Explanation> explained(const Flags& flags) {
+  const auto subjects = usdt::find_subjects(flags.question.processes);
+  if (!subjects) return usdt::fail(subjects.error());
+  std::vector<usdt::SessionNotice> notices;
+  auto explanation = usdt::explain_question(flags.question, *subjects, notices);
+  for (const usdt::SessionNotice& each : notices) notice(flags, each.text);
+  return explanation;
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "explanation.hpp"
 #include "flags.hpp"
 #include "io/stream.hpp"
+#include "usdt/explanation.hpp"
 
 namespace usdt_trace {
 
@@ -13,8 +13,8 @@ namespace usdt_trace {
 /// the exit code.
 [[nodiscard]] int explain(const std::vector<Flags>& questions);
 
-void write_text(const Explanation& explanation, const Flags& flags, usdt::io::Stream& out);
-/// One object for each of Explanation::sites, then one with the rest (docs/json.md).
-void write_json(const Explanation& explanation, const Flags& flags, usdt::io::Stream& out);
+void write_text(const usdt::Explanation& explanation, const Flags& flags, usdt::io::Stream& out);
+/// One object for each of usdt::Explanation::sites, then one with the rest (docs/json.md).
+void write_json(const usdt::Explanation& explanation, const Flags& flags, usdt::io::Stream& out);
 
 }  // namespace usdt_trace

@@ -13,15 +13,15 @@ using usdt::io::json_text;
 using usdt::io::json_text_or_null;
 using usdt::io::JsonWriter;
 
-std::string_view role_text(ExplainedSites::Role role) noexcept {
+std::string_view role_text(usdt::ExplainedSites::Role role) noexcept {
   switch (role) {
-    case ExplainedSites::Role::point:
+    case usdt::ExplainedSites::Role::point:
       return "point";
-    case ExplainedSites::Role::begin:
+    case usdt::ExplainedSites::Role::begin:
       return "begin";
-    case ExplainedSites::Role::end:
+    case usdt::ExplainedSites::Role::end:
       return "end";
-    case ExplainedSites::Role::span:
+    case usdt::ExplainedSites::Role::span:
       return "span";
   }
   return {};
@@ -29,11 +29,11 @@ std::string_view role_text(ExplainedSites::Role role) noexcept {
 
 class JsonExplanation {
  public:
-  JsonExplanation(const Explanation& what, const Flags& flags, usdt::io::Stream& out)
+  JsonExplanation(const usdt::Explanation& what, const Flags& flags, usdt::io::Stream& out)
       : what_(what), flags_(flags), out_(out), json_(object_) {}
 
   void write() {
-    for (const ExplainedSites& each : what_.sites) {
+    for (const usdt::ExplainedSites& each : what_.sites) {
       begin("explained_sites");
       sites(each);
       end();
@@ -66,11 +66,11 @@ class JsonExplanation {
 
   void pc(const std::optional<usdt::VirtAddr>& pc) { pc ? usdt::io::json_hex(json_, pc->value) : void(json_.Null()); }
 
-  void sites(const ExplainedSites& each) {
+  void sites(const usdt::ExplainedSites& each) {
     probe(each.probe);
     text("role", role_text(each.role));
     number("sites", each.sites.size());
-    if (each.role != ExplainedSites::Role::span) {
+    if (each.role != usdt::ExplainedSites::Role::span) {
       json_key(json_, "pcs"), json_.StartArray();
       for (const auto site : each.sites) pc(pc_of(what_.plan, what_.plan.sites[site]));
       json_.EndArray();
@@ -80,10 +80,10 @@ class JsonExplanation {
     }
     json_key(json_, "recorded"), json_.Bool(each.recorded);
     json_key(json_, "values"), json_.StartArray();
-    for (const ExplainedValue& value : each.values) this->value(value);
+    for (const usdt::ExplainedValue& value : each.values) this->value(value);
     json_.EndArray();
     json_key(json_, "asked"), json_.StartArray();
-    for (const ExplainedQuestion& question : each.questions) {
+    for (const usdt::ExplainedQuestion& question : each.questions) {
       json_.StartObject();
       text("about", question.about);
       text("text", question.text);
@@ -93,7 +93,7 @@ class JsonExplanation {
     json_.EndArray();
   }
 
-  void value(const ExplainedValue& value) {
+  void value(const usdt::ExplainedValue& value) {
     json_.StartObject();
     text("name", value.name);
     text("type", value.type);
@@ -115,7 +115,7 @@ class JsonExplanation {
     json_key(json_, "others_pay"), json_text_or_null(json_, what_.others_pay);
     text("carriers", what_.carriers);
     json_key(json_, "links"), json_.StartArray();
-    for (const ExplainedLinks& each : what_.links) {
+    for (const usdt::ExplainedLinks& each : what_.links) {
       json_.StartObject();
       text("backend", to_string(each.backend));
       number("links", each.links);
@@ -125,7 +125,7 @@ class JsonExplanation {
     }
     json_.EndArray();
     json_key(json_, "refused"), json_.StartArray();
-    for (const ExplainedRefusal& refusal : what_.refused) {
+    for (const usdt::ExplainedRefusal& refusal : what_.refused) {
       for (const auto& [number, at] : refusal.sites) {
         json_.StartObject();
         probe(number);
@@ -137,7 +137,7 @@ class JsonExplanation {
     json_.EndArray();
   }
 
-  const Explanation& what_;
+  const usdt::Explanation& what_;
   const Flags& flags_;
   usdt::io::Stream& out_;
   rapidjson::StringBuffer object_;
@@ -146,7 +146,7 @@ class JsonExplanation {
 
 }  // namespace
 
-void write_json(const Explanation& explanation, const Flags& flags, usdt::io::Stream& out) {
+void write_json(const usdt::Explanation& explanation, const Flags& flags, usdt::io::Stream& out) {
   JsonExplanation(explanation, flags, out).write();
 }
 

@@ -17,7 +17,7 @@ using usdt::io::padded;
 using usdt::io::printable;
 using usdt::io::shown_width;
 using usdt::tools::counted;
-using Role = ExplainedSites::Role;
+using Role = usdt::ExplainedSites::Role;
 
 constexpr std::size_t kLabel = 12;  ///< columns of what lines are about
 
@@ -42,7 +42,7 @@ std::string places_text(const usdt::AttachPlan& plan, const std::vector<usdt::In
 
 class TextExplanation {
  public:
-  TextExplanation(const Explanation& what, const Flags& flags, usdt::io::Stream& out)
+  TextExplanation(const usdt::Explanation& what, const Flags& flags, usdt::io::Stream& out)
       : what_(what), flags_(flags), out_(out) {}
 
   void write() {
@@ -63,7 +63,7 @@ class TextExplanation {
   }
 
  private:
-  void write(const ExplainedSites& sites) {
+  void write(const usdt::ExplainedSites& sites) {
     out_.print("{}\n", out_.styled(full_name(what_.plan, what_.plan.probes[sites.probe]), usdt::io::Style::bold));
     if (sites.role == Role::span) {
       line("spans", fmt::format("of {}", counted(sites.sites.size(), "pair of sites")));
@@ -73,15 +73,15 @@ class TextExplanation {
       line(role, places.empty() ? sites.cost : fmt::format("{}: {}", places, sites.cost));
       line("cost", cost_text(sites));
     }
-    for (const ExplainedQuestion& each : sites.questions)
+    for (const usdt::ExplainedQuestion& each : sites.questions)
       line(each.about, each.type.empty() ? each.text : fmt::format("{}  ({})", each.text, each.type));
     write_values(sites);
     out_.print("\n");
   }
 
-  static std::string cost_text(const ExplainedSites& sites) {
+  static std::string cost_text(const usdt::ExplainedSites& sites) {
     unsigned reads = 0;
-    for (const ExplainedValue& value : sites.values) reads += value.reads;
+    for (const usdt::ExplainedValue& value : sites.values) reads += value.reads;
     const std::string read = reads == 0 ? "no memory is read" : fmt::format("{} of memory", counted(reads, "read"));
     if (sites.cost_class.empty()) return read;
     if (!sites.estimate) return fmt::format("{}; {}", sites.cost_class, read);
@@ -89,10 +89,10 @@ class TextExplanation {
   }
 
   /// A line each, in columns.
-  void write_values(const ExplainedSites& sites) {
+  void write_values(const usdt::ExplainedSites& sites) {
     std::size_t name = 0;
     std::size_t type = 0;
-    for (const ExplainedValue& value : sites.values) {
+    for (const usdt::ExplainedValue& value : sites.values) {
       name = std::max(name, shown_width(value.name));
       type = std::max(type, shown_width(value.type));
     }
@@ -101,7 +101,7 @@ class TextExplanation {
     type = std::min(type, widest);
     const char* label = sites.recorded ? "records" : "reads";
     if (sites.values.empty() && sites.role != Role::span) line("reads", "no argument");
-    for (const ExplainedValue& value : sites.values) {
+    for (const usdt::ExplainedValue& value : sites.values) {
       std::string text = padded(printable(value.name), name) + "  " + padded(printable(value.type), type) + "  ";
       const std::size_t indent = usdt::io::width_of(text);
       text += value.unreadable.empty() ? value.where : fmt::format("<{}>", value.unreadable);
@@ -114,7 +114,7 @@ class TextExplanation {
 
   void write_links() {
     std::vector<std::string> parts;
-    for (const ExplainedLinks& each : what_.links)
+    for (const usdt::ExplainedLinks& each : what_.links)
       parts.push_back(fmt::format("{}: {} of {}, {}", to_string(each.backend), counted(each.links, "link"),
                                   counted(each.sites, "site"), counted(each.programs, "program")));
     line("attaches", fmt::format("{}", fmt::join(parts, "; ")));
@@ -130,7 +130,7 @@ class TextExplanation {
     constexpr std::size_t few = 10;
     std::size_t left_out = 0;
     for (std::size_t i = 0; i < what_.refused.size(); ++i) {
-      const ExplainedRefusal& refusal = what_.refused[i];
+      const usdt::ExplainedRefusal& refusal = what_.refused[i];
       if (i >= few && !flags_.output.verbose) {
         left_out += refusal.sites.size();
         continue;
@@ -158,14 +158,14 @@ class TextExplanation {
     }
   }
 
-  const Explanation& what_;
+  const usdt::Explanation& what_;
   const Flags& flags_;
   usdt::io::Stream& out_;
 };
 
 }  // namespace
 
-void write_text(const Explanation& explanation, const Flags& flags, usdt::io::Stream& out) {
+void write_text(const usdt::Explanation& explanation, const Flags& flags, usdt::io::Stream& out) {
   TextExplanation(explanation, flags, out).write();
 }
 

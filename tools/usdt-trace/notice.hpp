@@ -14,10 +14,4 @@ inline void notice(const Flags& flags, const std::string& text) {
     usdt::tools::print_notice(flags.question.name.empty() ? text : flags.question.name + ": " + text);
 }
 
-/// Prints the notices of a planner or a replay, unless --quiet.
-template <class Source>
-void say_notices(const Flags& flags, Source& source) {
-  for (const usdt::SessionNotice& each : source.take_notices()) notice(flags, each.text);
-}
-
 }  // namespace usdt_trace

@@ -12,7 +12,8 @@
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   the slowest         slowest.hpp (of calls and spans)
-//   what people ask     question.hpp (a value), question_text.hpp (as text), question_plan.hpp (its plan)
+//   what people ask     question.hpp (a value), question_text.hpp (as text), question_plan.hpp (its plan),
+//                       explanation.hpp (its cost)
 //   what people read    view.hpp (tables, percentiles), print_list.hpp (values), format_string.hpp (lines)
 //   a whole trace       session.hpp (questions answered, live or out of a recording)
 //   answers             answers.hpp (who takes them), surroundings.hpp (beside events), account.hpp and counts.hpp (of
@@ -48,6 +49,7 @@
 #include "usdt/error.hpp"
 #include "usdt/event.hpp"
 #include "usdt/event_filter.hpp"
+#include "usdt/explanation.hpp"
 #include "usdt/expression.hpp"
 #include "usdt/expression_type.hpp"
 #include "usdt/features.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "expression_text.hpp"
+#include "session/expression_text.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,11 @@
 
 #include "io/escape.hpp"
 
-namespace usdt_trace {
+namespace usdt::session {
 namespace {
 
-using usdt::Operator;
-using Node = usdt::TypedExpression::Node;
+using Operator;
+using Node = TypedExpression::Node;
 
 /// As expressions write an operator that stands before or between its operands; empty: it is none.
 std::string_view sign_of(Operator op) noexcept {
@@ -43,15 +43,15 @@ std::string glob_escaped(std::string_view text) {
 
 class Writer {
  public:
-  Writer(const usdt::TypedExpression& expression, const ValueNames& names) : expression_(expression), names_(names) {}
+  Writer(const TypedExpression& expression, const ValueNames& names) : expression_(expression), names_(names) {}
 
   [[nodiscard]] std::string text(const Node& node) const {
     if (!sign_of(node.op).empty()) return operation(node);
     if (node.op == Operator::integer) return integer(node);
     if (node.op == Operator::real) return real(node);
-    if (node.op == Operator::text) return usdt::io::quoted(node.text);
+    if (node.op == Operator::text) return io::quoted(node.text);
     if (node.op == Operator::value) return name(node.bits);
-    if (node.op == Operator::field) return std::string(to_string(static_cast<usdt::HitField>(node.bits)));
+    if (node.op == Operator::field) return std::string(to_string(static_cast<HitField>(node.bits)));
     if (node.op == Operator::matches) return matched(node, "==");
     if (node.op == Operator::text_of)
       return fmt::format("str({}{})", name(node.bits), node.of.empty() ? "" : ", " + text(node.of[0]));
@@ -80,19 +80,19 @@ class Writer {
 
   /// Texts are compared with a literal, with how one begins, or with a pattern.
   [[nodiscard]] std::string matched(const Node& node, std::string_view sign) const {
-    const auto how = static_cast<usdt::TextMatch>(node.bits);
-    const bool begins = how == usdt::TextMatch::prefix;
-    return fmt::format("{} {} {}", text(node.of[0]), how == usdt::TextMatch::whole ? sign : "=~",
-                       usdt::io::quoted(begins ? glob_escaped(node.text) + "*" : node.text));
+    const auto how = static_cast<TextMatch>(node.bits);
+    const bool begins = how == TextMatch::prefix;
+    return fmt::format("{} {} {}", text(node.of[0]), how == TextMatch::whole ? sign : "=~",
+                       io::quoted(begins ? glob_escaped(node.text) + "*" : node.text));
   }
 
   [[nodiscard]] static std::string integer(const Node& node) {
-    const bool is_signed = node.type == usdt::ExpressionType::signed_integer;
+    const bool is_signed = node.type == ExpressionType::signed_integer;
     return is_signed ? fmt::format("{}", static_cast<std::int64_t>(node.bits)) : fmt::format("{}", node.bits);
   }
 
   [[nodiscard]] static std::string real(const Node& node) {
-    if (node.type == usdt::ExpressionType::real32)
+    if (node.type == ExpressionType::real32)
       return fmt::format("{}", std::bit_cast<float>(static_cast<std::uint32_t>(node.bits)));
     return fmt::format("{}", std::bit_cast<double>(node.bits));
   }
@@ -108,32 +108,32 @@ class Writer {
     return names_[expression_.args()[static_cast<std::size_t>(value)]];
   }
 
-  const usdt::TypedExpression& expression_;
+  const TypedExpression& expression_;
   const ValueNames& names_;
 };
 
 }  // namespace
 
-std::string expression_text(const usdt::TypedExpression& expression, const Node& node, const ValueNames& names) {
+std::string expression_text(const TypedExpression& expression, const Node& node, const ValueNames& names) {
   return Writer(expression, names).text(node);
 }
 
-std::string_view type_text(usdt::ExpressionType type) noexcept {
+std::string_view type_text(ExpressionType type) noexcept {
   switch (type) {
-    case usdt::ExpressionType::signed_integer:
+    case ExpressionType::signed_integer:
       return "i64";
-    case usdt::ExpressionType::unsigned_integer:
+    case ExpressionType::unsigned_integer:
       return "u64";
-    case usdt::ExpressionType::real32:
+    case ExpressionType::real32:
       return "f32";
-    case usdt::ExpressionType::real64:
+    case ExpressionType::real64:
       return "f64";
-    case usdt::ExpressionType::text:
+    case ExpressionType::text:
       return "text";
-    case usdt::ExpressionType::stack:
+    case ExpressionType::stack:
       return "stack";
   }
   return {};
 }
 
-}  // namespace usdt_trace
+}  // namespace usdt::session

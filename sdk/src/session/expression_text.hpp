@@ -6,18 +6,18 @@
 #include <string_view>
 #include <vector>
 
-#include "usdt/usdt.hpp"
+#include "usdt/expression.hpp"
 
-namespace usdt_trace {
+namespace usdt::session {
 
 /// The names of a site's values, by their positions in its list of arguments.
 using ValueNames = std::vector<std::string>;
 
 /// Returns one node of `expression` in C's notation, each operation within another one in parentheses.
-[[nodiscard]] std::string expression_text(const usdt::TypedExpression& expression,
-                                          const usdt::TypedExpression::Node& node, const ValueNames& names);
+[[nodiscard]] std::string expression_text(const TypedExpression& expression, const TypedExpression::Node& node,
+                                          const ValueNames& names);
 
 /// "i64", "u64", "f32", "f64", "text".
-[[nodiscard]] std::string_view type_text(usdt::ExpressionType type) noexcept;
+[[nodiscard]] std::string_view type_text(ExpressionType type) noexcept;
 
-}  // namespace usdt_trace
+}  // namespace usdt::session

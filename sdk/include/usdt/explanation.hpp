@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Points that a command line would attach, the values it would read and their cost, as a value: known from files and
-// the kernel's word, without privilege, and nothing is attached.
+// The answer to "what would this attach, read and cost?" as a value. It is made of files and of what the kernel tells
+// everybody: it needs no privilege, and nothing is attached.
+//
+//     std::vector<usdt::SessionNotice> notices;
+//     const auto explained = usdt::explain_question(question, {}, notices);
+//     for (const auto& sites : explained->sites) print(explained->plan.probes[sites.probe], sites.cost,
+//     sites.estimate);
 #pragma once
 
 #include <cstddef>
@@ -10,10 +15,16 @@
 #include <utility>
 #include <vector>
 
-#include "flags.hpp"
-#include "usdt/usdt.hpp"
+#include "usdt/address.hpp"
+#include "usdt/backend.hpp"
+#include "usdt/index.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/question.hpp"
+#include "usdt/question_plan.hpp"
+#include "usdt/result.hpp"
 
-namespace usdt_trace {
+namespace usdt {
+inline namespace v1 {
 
 /// One value of a site.
 struct ExplainedValue {
@@ -36,8 +47,8 @@ struct ExplainedQuestion {
 struct ExplainedSites {
   /// The part of a span: its begin, its end, or the span itself; `point`: no span.
   enum class Role : std::uint8_t { point, begin, end, span };
-  usdt::Index<usdt::PlannedProbe> probe = {};
-  std::vector<usdt::Index<usdt::PlannedSite>> sites = {};
+  Index<PlannedProbe> probe = {};
+  std::vector<Index<PlannedSite>> sites = {};
   Role role = Role::point;
   std::string cost_class;  ///< "trap"; empty: not of a file, or nothing is attached there
   std::string cost;        ///< what the kernel does at a hit
@@ -50,18 +61,19 @@ struct ExplainedSites {
 
 /// Links of one backend.
 struct ExplainedLinks {
-  usdt::Backend backend = usdt::Backend::automatic;
+  Backend backend = Backend::automatic;
   std::size_t programs = 0, links = 0, sites = 0;
 };
 
 /// Sites that are left out for one reason.
 struct ExplainedRefusal {
   std::string reason;
-  std::vector<std::pair<usdt::Index<usdt::PlannedProbe>, std::optional<usdt::VirtAddr>>> sites;
+  std::vector<std::pair<Index<PlannedProbe>, std::optional<VirtAddr>>> sites;
 };
 
+/// Explains a question.
 struct Explanation {
-  usdt::AttachPlan plan;
+  AttachPlan plan;
   std::vector<ExplainedSites> sites;
   std::vector<ExplainedLinks> links;
   std::string carriers;  ///< CarrierPlan::describe()
@@ -72,7 +84,11 @@ struct Explanation {
   std::string no_privilege;          ///< why this user may not attach it; empty: it may
 };
 
-/// Errors as QuestionPlanner::plan().
-[[nodiscard]] usdt::Result<Explanation> explain_trace(const Flags& flags, const usdt::Subjects& subjects);
+/// Explains `question` about `subjects` on this machine's kernel. `notices` receives what people should know of the
+/// search, also where it fails. Errors: those of QuestionPlanner::find() and plan(), of plan_carriers() and
+/// choose_backend(). Several threads may explain at once.
+[[nodiscard]] Result<Explanation> explain_question(const Question& question, const Subjects& subjects,
+                                                   std::vector<SessionNotice>& notices);
 
-}  // namespace usdt_trace
+}  // namespace v1
+}  // namespace usdt
