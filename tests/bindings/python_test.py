@@ -239,7 +239,7 @@ class Pure(unittest.TestCase):
 
     def test_numbers_of_hits_are_those_of_the_library(self):
         words = usdt.Counts.words()
-        self.assertLessEqual({"hits", "delivered", "lost", "ring_full", "held_back", "missed", "unanswered"}, set(words))
+        self.assertLessEqual({"hits", "delivered", "lost", "ring_full", "held_back", "missed", "undecided"}, set(words))
         self.assertTrue(all(words.values()), words)
         self.assertEqual(usdt.Counts().numbers(), dict.fromkeys(words, 0))
         self.assertEqual(usdt.Counts(hits=2).hits, 2)
@@ -516,7 +516,7 @@ class Live(unittest.TestCase):
             first = tracer.take(1, limit=7)
             self.assertEqual(self.child.returns(first), said[:len(self.child.returns(first))])
         counts = tracer.counts()
-        self.assertEqual((counts.delivered, counts.lost), (len(first), 0))
+        self.assertEqual((counts.delivered, counts.lost), (len(first), counts.discarded))
         self.assertEqual(counts.hits, counts.delivered + counts.discarded)
         self.assertGreater(counts.discarded, 100)
 

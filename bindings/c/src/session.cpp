@@ -11,6 +11,7 @@
 #include "handles.hpp"
 #include "question.hpp"
 #include "usdt/sink.hpp"
+#include "values.hpp"
 
 namespace usdtc {
 namespace {
@@ -48,28 +49,75 @@ const std::vector<FormatTexts>& format_texts() {
   return all;
 }
 
-usdt::Result<std::unique_ptr<usdt::Sink>> open_sink(const usdtc_sink* given, const usdt::Question& question,
-                                                    std::string& kept) {
+usdt::Result<usdtc_sink> read_sink(const usdtc_sink* given) {
   if (!given) return invalid("a sink is NULL");
   auto read = read_struct(given, kSink, "usdtc_sink");
-  if (!read) return usdt::fail(std::move(read.error()));
-  const char* format = read->format ? read->format : kJson;
-  if (auto goes = usdt::check_sink_format(format, question); !goes) return usdt::fail(std::move(goes.error()));
-  usdt::SinkOptions options{.file = read->file ? read->file : "", .program = "libusdt-c " USDTC_VERSION};
-  if ((read->flags & ~std::uint32_t{USDTC_SINK_KEEP}) != 0)
+  if (!read) return read;
+  constexpr std::uint32_t flags = USDTC_SINK_KEEP | USDTC_SINK_VALUES;
+  if ((read->flags & ~flags) != 0)
     return invalid(fmt::format("flags {:#x} of a sink have bits that mean nothing", read->flags));
-  if ((read->flags & USDTC_SINK_KEEP) != 0) {
-    if (read->on_text || read->file) return invalid("a sink keeps its text, or hands it on: one of them");
+  if (read->flags == flags) return invalid("a sink keeps text, or is given values: one of them");
+  if (read->flags != 0 && (read->on_text || read->file))
+    return invalid("a sink keeps its text, is given values, or hands text on: one of them");
+  if (read->on_event && (read->flags & USDTC_SINK_VALUES) == 0)
+    return invalid("on_event of a sink that is not given values: set USDTC_SINK_VALUES");
+  return read;
+}
+
+usdt::Result<std::unique_ptr<usdt::Sink>> open_sink(const usdtc_sink& sink, const usdt::Question& question,
+                                                    std::string& kept) {
+  const char* format = sink.format ? sink.format : kJson;
+  if (auto goes = usdt::check_sink_format(format, question); !goes) return usdt::fail(std::move(goes.error()));
+  usdt::SinkOptions options{.file = sink.file ? sink.file : "", .program = kProgram};
+  if ((sink.flags & USDTC_SINK_KEEP) != 0)
     options.write = [&kept](std::string_view text) {
       kept += text;
       return true;
     };
-  }
-  if (read->on_text)
-    options.write = [take = read->on_text, user = read->user](std::string_view text) {
+  if (sink.on_text)
+    options.write = [take = sink.on_text, user = sink.user](std::string_view text) {
       return take(text.data(), text.size(), user) == 0;
     };
   return usdt::Sink::open(format, std::move(options));
+}
+
+/// Says whether answers can be values. Errors: invalid_argument.
+usdt::Result<void> check_values(const usdtc_sink& sink, const usdt::View& view) {
+  if (sink.format) return invalid(fmt::format("values have no format: \"{}\"", sink.format));
+  if (view.heat_map) return invalid("a heat map is no value: it goes to a sink with a format");
+  if (view.has_stacks()) return invalid("stacks that are keys of rows are no values: they go to a sink with a format");
+  return {};
+}
+
+/// A question that was asked, and who takes its answers.
+struct AskedQuestion {
+  usdt::Result<void> add(const usdtc_sink* given, const usdt::Question& question, std::string& kept);
+  std::vector<usdt::AnswerConsumer*> consumers();
+
+  std::vector<std::unique_ptr<usdt::Sink>> sinks = {};
+  std::unique_ptr<ValueTaker> values = std::make_unique<ValueTaker>();
+  std::unique_ptr<NoticeKeeper> notices = nullptr;
+};
+
+usdt::Result<void> AskedQuestion::add(const usdtc_sink* given, const usdt::Question& question, std::string& kept) {
+  auto sink = read_sink(given);
+  if (!sink) return usdt::fail(std::move(sink.error()));
+  if ((sink->flags & USDTC_SINK_VALUES) != 0) {
+    values->want_events(sink->on_event, sink->user);
+    return check_values(*sink, question.view);
+  }
+  auto opened = open_sink(*sink, question, kept);
+  if (!opened) return usdt::fail(std::move(opened.error()));
+  sinks.push_back(std::move(*opened));
+  return {};
+}
+
+std::vector<usdt::AnswerConsumer*> AskedQuestion::consumers() {
+  std::vector<usdt::AnswerConsumer*> all;
+  for (const auto& sink : sinks) all.push_back(sink.get());
+  all.push_back(values.get());
+  all.push_back(notices.get());
+  return all;
 }
 
 }  // namespace
@@ -81,10 +129,11 @@ struct usdtc_session {
   [[nodiscard]] usdt::Result<void> check_written() const;
   /// Errors: invalid_argument, in a child that fork() has made: the threads of a session are not there.
   [[nodiscard]] usdt::Result<void> check_process() const;
+  /// Who takes the values of question `n`. Errors: not_found; check_process().
+  [[nodiscard]] usdt::Result<usdtc::ValueTaker*> values_of(std::size_t n) const;
 
   const pid_t process = ::getpid();
-  std::vector<std::unique_ptr<usdt::AnswerConsumer>> keepers = {};
-  std::vector<std::unique_ptr<usdt::Sink>> sinks = {};
+  std::vector<usdtc::AskedQuestion> questions = {};
   std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
   std::string kept = {};                    // text of sinks, for the next usdtc_session_take_text()
   std::string taken = {};                   // and what the last one gave
@@ -96,31 +145,25 @@ usdt::Result<void> usdtc_session::ask(const usdtc_question& asked, const char* n
   auto question = usdt::parse_question(asked.text);
   if (!question) return usdt::fail(std::move(question.error()));
   if (name) question->name = name;
-  std::vector<std::unique_ptr<usdt::Sink>> opened;
-  for (const usdtc_sink* each : wanted) {
-    auto sink = usdtc::open_sink(each, *question, kept);
-    if (!sink) return usdt::fail(std::move(sink.error()));
-    opened.push_back(std::move(*sink));
-  }
+  usdtc::AskedQuestion all{.notices = std::make_unique<usdtc::NoticeKeeper>(notices)};
+  for (const usdtc_sink* each : wanted)
+    if (auto added = all.add(each, *question, kept); !added) return added;
   if (const std::string& file = question->recording.file; !file.empty()) {
-    const usdtc_sink record{.size = sizeof(record),
-                            .format = "record",
-                            .on_text = nullptr,
-                            .user = nullptr,
-                            .file = file.c_str(),
-                            .flags = 0,
-                            .reserved = 0};
-    auto sink = usdtc::open_sink(&record, *question, kept);
-    if (!sink) return usdt::fail(std::move(sink.error()));
-    opened.push_back(std::move(*sink));
+    usdtc_sink record{};
+    record.size = sizeof(record);
+    record.format = "record";
+    record.file = file.c_str();
+    if (auto added = all.add(&record, *question, kept); !added) return added;
   }
-  keepers.push_back(std::make_unique<usdtc::NoticeKeeper>(notices));
-  std::vector<usdt::AnswerConsumer*> consumers;
-  for (const auto& sink : opened) consumers.push_back(sink.get());
-  consumers.push_back(keepers.back().get());
-  std::ranges::move(opened, std::back_inserter(sinks));
-  session.add(std::move(*question), std::move(consumers));
+  session.add(std::move(*question), all.consumers());
+  questions.push_back(std::move(all));
   return {};
+}
+
+usdt::Result<usdtc::ValueTaker*> usdtc_session::values_of(std::size_t n) const {
+  if (auto own = check_process(); !own) return usdt::fail(std::move(own.error()));
+  if (n >= questions.size()) return usdtc::no_more("question", n, questions.size());
+  return questions[n].values.get();
 }
 
 usdt::Result<void> usdtc_session::check_process() const {
@@ -129,10 +172,12 @@ usdt::Result<void> usdtc_session::check_process() const {
 }
 
 usdt::Result<void> usdtc_session::check_written() const {
-  for (const auto& sink : sinks)
-    if (const auto why = sink->failure())
-      return usdt::fail(usdt::ErrorKind::io,
-                        fmt::format("{}: {}; what is missing there is counted as not_written", sink->name(), *why));
+  for (const usdtc::AskedQuestion& question : questions)
+    for (const auto& sink : question.sinks)
+      if (auto written = sink->check_written(); !written) {
+        written.error().message += "; what is missing there is counted as not_written";
+        return written;
+      }
   return {};
 }
 
@@ -217,6 +262,35 @@ int usdtc_session_take_text(usdtc_session* session, usdtc_text* text, usdtc_erro
     session->taken = std::exchange(session->kept, {});
     *text = usdtc::text_of(session->taken);
     return {};
+  });
+}
+
+int usdtc_session_take(usdtc_session* session, size_t n, size_t limit, usdtc_batch** batch, usdtc_error** error) {
+  if (batch) *batch = nullptr;
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!session || !batch) return usdtc::invalid("the session, or the place for the batch, is NULL");
+    const auto values = session->values_of(n);
+    if (!values) return usdt::fail(values.error());
+    *batch = (*values)->take(usdtc::limit_of(limit)).release();
+    return {};
+  });
+}
+
+int usdtc_session_rows(const usdtc_session* session, size_t n, usdtc_rows** rows, usdtc_error** error) {
+  if (rows) *rows = nullptr;
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!session || !rows) return usdtc::invalid("the session, or the place for the rows, is NULL");
+    const auto values = session->values_of(n);
+    return values ? usdtc::give((*values)->rows(), rows) : usdt::fail(values.error());
+  });
+}
+
+int usdtc_session_ledger(const usdtc_session* session, size_t n, usdtc_ledger** ledger, usdtc_error** error) {
+  if (ledger) *ledger = nullptr;
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!session || !ledger) return usdtc::invalid("the session, or the place for the ledger, is NULL");
+    const auto values = session->values_of(n);
+    return values ? usdtc::give((*values)->ledger(), ledger) : usdt::fail(values.error());
   });
 }
 

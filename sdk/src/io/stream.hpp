@@ -90,7 +90,8 @@ class Stream {
 
   /// Writes to a descriptor of others. Nothing about it is changed: other processes share it.
   explicit Stream(int fd);
-  /// Gives what is written to `take`, whole lines of it wherever there are any; false: it takes nothing any more.
+  /// Gives what is written to `take`, whole lines of it wherever there are any; false: it takes nothing any more. Nor
+  /// does one that throws: thrown().
   using Take = std::function<bool(std::string_view)>;
   explicit Stream(Take take) : take_(std::move(take)), may_wait_(false), kind_(Kind::call) {}
   /// Writes to a new file, or to an old one, which keeps what it has until make_empty().
@@ -160,6 +161,8 @@ class Stream {
   }
   /// errno of the write that failed, 0 if none did. Later ones are not tried.
   [[nodiscard]] int error() const noexcept { return error_; }
+  /// What `take` threw, in words; empty: it threw nothing.
+  [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
   /// Bytes printed so far, and how many of them are with the kernel.
   [[nodiscard]] std::uint64_t printed() const noexcept { return before_ + buffer_.size(); }
   [[nodiscard]] std::uint64_t written() const noexcept { return before_ + done_; }
@@ -180,7 +183,9 @@ class Stream {
   /// What one system call shall write.
   [[nodiscard]] std::string_view piece() const;
   /// As write(2), but never waits: EAGAIN.
-  [[nodiscard]] std::int64_t put(std::string_view data) const;
+  [[nodiscard]] std::int64_t put(std::string_view data);
+  /// Gives it to `take`.
+  [[nodiscard]] std::int64_t hand_over(std::string_view data);
   [[nodiscard]] bool writable(int wait_ms) const;
   void forget_written();
   [[nodiscard]] std::string_view printed_from(std::uint64_t at) const {
@@ -189,7 +194,8 @@ class Stream {
   }
 
   int fd_ = -1;
-  Take take_;             ///< of Kind::call
+  Take take_;             ///< of Kind::call,
+  std::string thrown_;    ///< and what it threw
   bool ours_ = false;     ///< fd_ is closed at the end
   bool has_old_ = false;  ///< the file may have what was there before
   bool may_wait_ = true;  ///< a write may wait for the reader, whatever poll() said before
