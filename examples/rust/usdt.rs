@@ -438,12 +438,15 @@ impl Tracer {
     pub fn counts(&self) -> Result<Counts> {
         let mut ledger = null_mut();
         call(|error| unsafe { sys::usdtc_tracer_ledger(self.0, &mut ledger, error) })?;
-        let number = |name: &[u8]| {
-            let (mut value, name) = (0, name.as_ptr() as *const c_char);
+        let number = |name: &[u8]| -> Result<u64> {
+            let mut value = 0;
+            let name = name.as_ptr() as *const c_char;
             call(|error| unsafe { sys::usdtc_ledger_value(ledger, usize::MAX, name, &mut value, error) })?;
             Ok(value)
         };
-        let read = || Ok(Counts { hits: number(b"hits\0")?, delivered: number(b"delivered\0")?, lost: number(b"lost\0")? });
+        let read = || -> Result<Counts> {
+            Ok(Counts { hits: number(b"hits\0")?, delivered: number(b"delivered\0")?, lost: number(b"lost\0")? })
+        };
         let counts = read();
         unsafe { sys::usdtc_ledger_free(ledger) };
         counts
