@@ -184,6 +184,7 @@ static void takes_null_for_what_it_is(void) {
   CHECK(usdtc_session_finish(NULL, NULL) == -EINVAL && usdtc_session_fd(NULL, NULL, NULL) == -EINVAL);
   CHECK(usdtc_session_notice(NULL, 0, NULL, NULL) == -EINVAL && usdtc_session_take(NULL, 0, 0, NULL, NULL) == -EINVAL);
   CHECK(usdtc_session_rows(NULL, 0, NULL, NULL) == -EINVAL && usdtc_session_ledger(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_session_text(NULL, 0, NULL, NULL) == -EINVAL);
   CHECK(usdtc_ledger_value(NULL, 0, NULL, NULL, NULL) == -EINVAL &&
         usdtc_ledger_values(NULL, 0, NULL, 0, NULL) == -EINVAL);
   CHECK(usdtc_ledger_overhead(NULL, NULL, NULL) == -EINVAL && usdtc_rows_percentile(NULL, 0, 0, NULL, NULL) == -EINVAL);

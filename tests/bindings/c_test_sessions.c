@@ -242,12 +242,37 @@ static void a_child_that_frees_a_session_leaves_it_to_its_parent(void) {
   CHECK(unlink(file) == 0);
 }
 
+static size_t text_from(usdtc_session* session, uint64_t from, struct usdtc_text* text) {
+  usdtc_error* error = NULL;
+  const int result = usdtc_session_text(session, from, text, &error);
+  CHECK(worked(result, error));
+  return text->length;
+}
+
+static void kept_text_is_there_until_it_is_passed_over(void) {
+  const struct usdtc_sink keep = {.size = sizeof(keep), .flags = USDTC_SINK_KEEP};
+  usdtc_session* session = begin(kNumbers, kNothing, &keep);
+  struct usdtc_text text = {0};
+  for (uint32_t n = 0; n < HITS; ++n) count(n);
+  step(session);
+  const uint64_t first = text_from(session, 0, &text);
+  CHECK(first > 100 && text.data[0] == '{' && text.data[first - 1] == '\n');
+  CHECK(text_from(session, 0, &text) == first); /* as if the first call had been interrupted */
+  finish(session);
+  const size_t rest = text_from(session, first, &text);
+  CHECK(rest > 100 && text.data[0] == '{' && text.data[rest - 1] == '\n');
+  CHECK(text_from(session, first + rest, &text) == 0);
+  usdtc_error* error = NULL;
+  int result = usdtc_session_text(session, first, &text, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "no text from byte"));
+  result = usdtc_session_text(session, first + rest + 1, &text, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "no text from byte"));
+  usdtc_session_free(session);
+}
+
 const struct test kSessionTests[] = {
-    CASE(events_of_a_session_are_values),
-    CASE(a_callback_is_given_the_events_of_a_session),
-    CASE(rows_of_a_session_have_the_largest_first),
-    CASE(a_session_knows_percentiles_and_the_slowest),
-    CASE(a_session_replays_what_a_session_recorded),
-    CASE(a_child_that_frees_a_session_leaves_it_to_its_parent),
-    {NULL, NULL},
+    CASE(kept_text_is_there_until_it_is_passed_over),           CASE(events_of_a_session_are_values),
+    CASE(a_callback_is_given_the_events_of_a_session),          CASE(rows_of_a_session_have_the_largest_first),
+    CASE(a_session_knows_percentiles_and_the_slowest),          CASE(a_session_replays_what_a_session_recorded),
+    CASE(a_child_that_frees_a_session_leaves_it_to_its_parent), {NULL, NULL},
 };

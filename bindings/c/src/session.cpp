@@ -135,8 +135,8 @@ struct usdtc_session {
   const pid_t process = ::getpid();
   std::vector<usdtc::AskedQuestion> questions = {};
   std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
-  std::string kept = {};                    // text of sinks, for the next usdtc_session_take_text()
-  std::string taken = {};                   // and what the last one gave
+  std::string kept = {};                    // text of sinks
+  std::uint64_t forgotten = 0;              // bytes of that which were before it
   usdt::Session session = usdt::Session();  // goes first: it knows the consumers
 };
 
@@ -256,11 +256,16 @@ int usdtc_session_fd(usdtc_session* session, int* fd, usdtc_error** error) {
   });
 }
 
-int usdtc_session_take_text(usdtc_session* session, usdtc_text* text, usdtc_error** error) {
+int usdtc_session_text(usdtc_session* session, uint64_t from, usdtc_text* text, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session || !text) return usdtc::invalid("the session, or the place for the text, is NULL");
-    session->taken = std::exchange(session->kept, {});
-    *text = usdtc::text_of(session->taken);
+    const std::uint64_t skipped = from - session->forgotten;
+    if (skipped > session->kept.size())
+      return usdtc::invalid(fmt::format("no text from byte {} on: there are bytes {} to {}", from, session->forgotten,
+                                        session->forgotten + session->kept.size()));
+    session->kept.erase(0, skipped);
+    session->forgotten = from;
+    *text = usdtc::text_of(session->kept);
     return {};
   });
 }

@@ -176,7 +176,7 @@ _FALLIBLE = {
     "usdtc_session_step": (c_void_p, c_int, POINTER(c_int)),
     "usdtc_session_finish": (c_void_p,),
     "usdtc_session_fd": (c_void_p, POINTER(c_int)),
-    "usdtc_session_take_text": (c_void_p, POINTER(Text)),
+    "usdtc_session_text": (c_void_p, c_uint64, POINTER(Text)),
     "usdtc_session_notice": (c_void_p, c_size_t, POINTER(Notice)),
     "usdtc_count_describe": (c_size_t, POINTER(CountInfo)),
     "usdtc_ledger_overhead": (c_void_p, POINTER(Overhead)),

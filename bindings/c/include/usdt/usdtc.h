@@ -666,7 +666,7 @@ struct usdtc_sink {
   usdtc_on_event on_event; /* with USDTC_SINK_VALUES: is given each event, and `user`; NULL: usdtc_session_take() */
 };
 enum usdtc_sink_flags {
-  USDTC_SINK_KEEP = 1, /* the text is kept for usdtc_session_take_text(); on_text and file are NULL */
+  USDTC_SINK_KEEP = 1, /* the text is kept for usdtc_session_text(); on_text and file are NULL */
   /* Events are values, as those of a tracer; format, on_text and file are NULL. Not for heat maps and for stacks as
    * keys of rows, which are text alone. */
   USDTC_SINK_VALUES = 2
@@ -694,9 +694,11 @@ int usdtc_session_finish(usdtc_session* session, usdtc_error** error);
 void usdtc_session_stop(usdtc_session* session);
 /* A descriptor for event loops, readable when a step has something to do. It belongs to the session. */
 int usdtc_session_fd(usdtc_session* session, int* fd, usdtc_error** error);
-/* Takes the text that sinks with USDTC_SINK_KEEP have been given since the last call: whole lines of a form that has
- * lines. It is valid until the next call with this session. For languages in which a callback may be interrupted. */
-int usdtc_session_take_text(usdtc_session* session, struct usdtc_text* text, usdtc_error** error);
+/* Gives the text that sinks with USDTC_SINK_KEEP have been given, from byte `from` of all of it on: whole lines of a
+ * form that has lines. What is before `from` is forgotten, so that whoever is interrupted in between asks again and
+ * misses nothing. It is valid until the next call with this session. INVALID_ARGUMENT: what is there begins behind
+ * `from`, or ends before it. */
+int usdtc_session_text(usdtc_session* session, uint64_t from, struct usdtc_text* text, usdtc_error** error);
 /* Takes the oldest events that are kept of question `n`, at most `limit` (0: all): those of its sink with
  * USDTC_SINK_VALUES. Questions have numbers from 0 on, in the order in which they were asked. With the options
  * "slowest" and "in-flight" they come at the end, the slowest first. */
