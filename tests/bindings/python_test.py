@@ -367,6 +367,29 @@ class Live(unittest.TestCase):
             self.assertEqual([row["count"] for row in table["rows"]], [summary["hits"]])
             self.assertGreater(summary["hits"], 100)
 
+    def test_a_child_of_fork_leaves_answers_to_its_parent(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "calls.json")
+            with usdt.ask("python:function__return", pids=self.child.pid, export={"json": file}) as answers:
+                self.child.do(20)
+                seen = [next(answers)]
+                forked = os.fork()
+                if forked == 0:
+                    try:
+                        with self.assertRaises(usdt.InvalidArgument):
+                            answers.close()  # says whose it is
+                        del answers
+                        os._exit(0)
+                    finally:
+                        os._exit(1)
+                self.assertEqual(os.waitpid(forked, 0)[1], 0)
+                self.child.do(20)
+                answers.stop()
+                seen += answers
+            with open(file, encoding="utf-8") as exported:
+                self.assertEqual([json.loads(line) for line in exported], seen)
+            self.assertEqual((seen[-1]["events"], seen[-1]["hits"]), (len(seen) - 1, len(seen) - 1))
+
     def test_ctrl_c_loses_no_answers(self):
         asking = subprocess.Popen([sys.executable, "-B", "-c", ASKS, str(self.child.pid)], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(PACKAGE)})
