@@ -67,7 +67,7 @@ struct usdtc_value value_of(const usdtc_event* event, size_t n);
 struct counts {
   uint64_t hits, delivered, lost, ring_full, discarded, rejected, undecided, table_full, not_sampled, held_back;
 };
-/* Those of a probe; SIZE_MAX: of all together. */
+/* Reads those of a probe; SIZE_MAX: of all together. */
 struct counts counts_of(const usdtc_ledger* ledger, size_t probe);
 struct counts total_of(const usdtc_tracer* tracer);
 

@@ -193,7 +193,7 @@ static void a_session_replays_what_a_session_recorded(void) {
   CHECK(unlink(file) == 0);
 }
 
-/* What a child of fork() does with its parent's session. */
+/* Tries its parent's session in a child of fork(), and frees it. */
 static void use_as_a_child(usdtc_session* session) {
   int more = 0;
   usdtc_batch* batch = NULL;

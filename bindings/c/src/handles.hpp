@@ -34,7 +34,7 @@ struct usdtc_stop {
 
 namespace usdtc {
 
-/// What recordings say they were written by.
+/// Names the library in what it writes.
 constexpr const char* kProgram = "libusdt-c " USDTC_VERSION;
 
 /// Makes an error what the caller gets: `*error`, and the negative errno of its kind.
@@ -126,7 +126,8 @@ struct Notice {
 };
 usdt::Result<void> write_notice(const Notice* notice, std::size_t n, std::size_t count, usdtc_notice* out);
 
-/// What a table asks for, as a view whose rows are in the order of their keys; View::question is null if `given` is.
+/// Makes a view of what a table asks for, with its rows in the order of their keys; without a question if `given` is
+/// null.
 /// Errors: invalid_argument, syntax.
 usdt::Result<usdt::View> read_table(const usdtc_table* given);
 /// `given` null: no question.

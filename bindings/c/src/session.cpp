@@ -8,30 +8,11 @@
 #include <deque>
 #include <utility>
 
-#include "handles.hpp"
+#include "asked_question.hpp"
 #include "question.hpp"
-#include "usdt/sink.hpp"
-#include "values.hpp"
 
 namespace usdtc {
 namespace {
-
-constexpr const char* kJson = "json";
-
-/// Keeps what is said to people.
-class NoticeKeeper final : public usdt::AnswerConsumer {
- public:
-  explicit NoticeKeeper(std::deque<Notice>& kept) : kept_(kept) {}
-  void begin(const usdt::AnswerStart& start) override { name_ = start.question.name; }
-  void notice(const usdt::SessionNotice& notice) override {
-    kept_.push_back({USDTC_NOTICE_SESSION, UINT32_MAX, name_.empty() ? notice.text : name_ + ": " + notice.text});
-  }
-  bool in_no_hurry() const override { return true; }
-
- private:
-  std::deque<Notice>& kept_;
-  std::string name_;
-};
 
 /// A form with texts that end in a NUL.
 struct FormatTexts {
@@ -49,77 +30,6 @@ const std::vector<FormatTexts>& format_texts() {
   return all;
 }
 
-usdt::Result<usdtc_sink> read_sink(const usdtc_sink* given) {
-  if (!given) return invalid("a sink is NULL");
-  auto read = read_struct(given, kSink, "usdtc_sink");
-  if (!read) return read;
-  constexpr std::uint32_t flags = USDTC_SINK_KEEP | USDTC_SINK_VALUES;
-  if ((read->flags & ~flags) != 0)
-    return invalid(fmt::format("flags {:#x} of a sink have bits that mean nothing", read->flags));
-  if (read->flags == flags) return invalid("a sink keeps text, or is given values: one of them");
-  if (read->flags != 0 && (read->on_text || read->file))
-    return invalid("a sink keeps its text, is given values, or hands text on: one of them");
-  if (read->on_event && (read->flags & USDTC_SINK_VALUES) == 0)
-    return invalid("on_event of a sink that is not given values: set USDTC_SINK_VALUES");
-  return read;
-}
-
-usdt::Result<std::unique_ptr<usdt::Sink>> open_sink(const usdtc_sink& sink, const usdt::Question& question,
-                                                    std::string& kept) {
-  const char* format = sink.format ? sink.format : kJson;
-  if (auto goes = usdt::check_sink_format(format, question); !goes) return usdt::fail(std::move(goes.error()));
-  usdt::SinkOptions options{.file = sink.file ? sink.file : "", .program = kProgram};
-  if ((sink.flags & USDTC_SINK_KEEP) != 0)
-    options.write = [&kept](std::string_view text) {
-      kept += text;
-      return true;
-    };
-  if (sink.on_text)
-    options.write = [take = sink.on_text, user = sink.user](std::string_view text) {
-      return take(text.data(), text.size(), user) == 0;
-    };
-  return usdt::Sink::open(format, std::move(options));
-}
-
-/// Says whether answers can be values. Errors: invalid_argument.
-usdt::Result<void> check_values(const usdtc_sink& sink, const usdt::View& view) {
-  if (sink.format) return invalid(fmt::format("values have no format: \"{}\"", sink.format));
-  if (view.heat_map) return invalid("a heat map is no value: it goes to a sink with a format");
-  if (view.has_stacks()) return invalid("stacks that are keys of rows are no values: they go to a sink with a format");
-  return {};
-}
-
-/// A question that was asked, and who takes its answers.
-struct AskedQuestion {
-  usdt::Result<void> add(const usdtc_sink* given, const usdt::Question& question, std::string& kept);
-  std::vector<usdt::AnswerConsumer*> consumers();
-
-  std::vector<std::unique_ptr<usdt::Sink>> sinks = {};
-  std::unique_ptr<ValueTaker> values = std::make_unique<ValueTaker>();
-  std::unique_ptr<NoticeKeeper> notices = nullptr;
-};
-
-usdt::Result<void> AskedQuestion::add(const usdtc_sink* given, const usdt::Question& question, std::string& kept) {
-  auto sink = read_sink(given);
-  if (!sink) return usdt::fail(std::move(sink.error()));
-  if ((sink->flags & USDTC_SINK_VALUES) != 0) {
-    values->want_events(sink->on_event, sink->user);
-    return check_values(*sink, question.view);
-  }
-  auto opened = open_sink(*sink, question, kept);
-  if (!opened) return usdt::fail(std::move(opened.error()));
-  sinks.push_back(std::move(*opened));
-  return {};
-}
-
-std::vector<usdt::AnswerConsumer*> AskedQuestion::consumers() {
-  std::vector<usdt::AnswerConsumer*> all;
-  for (const auto& sink : sinks) all.push_back(sink.get());
-  all.push_back(values.get());
-  all.push_back(notices.get());
-  return all;
-}
-
 }  // namespace
 }  // namespace usdtc
 
@@ -129,14 +39,14 @@ struct usdtc_session {
   [[nodiscard]] usdt::Result<void> check_written() const;
   /// Errors: invalid_argument, in a child that fork() has made: the threads of a session are not there.
   [[nodiscard]] usdt::Result<void> check_process() const;
-  /// Who takes the values of question `n`. Errors: not_found; check_process().
+  /// Returns the taker of the values of question `n`. Errors: not_found; check_process().
   [[nodiscard]] usdt::Result<usdtc::ValueTaker*> values_of(std::size_t n) const;
 
   const pid_t process = ::getpid();
   std::vector<usdtc::AskedQuestion> questions = {};
   std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
   std::string kept = {};                    // text of sinks
-  std::uint64_t forgotten = 0;              // bytes of that which were before it
+  std::uint64_t forgotten = 0;              // bytes of it that were passed over
   usdt::Session session = usdt::Session();  // goes first: it knows the consumers
 };
 
@@ -145,25 +55,20 @@ usdt::Result<void> usdtc_session::ask(const usdtc_question& asked, const char* n
   auto question = usdt::parse_question(asked.text);
   if (!question) return usdt::fail(std::move(question.error()));
   if (name) question->name = name;
-  usdtc::AskedQuestion all{.notices = std::make_unique<usdtc::NoticeKeeper>(notices)};
+  usdtc::AskedQuestion all(notices);
   for (const usdtc_sink* each : wanted)
     if (auto added = all.add(each, *question, kept); !added) return added;
-  if (const std::string& file = question->recording.file; !file.empty()) {
-    usdtc_sink record{};
-    record.size = sizeof(record);
-    record.format = "record";
-    record.file = file.c_str();
-    if (auto added = all.add(&record, *question, kept); !added) return added;
-  }
-  session.add(std::move(*question), all.consumers());
+  if (!question->recording.file.empty())
+    if (auto added = all.add_record(*question); !added) return added;
   questions.push_back(std::move(all));
+  session.add(std::move(*question), questions.back().consumers());
   return {};
 }
 
 usdt::Result<usdtc::ValueTaker*> usdtc_session::values_of(std::size_t n) const {
   if (auto own = check_process(); !own) return usdt::fail(std::move(own.error()));
   if (n >= questions.size()) return usdtc::no_more("question", n, questions.size());
-  return questions[n].values.get();
+  return &questions[n].values();
 }
 
 usdt::Result<void> usdtc_session::check_process() const {
@@ -173,11 +78,7 @@ usdt::Result<void> usdtc_session::check_process() const {
 
 usdt::Result<void> usdtc_session::check_written() const {
   for (const usdtc::AskedQuestion& question : questions)
-    for (const auto& sink : question.sinks)
-      if (auto written = sink->check_written(); !written) {
-        written.error().message += "; what is missing there is counted as not_written";
-        return written;
-      }
+    if (auto written = question.check_written(); !written) return written;
   return {};
 }
 

@@ -28,11 +28,11 @@ struct usdtc_tracer {
           {USDTC_NOTICE_FILE_CHANGED, UINT32_MAX, usdt::change_text(tracer.plan(), changes[seen_changes], false)});
   }
 
-  /// Makes an event that is handed out of one that came: finds its time of day, and records it.
-  usdtc_event take(const usdt::Event& event) {
+  /// Records an event that came. Returns what the time of day is more than its own, ns.
+  std::int64_t take(const usdt::Event& event) {
     around.begin(event);
     if (record) record->event(event);
-    return {texts, around.wall_offset(), &event};
+    return around.wall_offset();
   }
   usdt::Result<void> end_record();
 
@@ -130,11 +130,8 @@ int usdtc_tracer_take(usdtc_tracer* tracer, int timeout_ms, size_t limit, usdtc_
     auto events = tracer->tracer.take(usdtc::wait_of(timeout_ms), usdtc::limit_of(limit));
     if (!events) return usdt::fail(std::move(events.error()));
     out->events.reserve(events->size());
-    for (usdt::OwnedEvent& event : *events) {
-      usdtc_event& taken = out->events.emplace_back(tracer->take(*event));
-      taken.view = nullptr;
-      taken.own = std::move(event);
-    }
+    for (usdt::OwnedEvent& event : *events)
+      out->events.push_back({tracer->texts, tracer->take(*event), nullptr, std::move(event)});
     if (tracer->record) tracer->record->flush();
     *batch = out.release();
     return {};
@@ -146,9 +143,11 @@ int usdtc_tracer_poll(usdtc_tracer* tracer, usdtc_on_event on_event, void* user,
   if (handed) *handed = 0;
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!tracer || (!on_event && !tracer->record)) return usdtc::invalid("the tracer, or its callback, is NULL");
+    usdtc_event shown{tracer->texts};
     const auto show = [&](const usdt::Event& event) {
-      const usdtc_event taken = tracer->take(event);
-      if (on_event) on_event(&taken, user);
+      shown.wall_offset = tracer->take(event);
+      shown.view = &event;
+      if (on_event) on_event(&shown, user);
     };
     auto polled = tracer->tracer.poll(show, usdtc::wait_of(timeout_ms), usdtc::limit_of(limit));
     if (!polled) return usdt::fail(std::move(polled.error()));

@@ -16,7 +16,7 @@ class TracerRecord {
   static usdt::Result<TracerRecord> open(const char* path, const usdt::Tracer& tracer, const usdt::Question& question,
                                          usdt::Surroundings& around);
 
-  /// `around` has been told of the event. What fails is told by finish().
+  /// Records an event, the one that `around` was asked about last. finish() says what failed.
   void event(const usdt::Event& event) { sink_->event(event); }
   /// Writes what has waited for a second.
   void flush() { static_cast<void>(sink_->flush()); }

@@ -15,7 +15,7 @@ namespace usdtc {
 /// Takes the answers to a question as values: its events, the rows of the latest look at its table, and its account.
 class ValueTaker final : public usdt::AnswerConsumer {
  public:
-  /// What becomes of events.
+  /// Says what becomes of events.
   enum class Events : std::uint8_t { unwanted, kept, handed_on };
 
   /// Hands events to `on_event` from now on; null: keeps them for take().

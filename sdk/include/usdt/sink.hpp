@@ -53,8 +53,8 @@ using SinkPatience = std::function<bool(std::chrono::milliseconds)>;
 /// Where a sink writes, and what else it has to know.
 struct SinkOptions {
   /// Is given what is written, in pieces that end with a line's end where the form has lines. False: it takes no more,
-  /// and the session has done what it was asked for. What it throws ends in the sink: it is not called again, the
-  /// session ends, and Sink::failure() has the words. Null: `file` is written to.
+  /// and the session has done what it was asked for. If it throws, the sink catches that and does not call it again:
+  /// the session ends, and Sink::failure() has the words. Null: `file` is written to.
   std::function<bool(std::string_view)> write = nullptr;
   std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
   int descriptor = 1;                         ///< stays the caller's

@@ -34,11 +34,11 @@ inline namespace v1 {
 enum class RowNumber : std::uint8_t { count, sum, average, minimum, maximum, distinct, p50, p90, p99, p999 };
 /// How the last key of a table is divided into buckets.
 enum class Histogram : std::uint8_t { none, log2, linear };
-/// What comes first among the rows of a table.
+/// Says which rows of a table come first.
 enum class RowOrder : std::uint8_t {
-  number,  ///< the row with the largest number: weight_of()
-  rate,    ///< the row with most hits a second
-  keys,    ///< the row with the smallest keys
+  number,  ///< those with the largest number: weight_of()
+  rate,    ///< those with most hits a second
+  keys,    ///< those with the smallest keys
 };
 
 /// Buckets of View::latency are a sixteenth as wide as their power of 2, so that a percentile is at most 1/16 too

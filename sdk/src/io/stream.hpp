@@ -161,7 +161,7 @@ class Stream {
   }
   /// errno of the write that failed, 0 if none did. Later ones are not tried.
   [[nodiscard]] int error() const noexcept { return error_; }
-  /// What `take` threw, in words; empty: it threw nothing.
+  /// Says in words what `take` threw; empty: it threw nothing.
   [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
   /// Bytes printed so far, and how many of them are with the kernel.
   [[nodiscard]] std::uint64_t printed() const noexcept { return before_ + buffer_.size(); }

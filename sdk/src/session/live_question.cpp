@@ -260,7 +260,7 @@ void LiveQuestion::finish_without_trace(std::string_view why) {
   consumer_.end_untraced(question_);
 }
 
-/// What the tracer counted, less what was not written everywhere.
+/// Takes what was not written everywhere out of what the tracer counted.
 SessionSummary LiveQuestion::summary() {
   SessionSummary summary = summarize(*tracer_);
   const auto forgotten = by_account(tracer_->plan(), consumer_.forgotten());

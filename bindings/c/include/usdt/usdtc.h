@@ -600,7 +600,7 @@ int usdtc_recording_take(usdtc_recording* recording, size_t limit, usdtc_batch**
 /* Hands the next events to a callback, as usdtc_tracer_poll(). */
 int usdtc_recording_poll(usdtc_recording* recording, usdtc_on_event on_event, void* user, size_t limit, size_t* handed,
                          usdtc_error** error);
-/* The rows of all events of the file. INVALID_ARGUMENT: no table was asked for. */
+/* The rows of all events of the file, in the order of their keys. INVALID_ARGUMENT: no table was asked for. */
 int usdtc_recording_rows(usdtc_recording* recording, usdtc_rows** rows, usdtc_error** error);
 /* The account of all hits when it was recorded. NOT_FOUND: the file ends before any account. */
 int usdtc_recording_ledger(const usdtc_recording* recording, usdtc_ledger** ledger, usdtc_error** error);
