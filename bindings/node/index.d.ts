@@ -168,11 +168,12 @@ export interface Overhead {
 export interface Counts {
   hits: number;
   delivered: number;
+  /** The sum of ringFull, callsFull, tableFull, unfinished, abandoned, discarded and notWritten. */
   lost: number;
   /** Null: the kernel does not count them. */
   missed: number | null;
   /** Of which it could not be told whose descendants made them; in no other number. */
-  undecided: number;
+  unattributed: number;
   notSampled: number;
   /** With `maxOverhead` how many hits there were, as far as can be told; in no other number. */
   estimated: number;
@@ -180,9 +181,11 @@ export interface Counts {
   /** Of recordings of usdt-trace that have spans, or the slowest calls. */
   faster: number;
   rejected: number;
-  unanswered: number;
+  /** The question has no answer, since something could not be read. */
+  undecided: number;
   ringFull: number;
   discarded: number;
+  notWritten: number;
   tableFull: number;
   callsFull: number;
   paired: number;

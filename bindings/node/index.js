@@ -201,6 +201,7 @@ class Tracer {
     this.#notices = this.notices();
     this.#counts = this.counts();
     this.#counts.discarded += this.#left.length;
+    this.#counts.lost += this.#left.length;
     this.#left = [];
     this.#overhead = this.overhead();
     if (this.#table) this.#rows = this.rows();
@@ -218,8 +219,7 @@ class Tracer {
     return this.#handle && this.#limited ? tracing().overhead(this.#handle) : this.#overhead;
   }
 
-  /** hits === delivered + lost + unfinished + discarded + rejected + unanswered + notSampled + heldBack, once the trace is
-   * over. */
+  /** hits === delivered + lost + rejected + undecided + notSampled + heldBack, once the trace is over. */
   counts() {
     if (!this.#handle) return this.#counts;
     const counts = tracing().counts(this.#handle);

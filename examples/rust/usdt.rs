@@ -117,20 +117,6 @@ mod sys {
     }
 
     #[repr(C)]
-    pub struct Counts {
-        pub size: usize,
-        pub hits: u64,
-        pub delivered: u64,
-        pub lost: u64,
-        pub ring_full: u64,
-        pub calls_full: u64,
-        pub unfinished: u64,
-        pub discarded: u64,
-        pub missed: u64,
-        pub undecided: u64,
-    }
-
-    #[repr(C)]
     pub struct EventInfo {
         pub size: usize,
         pub kind: u32,
@@ -202,7 +188,13 @@ mod sys {
         ) -> c_int;
         pub fn usdtc_tracer_ledger(tracer: *const Tracer, ledger: *mut *mut Ledger, error: *mut *mut Error) -> c_int;
         pub fn usdtc_tracer_free(tracer: *mut Tracer);
-        pub fn usdtc_ledger_total(ledger: *const Ledger, counts: *mut Counts, error: *mut *mut Error) -> c_int;
+        pub fn usdtc_ledger_value(
+            ledger: *const Ledger,
+            probe: usize,
+            name: *const c_char,
+            value: *mut u64,
+            error: *mut *mut Error,
+        ) -> c_int;
         pub fn usdtc_ledger_free(ledger: *mut Ledger);
         pub fn usdtc_batch_count(batch: *const Batch) -> usize;
         pub fn usdtc_batch_event(batch: *const Batch, n: usize) -> *const Event;
@@ -395,7 +387,7 @@ unsafe fn value_of(event: *const sys::Event, n: usize) -> Result<Value> {
     })
 }
 
-/// What became of hits: hits == delivered + lost + unfinished + discarded, once all was taken.
+/// What became of hits: hits == delivered + lost, once all was taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     pub hits: u64,
@@ -446,10 +438,18 @@ impl Tracer {
     pub fn counts(&self) -> Result<Counts> {
         let mut ledger = null_mut();
         call(|error| unsafe { sys::usdtc_tracer_ledger(self.0, &mut ledger, error) })?;
-        let mut total = sized!(sys::Counts);
-        let read = call(|error| unsafe { sys::usdtc_ledger_total(ledger, &mut total, error) });
+        let number = |name: &[u8]| -> Result<u64> {
+            let mut value = 0;
+            let name = name.as_ptr() as *const c_char;
+            call(|error| unsafe { sys::usdtc_ledger_value(ledger, usize::MAX, name, &mut value, error) })?;
+            Ok(value)
+        };
+        let read = || -> Result<Counts> {
+            Ok(Counts { hits: number(b"hits\0")?, delivered: number(b"delivered\0")?, lost: number(b"lost\0")? })
+        };
+        let counts = read();
         unsafe { sys::usdtc_ledger_free(ledger) };
-        read.map(|()| Counts { hits: total.hits, delivered: total.delivered, lost: total.lost })
+        counts
     }
 }
 

@@ -128,11 +128,31 @@ struct usdtc_value value_of(const usdtc_event* event, size_t n) {
   return value;
 }
 
-struct usdtc_counts total_of(const usdtc_tracer* tracer) {
-  struct usdtc_counts counts = {.size = sizeof(counts)};
+static uint64_t number_of(const usdtc_ledger* ledger, size_t probe, const char* name) {
+  uint64_t value = 0;
+  usdtc_error* error = NULL;
+  const int result = usdtc_ledger_value(ledger, probe, name, &value, &error);
+  CHECK(worked(result, error));
+  return value;
+}
+
+struct counts counts_of(const usdtc_ledger* ledger, size_t probe) {
+  return (struct counts){.hits = number_of(ledger, probe, "hits"),
+                         .delivered = number_of(ledger, probe, "delivered"),
+                         .lost = number_of(ledger, probe, "lost"),
+                         .ring_full = number_of(ledger, probe, "ring_full"),
+                         .discarded = number_of(ledger, probe, "discarded"),
+                         .rejected = number_of(ledger, probe, "rejected"),
+                         .undecided = number_of(ledger, probe, "undecided"),
+                         .table_full = number_of(ledger, probe, "table_full"),
+                         .not_sampled = number_of(ledger, probe, "not_sampled"),
+                         .held_back = number_of(ledger, probe, "held_back")};
+}
+
+struct counts total_of(const usdtc_tracer* tracer) {
   usdtc_ledger* ledger = NULL;
   CHECK(usdtc_tracer_ledger(tracer, &ledger, NULL) == 0);
-  CHECK(usdtc_ledger_total(ledger, &counts, NULL) == 0);
+  const struct counts counts = counts_of(ledger, SIZE_MAX);
   usdtc_ledger_free(ledger);
   return counts;
 }
@@ -167,5 +187,6 @@ int main(int argc, char** argv) {
   if (!live) run(kPureTests);
   if (live) run(kEventTests);
   if (live) run(kTableTests);
+  if (live) run(kSessionTests);
   return failures == 0 ? 0 : 1;
 }

@@ -27,9 +27,10 @@ struct test {
 #define CASE(name) \
   { #name, name }
 
-extern const struct test kPureTests[];  /* c_test_pure.c: need no privilege */
-extern const struct test kEventTests[]; /* c_test_events.c */
-extern const struct test kTableTests[]; /* c_test_tables.c */
+extern const struct test kPureTests[];    /* c_test_pure.c: need no privilege */
+extern const struct test kEventTests[];   /* c_test_events.c */
+extern const struct test kTableTests[];   /* c_test_tables.c */
+extern const struct test kSessionTests[]; /* c_test_sessions.c */
 
 /* Passes values that follow from `n` to usdtc_test:values, and `n` itself to usdtc_test:numbers. */
 void fire(int64_t n);
@@ -61,6 +62,13 @@ usdtc_tracer* trace_own(const char* pattern, uint32_t texts, struct usdtc_trace_
 usdtc_batch* take(usdtc_tracer* tracer, int timeout_ms, size_t limit);
 struct usdtc_event_info info_of(const usdtc_event* event);
 struct usdtc_value value_of(const usdtc_event* event, size_t n);
-struct usdtc_counts total_of(const usdtc_tracer* tracer);
+
+/* Numbers of a ledger, by their names. */
+struct counts {
+  uint64_t hits, delivered, lost, ring_full, discarded, rejected, undecided, table_full, not_sampled, held_back;
+};
+/* Reads those of a probe; SIZE_MAX: of all together. */
+struct counts counts_of(const usdtc_ledger* ledger, size_t probe);
+struct counts total_of(const usdtc_tracer* tracer);
 
 #endif

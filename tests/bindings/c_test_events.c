@@ -57,7 +57,7 @@ static void hands_out_the_values_that_were_passed(void) {
   CHECK(usdtc_batch_count(rest) == HITS - 3);
   usdtc_batch* none = take(tracer, 0, 0);
   CHECK(usdtc_batch_count(none) == 0);
-  const struct usdtc_counts counts = total_of(tracer);
+  const struct counts counts = total_of(tracer);
   CHECK(counts.hits == HITS && counts.delivered == HITS && counts.lost == 0 && counts.discarded == 0);
   usdtc_tracer_free(tracer);
 
@@ -83,12 +83,15 @@ static void shows_events_to_a_callback_and_accounts_for_each(void) {
   while (result == 0 && handed > 0) result = usdtc_tracer_poll(tracer, see, &seen, 100, 0, &handed, NULL);
   CHECK(seen.next == HITS);
   usdtc_tracer_detach(tracer);
-  struct usdtc_counts counts = total_of(tracer);
+  const struct counts counts = total_of(tracer);
   CHECK(counts.hits == HITS && counts.delivered == HITS);
   usdtc_ledger* ledger = NULL;
   CHECK(usdtc_tracer_ledger(tracer, &ledger, NULL) == 0);
-  CHECK(usdtc_ledger_probe(ledger, 0, &counts, NULL) == 0 && counts.hits == HITS);
-  CHECK(usdtc_ledger_probe(ledger, 1, &counts, NULL) == -ENOENT);
+  CHECK(counts_of(ledger, 0).hits == HITS);
+  uint64_t value = 0;
+  CHECK(usdtc_ledger_value(ledger, 1, "hits", &value, NULL) == -ENOENT);
+  CHECK(usdtc_ledger_value(ledger, 0, "hints", &value, &error) == -ENOENT);
+  CHECK(failed(-ENOENT, error, ENOENT, USDTC_ERROR_NOT_FOUND, "hints"));
   usdtc_ledger_free(ledger);
   usdtc_tracer_free(tracer);
   CHECK(value_of(seen.last, 0).number.u == HITS - 1);
@@ -101,7 +104,7 @@ static void counts_what_the_ring_had_no_room_for(void) {
   for (uint32_t n = 0; n < HITS; ++n) count(n);
   usdtc_tracer_detach(tracer);
   usdtc_batch* batch = take(tracer, 0, 0);
-  const struct usdtc_counts counts = total_of(tracer);
+  const struct counts counts = total_of(tracer);
   CHECK(counts.delivered == usdtc_batch_count(batch) && counts.delivered > 0 && counts.lost > 0);
   CHECK(counts.hits == HITS && counts.hits == counts.delivered + counts.lost && counts.lost == counts.ring_full);
   usdtc_batch_free(batch);
@@ -113,8 +116,8 @@ static void counts_what_nobody_wants_any_more(void) {
   for (uint32_t n = 0; n < 30; ++n) count(n);
   usdtc_batch_free(take(tracer, 0, 10));
   usdtc_tracer_discard(tracer);
-  const struct usdtc_counts counts = total_of(tracer);
-  CHECK(counts.hits == 30 && counts.delivered == 10 && counts.discarded == 20);
+  const struct counts counts = total_of(tracer);
+  CHECK(counts.hits == 30 && counts.delivered == 10 && counts.discarded == 20 && counts.lost == 20);
   usdtc_tracer_free(tracer);
 }
 

@@ -28,9 +28,10 @@ _Static_assert(sizeof(struct usdtc_table) == 72, "usdtc_table");
 AT(usdtc_table, flags, 32);
 AT(usdtc_table, step, 64);
 AT(usdtc_table, digits, 44);
-_Static_assert(sizeof(struct usdtc_row) == 104, "usdtc_row");
+_Static_assert(sizeof(struct usdtc_row) == 112, "usdtc_row");
 AT(usdtc_row, maximum, 48);
 AT(usdtc_row, real_maximum, 96);
+AT(usdtc_row, distinct, 104);
 _Static_assert(sizeof(struct usdtc_range) == 72, "usdtc_range");
 AT(usdtc_range, count, 40);
 AT(usdtc_range, real_end, 64);
@@ -44,11 +45,6 @@ AT(usdtc_plan_options, table, 88);
 _Static_assert(sizeof(struct usdtc_trace_options) == 56, "usdtc_trace_options");
 AT(usdtc_trace_options, family, 24);
 AT(usdtc_trace_options, max_overhead, 48);
-_Static_assert(sizeof(struct usdtc_counts) == 168, "usdtc_counts");
-AT(usdtc_counts, undecided, 72);
-AT(usdtc_counts, table_full, 96);
-AT(usdtc_counts, estimated, 152);
-AT(usdtc_counts, abandoned, 160);
 _Static_assert(sizeof(struct usdtc_overhead) == 80, "usdtc_overhead");
 AT(usdtc_overhead, windows, 40);
 AT(usdtc_overhead, trouble, 72);
@@ -62,6 +58,9 @@ AT(usdtc_event_info, weight, 128);
 _Static_assert(sizeof(struct usdtc_value) == 56, "usdtc_value");
 AT(usdtc_value, number, 16);
 AT(usdtc_value, enumerator, 40);
+_Static_assert(sizeof(struct usdtc_sink) == 56, "usdtc_sink");
+AT(usdtc_sink, flags, 40);
+AT(usdtc_sink, on_event, 48);
 #endif
 
 static void lists_its_own_probes_with_types(void) {
@@ -183,7 +182,12 @@ static void takes_null_for_what_it_is(void) {
   CHECK(usdtc_question_check(NULL, NULL) == -EINVAL && usdtc_session_ask(NULL, NULL, NULL, NULL, 0, NULL) == -EINVAL);
   CHECK(usdtc_session_begin(NULL, NULL) == -EINVAL && usdtc_session_step(NULL, 0, NULL, NULL) == -EINVAL);
   CHECK(usdtc_session_finish(NULL, NULL) == -EINVAL && usdtc_session_fd(NULL, NULL, NULL) == -EINVAL);
-  CHECK(usdtc_session_notice(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_session_notice(NULL, 0, NULL, NULL) == -EINVAL && usdtc_session_take(NULL, 0, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_session_rows(NULL, 0, NULL, NULL) == -EINVAL && usdtc_session_ledger(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_session_text(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_ledger_value(NULL, 0, NULL, NULL, NULL) == -EINVAL &&
+        usdtc_ledger_values(NULL, 0, NULL, 0, NULL) == -EINVAL);
+  CHECK(usdtc_ledger_overhead(NULL, NULL, NULL) == -EINVAL && usdtc_rows_percentile(NULL, 0, 0, NULL, NULL) == -EINVAL);
   CHECK(usdtc_option_describe(0, NULL, NULL) == -EINVAL && usdtc_format_describe(0, NULL, NULL) == -EINVAL);
   usdtc_session_stop(NULL);
   usdtc_session_free(NULL);
@@ -275,6 +279,32 @@ static void says_what_is_wrong_with_a_session(void) {
   CHECK(failed(result, error, ENOENT, USDTC_ERROR_NOT_FOUND, "/no/such/directory/a.json"));
   usdtc_session_free(session);
   usdtc_question_free(question);
+}
+
+/* A question with an option, whose answers go to `sink`, is refused. */
+static void refuses(const char* option, const char* value, const struct usdtc_sink* sink, const char* words) {
+  usdtc_error* error = NULL;
+  usdtc_session* session = usdtc_session_new();
+  usdtc_question* question = usdtc_question_new();
+  CHECK(usdtc_question_add(question, "usdtc_test:numbers", NULL) == 0);
+  if (option) CHECK(usdtc_question_set(question, option, value, NULL) == 0);
+  const int result = usdtc_session_ask(session, question, NULL, &sink, 1, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, words));
+  usdtc_batch* batch = NULL;
+  CHECK(usdtc_session_take(session, 0, 0, &batch, NULL) == -ENOENT); /* it was not asked */
+  usdtc_session_free(session);
+  usdtc_question_free(question);
+}
+
+static void says_what_cannot_be_values(void) {
+  const struct usdtc_sink values = {.size = sizeof(values), .flags = USDTC_SINK_VALUES};
+  refuses("heatmap", "arg0", &values, "heat map");
+  refuses("by", "ustack", &values, "stacks");
+  refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .flags = 3}, "one of them");
+  refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .flags = 4}, "bits that mean nothing");
+  refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .flags = 2, .format = "json"}, "no format");
+  refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .flags = 2, .file = "a.json"}, "one of them");
+  refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .on_event = see}, "USDTC_SINK_VALUES");
 }
 
 static void ends_early_when_asked_to(void) {
@@ -380,6 +410,7 @@ const struct test kPureTests[] = {
     CASE(describes_options_and_formats),
     CASE(says_what_is_wrong_with_a_question_as_text),
     CASE(says_what_is_wrong_with_a_session),
+    CASE(says_what_cannot_be_values),
     CASE(ends_early_when_asked_to),
     CASE(plans_what_the_options_say),
     CASE(says_what_is_wrong_with_a_question),

@@ -66,7 +66,7 @@ static void puts_hits_into_rows(void) {
   usdtc_batch* batch = take(tracer, 0, 0);
   CHECK(usdtc_batch_count(batch) == 0);
   usdtc_batch_free(batch);
-  const struct usdtc_counts counts = total_of(tracer);
+  const struct counts counts = total_of(tracer);
   CHECK(counts.hits == TABLE_HITS && counts.delivered == TABLE_HITS && counts.lost == 0);
   usdtc_rows* rows = NULL;
   usdtc_error* error = NULL;
@@ -83,7 +83,7 @@ static void rows_have_texts_and_names_for_keys(void) {
                                     (struct usdtc_trace_options){0});
   for (int64_t n = 0; n < 4 * WORDS; ++n) fire(n);
   usdtc_tracer_detach(tracer);
-  const struct usdtc_counts counts = total_of(tracer);
+  const struct counts counts = total_of(tracer);
   CHECK(counts.hits == 4 * WORDS && counts.delivered == 4 * WORDS && counts.lost == 0);
   usdtc_rows* rows = NULL;
   CHECK(usdtc_tracer_rows(tracer, &rows, NULL) == 0 && usdtc_rows_count(rows) == WORDS);
@@ -113,7 +113,7 @@ static void counts_what_there_is_no_row_for(void) {
   usdtc_tracer_detach(tracer);
   usdtc_rows* rows = NULL;
   CHECK(usdtc_tracer_rows(tracer, &rows, NULL) == 0);
-  const struct usdtc_counts counts = total_of(tracer);
+  const struct counts counts = total_of(tracer);
   CHECK(counts.hits == TABLE_HITS && counts.delivered >= 8 && counts.delivered == usdtc_rows_count(rows));
   CHECK(counts.lost > 0 && counts.lost == counts.table_full && counts.hits == counts.delivered + counts.lost);
   usdtc_rows_free(rows);
@@ -131,8 +131,8 @@ static void asks_each_hit_a_question(void) {
   CHECK(usdtc_batch_count(batch) == 10);
   for (size_t n = 0; n < usdtc_batch_count(batch); ++n) CHECK(value_of(usdtc_batch_event(batch, n), 0).number.u == n);
   usdtc_batch_free(batch);
-  const struct usdtc_counts counts = total_of(tracer);
-  CHECK(counts.hits == 100 && counts.delivered == 10 && counts.rejected == 80 && counts.unanswered == 10);
+  const struct counts counts = total_of(tracer);
+  CHECK(counts.hits == 100 && counts.delivered == 10 && counts.rejected == 80 && counts.undecided == 10);
   usdtc_rows* rows = NULL;
   usdtc_error* error = NULL;
   const int result = usdtc_tracer_rows(tracer, &rows, &error);
@@ -232,8 +232,8 @@ static void records_and_replays_events(void) {
   CHECK(worked(result, error) && handed == TABLE_HITS - 7 && seen.next == TABLE_HITS);
   CHECK(usdtc_recording_poll(recording, see, &seen, 0, &handed, NULL) == 0 && handed == 0);
   usdtc_ledger* ledger = NULL;
-  struct usdtc_counts counts = {.size = sizeof(counts)};
-  CHECK(usdtc_recording_ledger(recording, &ledger, NULL) == 0 && usdtc_ledger_total(ledger, &counts, NULL) == 0);
+  CHECK(usdtc_recording_ledger(recording, &ledger, NULL) == 0);
+  const struct counts counts = counts_of(ledger, SIZE_MAX);
   CHECK(counts.hits == TABLE_HITS + 1 && counts.delivered == counts.hits && counts.lost == 0);
   usdtc_ledger_free(ledger);
   usdtc_recording_free(recording);
@@ -278,9 +278,9 @@ static void replays_answer_questions_as_the_kernel_does(void) {
 /* Sums up the weights of events. */
 static void weigh(const usdtc_event* event, void* user) { *(double*)user += info_of(event).weight; }
 
-static bool adds_up(const struct usdtc_counts* counts) {
-  return counts->hits == counts->delivered + counts->lost + counts->unfinished + counts->discarded + counts->rejected +
-                             counts->unanswered + counts->not_sampled + counts->held_back;
+static bool adds_up(const struct counts* counts) {
+  return counts->hits == counts->delivered + counts->lost + counts->rejected + counts->undecided + counts->not_sampled +
+                             counts->held_back;
 }
 
 static void looks_at_a_sample_of_the_hits(void) {
@@ -293,7 +293,7 @@ static void looks_at_a_sample_of_the_hits(void) {
   size_t handed = 0;
   CHECK(usdtc_tracer_poll(tracer, weigh, &weighed, 0, 0, &handed, NULL) == 0);
   CHECK(handed > HITS / ONE_IN - OFF && handed < HITS / ONE_IN + OFF && weighed == ONE_IN * (double)handed);
-  const struct usdtc_counts counts = total_of(tracer);
+  const struct counts counts = total_of(tracer);
   CHECK(counts.hits == HITS && counts.delivered == handed && counts.not_sampled > 0 && adds_up(&counts));
   CHECK(usdtc_tracer_record_end(tracer, NULL) == 0);
   usdtc_tracer_free(tracer);
@@ -302,11 +302,19 @@ static void looks_at_a_sample_of_the_hits(void) {
   usdtc_recording* recording = replay(NULL);
   CHECK(usdtc_recording_poll(recording, weigh, &again, 0, NULL, NULL) == 0 && again == weighed);
   usdtc_ledger* ledger = NULL;
-  struct usdtc_counts then = {.size = sizeof(then)};
-  CHECK(usdtc_recording_ledger(recording, &ledger, NULL) == 0 && usdtc_ledger_total(ledger, &then, NULL) == 0);
+  CHECK(usdtc_recording_ledger(recording, &ledger, NULL) == 0);
+  const struct counts then = counts_of(ledger, SIZE_MAX);
   CHECK(then.hits == HITS && then.not_sampled == counts.not_sampled && adds_up(&then));
   usdtc_ledger_free(ledger);
   usdtc_recording_free(recording);
+}
+
+static int overhead_of(const usdtc_tracer* tracer, struct usdtc_overhead* overhead, usdtc_error** error) {
+  usdtc_ledger* ledger = NULL;
+  CHECK(usdtc_tracer_ledger(tracer, &ledger, NULL) == 0);
+  const int result = usdtc_ledger_overhead(ledger, overhead, error);
+  usdtc_ledger_free(ledger);
+  return result;
 }
 
 static void holds_events_back_beyond_a_rate(void) {
@@ -315,12 +323,12 @@ static void holds_events_back_beyond_a_rate(void) {
   for (uint32_t n = 0; n < HITS; ++n) count(n);
   usdtc_tracer_detach(tracer);
   usdtc_batch* batch = take(tracer, 0, 0);
-  const struct usdtc_counts counts = total_of(tracer);
+  const struct counts counts = total_of(tracer);
   CHECK(counts.hits == HITS && counts.delivered == usdtc_batch_count(batch) && counts.delivered >= RATE);
   CHECK(counts.held_back > 0 && adds_up(&counts));
   usdtc_batch_free(batch);
   struct usdtc_overhead overhead = {.size = sizeof(overhead)};
-  CHECK(usdtc_tracer_overhead(tracer, &overhead, NULL) == -ENOENT);
+  CHECK(overhead_of(tracer, &overhead, NULL) == -ENOENT);
   usdtc_tracer_free(tracer);
 }
 
@@ -331,7 +339,7 @@ static void says_what_a_limited_overhead_came_to(void) {
   usdtc_tracer_detach(tracer);
   struct usdtc_overhead overhead = {.size = sizeof(overhead)};
   usdtc_error* error = NULL;
-  int result = usdtc_tracer_overhead(tracer, &overhead, &error);
+  int result = overhead_of(tracer, &overhead, &error);
   CHECK(worked(result, error));
   CHECK(overhead.allowed == 0.05 && overhead.windows >= 1 && overhead.of_hit > 0 && overhead.lasted > 0);
   CHECK(overhead.looked_at > 0 && overhead.looked_at <= 1 && (overhead.flags & USDTC_OVERHEAD_OF_PROCESSORS));

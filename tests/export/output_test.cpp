@@ -93,6 +93,24 @@ TEST(Sink, gives_whole_lines_to_a_caller_and_knows_when_it_takes_no_more) {
   EXPECT_EQ(refused->failure(), std::nullopt) << "as a reader that has seen enough";
 }
 
+TEST(Sink, ends_what_its_function_throws_and_says_so) {
+  int calls = 0;
+  const auto sink = Sink::open("json", {.write = [&](std::string_view) -> bool {
+                                 if (++calls == 1) throw std::runtime_error("the queue is closed");
+                                 throw 7;
+                               }});
+  ASSERT_TRUE(sink);
+  const Question question;
+  (*sink)->end_untraced(question);
+  EXPECT_EQ((*sink)->failure(), "the function that it is given to threw: the queue is closed");
+  const auto written = (*sink)->check_written();
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().kind, ErrorKind::io);
+  EXPECT_EQ(written.error().message, "the caller: the function that it is given to threw: the queue is closed");
+  (*sink)->sibling()->end_untraced(question);
+  EXPECT_EQ(calls, 1) << "nor is it called by others that write there";
+}
+
 TEST(Sink, there_is_one_for_each_name_in_the_table_and_for_no_other) {
   for (const SinkFormat& format : sink_formats()) {
     const auto sink = Sink::open(format.name, {.write = [](std::string_view) { return true; }});

@@ -56,6 +56,21 @@ TEST(ArrangeRows, puts_those_with_the_largest_number_first) {
   EXPECT_EQ(decimal_text(arranged[1], RowNumber::count), "9");
 }
 
+TEST(ArrangeRows, puts_those_with_the_smallest_keys_first_where_the_view_says_so) {
+  auto view = parse_view({.by = "arg0", .log2 = "arg1"});
+  view->order = RowOrder::keys;
+  const std::vector<TableRow> rows{row_of({std::int64_t{3}, std::int64_t{2}}, 9, 5),
+                                   row_of({std::int64_t{-1}, std::int64_t{1}}, 1, 50),
+                                   row_of({std::int64_t{3}, std::int64_t{0}}, 4, 7)};
+  const auto arranged = arrange_rows(*view, table_of(2), rows);
+  ASSERT_EQ(arranged.size(), 2U);
+  EXPECT_EQ(std::get<std::int64_t>(arranged[0].keys[0]), -1);
+  EXPECT_EQ(arranged[1].count, 13U);
+  EXPECT_EQ(decimal_text(arranged[1], RowNumber::sum), "12") << "beside the histogram";
+  ASSERT_EQ(arranged[1].bars.size(), 2U);
+  EXPECT_EQ(arranged[1].bars[0].count, 4U);
+}
+
 TEST(ArrangeRows, counts_the_values_of_the_key_that_it_folds) {
   const auto view = parse_view({.by = "arg0", .distinct = "arg1"});
   ASSERT_TRUE(view) << view.error().message;

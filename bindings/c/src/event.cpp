@@ -31,8 +31,8 @@ usdtc_event_info info_of(const usdtc_event& owner) {
   info.address = event.ip().value;
   info.user_cookie = event.user_cookie();
   info.comm = text_of(event.comm());
-  info.full_name = owner.planned->full_names[info.probe].c_str();
-  info.file = probe.file ? owner.planned->files[probe.file->value].c_str() : nullptr;
+  info.full_name = owner.texts->full_names[info.probe].c_str();
+  info.file = probe.file ? owner.texts->files[probe.file->value].c_str() : nullptr;
   info.provider = probe.provider.c_str();
   info.name = probe.name.c_str();
   info.wall_time = event.timestamp() + static_cast<std::uint64_t>(owner.wall_offset);
@@ -54,7 +54,7 @@ void choose_text(const usdtc_event& owner, std::size_t n, usdtc_value& value) {
   if (text) return set_text(value, text->bytes, text->truncated);
   if (spec.args[n].capture == USDT_CAPTURE_LIKELY) return;
   if (value.number.u == 0) value.flags = USDTC_VALUE_NULL;
-  set_unreadable(value, owner.planned->keep(std::move(text.error().message)));
+  set_unreadable(value, owner.texts->keep(std::move(text.error().message)));
 }
 
 usdtc_value value_of(const usdtc_event& owner, std::size_t n) {
@@ -104,7 +104,7 @@ int usdtc_event_copy(const usdtc_event* event, usdtc_event** copy, usdtc_error**
   if (copy) *copy = nullptr;
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!event || !copy) return usdtc::invalid("the event, or the place for its copy, is NULL");
-    *copy = new usdtc_event{event->planned, event->wall_offset, nullptr,
+    *copy = new usdtc_event{event->texts, event->wall_offset, nullptr,
                             event->own ? *event->own : usdt::OwnedEvent(event->event())};
     return {};
   });

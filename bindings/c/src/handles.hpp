@@ -34,6 +34,9 @@ struct usdtc_stop {
 
 namespace usdtc {
 
+/// Names the library in what it writes.
+constexpr const char* kProgram = "libusdt-c " USDTC_VERSION;
+
 /// Makes an error what the caller gets: `*error`, and the negative errno of its kind.
 int report(std::uint32_t kind, usdt::Error&& why, usdtc_error** error) noexcept;
 int report(usdt::Error&& why, usdtc_error** error) noexcept;
@@ -95,6 +98,14 @@ usdt::Result<void> write_struct(const T& value, T* out, std::size_t first, std::
   return {};
 }
 
+/// Gives the caller a handle that was made.
+template <class Handle>
+usdt::Result<void> give(usdt::Result<Handle*>&& made, Handle** place) {
+  if (!made) return usdt::fail(std::move(made.error()));
+  *place = *made;
+  return {};
+}
+
 /// Lists the caller gave. Errors: invalid_argument (NULL where there should be some, a NULL among texts).
 usdt::Result<std::vector<std::string>> read_texts(const char* const* texts, std::size_t count, std::string_view what);
 usdt::Result<std::vector<pid_t>> read_pids(const std::int32_t* pids, std::size_t count, std::string_view what);
@@ -115,47 +126,31 @@ struct Notice {
 };
 usdt::Result<void> write_notice(const Notice* notice, std::size_t n, std::size_t count, usdtc_notice* out);
 
-/// What usdtc_table asks for: the question, of which the last key is a bucket of the histogram if there is one.
-struct AskedTable {
-  enum class Histogram : std::uint8_t { none, log2, linear };
-
-  /// Which numbers those with this key are; of reals, real_bucket().
-  [[nodiscard]] usdt::Bucket bucket(const usdt::TableKey& key) const;
-  [[nodiscard]] usdt::RealBucket real_bucket(usdt::ExpressionType type, const usdt::TableKey& key) const;
-
-  std::shared_ptr<const usdt::TableQuestion> question = {};  ///< null: no table
-  Histogram histogram = Histogram::none;
-  unsigned detail = 0, digits = 0;
-  std::int64_t from = 0, to = 0, step = 0;
-};
-/// `given` null: no table. Errors: invalid_argument, syntax.
-usdt::Result<AskedTable> read_table(const usdtc_table* given);
+/// Makes a view of what a table asks for, with its rows in the order of their keys; without a question if `given` is
+/// null.
+/// Errors: invalid_argument, syntax.
+usdt::Result<usdt::View> read_table(const usdtc_table* given);
 /// `given` null: no question.
 usdt::Result<std::shared_ptr<const usdt::Expression>> read_where(const char* given);
 
-/// A plan with the texts that events and tracers hand out of it.
-struct Planned {
-  explicit Planned(std::shared_ptr<const usdt::AttachPlan> made);
-  /// Texts that a plan does not keep live here, each once: reasons, which are few.
+/// The texts of a plan that events, rows and notices hand out.
+class PlanTexts {
+ public:
+  explicit PlanTexts(const usdt::AttachPlan& plan);
+  /// Keeps a text that a plan does not, each once: reasons, which are few.
   std::string_view keep(std::string&& reason) const;
+  Notice notice_of(const usdt::SkippedSite& site, std::uint32_t kind) const;
 
-  std::shared_ptr<const usdt::AttachPlan> plan;
-  std::vector<std::string> full_names;  ///< by probe
-  std::vector<std::string> files;       ///< by file
-  std::vector<Notice> skipped;
-  AskedTable table = {};
-  bool recorded = false;  ///< of a recording: nothing of it can be attached
+  std::vector<std::string> full_names = {};  ///< by probe
+  std::vector<std::string> files = {};       ///< by file
 
  private:
   mutable std::mutex mutex_;
   mutable std::set<std::string, std::less<>> reasons_;
 };
-Notice notice_of(const Planned& planned, const usdt::SkippedSite& site, std::uint32_t kind);
 /// A text, of which the end may be missing, as UTF-8 or bytes.
 void set_text(usdtc_value& value, std::string_view bytes, bool truncated) noexcept;
 
-/// What the time of day is more than CLOCK_MONOTONIC now, ns.
-std::int64_t wall_offset_now() noexcept;
 /// 0: no limit.
 inline std::size_t limit_of(std::size_t limit) noexcept { return limit == 0 ? SIZE_MAX : limit; }
 
@@ -167,7 +162,6 @@ constexpr std::size_t kArg = USDTC_UP_TO(usdtc_arg, refused);
 constexpr std::size_t kNotice = USDTC_UP_TO(usdtc_notice, message);
 constexpr std::size_t kPlanOptions = USDTC_UP_TO(usdtc_plan_options, stop);
 constexpr std::size_t kTraceOptions = USDTC_UP_TO(usdtc_trace_options, family_count);
-constexpr std::size_t kCounts = USDTC_UP_TO(usdtc_counts, undecided);
 constexpr std::size_t kCountInfo = USDTC_UP_TO(usdtc_count_info, reserved);
 constexpr std::size_t kEventInfo = USDTC_UP_TO(usdtc_event_info, name);
 constexpr std::size_t kValue = USDTC_UP_TO(usdtc_value, enumerator);
@@ -185,14 +179,18 @@ constexpr std::size_t kSink = USDTC_UP_TO(usdtc_sink, reserved);
 }  // namespace usdtc
 
 struct usdtc_plan {
-  std::shared_ptr<const usdtc::Planned> planned;
+  std::shared_ptr<const usdt::AttachPlan> plan;
+  std::shared_ptr<const usdtc::PlanTexts> texts = std::make_shared<const usdtc::PlanTexts>(*plan);
+  usdt::Question asked = {};                ///< `where` and the view, by which it was planned
+  std::vector<usdtc::Notice> notices = {};  ///< of points that are not attached
+  bool recorded = false;                    ///< of a recording: nothing of it can be attached
 };
 
 /// Either a view, of the event a callback sees, or an event of its own.
 struct usdtc_event {
   const usdt::Event& event() const noexcept { return view ? *view : **own; }
 
-  std::shared_ptr<const usdtc::Planned> planned;
+  std::shared_ptr<const usdtc::PlanTexts> texts;
   std::int64_t wall_offset = 0;
   const usdt::Event* view = nullptr;
   std::optional<usdt::OwnedEvent> own = {};
@@ -202,17 +200,17 @@ struct usdtc_batch {
   std::vector<usdtc_event> events;
 };
 
-/// Numbers in the order of usdtc_count_describe().
 struct usdtc_ledger {
-  std::vector<std::uint64_t> total = {};
-  std::vector<std::vector<std::uint64_t>> probes = {};
+  explicit usdtc_ledger(usdt::SessionSummary all) : summary(std::move(all)), total(summary.total()) {}
+
+  usdt::SessionSummary summary;
+  usdt::Account total;
 };
 
-namespace usdtc {
-/// `missed` and `undecided` are of the whole trace.
-usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<std::uint64_t> missed,
-                       std::uint64_t undecided);
-/// The rows of a table with the texts of its plan, for the caller; `table` says what their keys are.
-usdtc_rows* rows_of(const std::shared_ptr<const Planned>& planned, const AskedTable& asked,
-                    const usdt::PlannedTable& table, std::vector<usdt::TableRow>&& rows);
-}  // namespace usdtc
+/// The rows of a table at one look.
+struct usdtc_rows {
+  std::shared_ptr<const usdtc::PlanTexts> texts;
+  usdt::View view;
+  usdt::PlannedTable table;
+  std::vector<usdt::ArrangedRow> rows;
+};

@@ -122,35 +122,36 @@ usdt::Result<void> check_texts(const usdt::AttachPlan& plan, const usdt::TextOpt
 usdt::Result<std::unique_ptr<usdtc_plan>> make(const usdtc_selection& selection, const usdtc_plan_options& given) {
   auto options = options_of(given);
   if (!options) return usdt::fail(std::move(options.error()));
-  auto table = read_table(given.table);
-  if (!table) return usdt::fail(std::move(table.error()));
-  options->table = table->question;
+  auto view = read_table(given.table);
+  if (!view) return usdt::fail(std::move(view.error()));
+  options->table = view->question;
   auto plan = usdt::plan_attach(selection.selection, usdt::kernel_facts(selection.patterns), *options);
   if (!plan) return usdt::fail(std::move(plan.error()));
   if (auto sense = check_texts(*plan, options->texts); !sense) return usdt::fail(std::move(sense.error()));
-  auto planned = std::make_shared<Planned>(std::make_shared<const usdt::AttachPlan>(std::move(*plan)));
-  planned->table = std::move(*table);
-  auto made = std::make_unique<usdtc_plan>();
-  made->planned = std::move(planned);
+  auto made =
+      std::make_unique<usdtc_plan>(usdtc_plan{.plan = std::make_shared<const usdt::AttachPlan>(std::move(*plan))});
+  made->asked.where = options->where;
+  made->asked.view = std::move(*view);
+  for (const usdt::SkippedSite& site : made->plan->skipped)
+    made->notices.push_back(made->texts->notice_of(site, USDTC_NOTICE_SKIPPED));
   return made;
 }
 
 }  // namespace
 
-Notice notice_of(const Planned& planned, const usdt::SkippedSite& site, std::uint32_t kind) {
-  const std::string where = site.pc ? fmt::format(" at {:#x}", site.pc->value) : "";
-  return {kind, site.probe.value, fmt::format("{}{}: {}", planned.full_names[site.probe.value], where, site.reason)};
+PlanTexts::PlanTexts(const usdt::AttachPlan& plan) {
+  for (const usdt::PlannedProbe& probe : plan.probes) full_names.push_back(usdt::full_name(plan, probe));
+  for (const usdt::PlannedFile& file : plan.files) files.push_back(file.target.path.string());
 }
 
-Planned::Planned(std::shared_ptr<const usdt::AttachPlan> made) : plan(std::move(made)) {
-  for (const usdt::PlannedProbe& probe : plan->probes) full_names.push_back(usdt::full_name(*plan, probe));
-  for (const usdt::PlannedFile& file : plan->files) files.push_back(file.target.path.string());
-  for (const usdt::SkippedSite& site : plan->skipped) skipped.push_back(notice_of(*this, site, USDTC_NOTICE_SKIPPED));
-}
-
-std::string_view Planned::keep(std::string&& reason) const {
+std::string_view PlanTexts::keep(std::string&& reason) const {
   const std::lock_guard lock(mutex_);
   return *reasons_.insert(std::move(reason)).first;
+}
+
+Notice PlanTexts::notice_of(const usdt::SkippedSite& site, std::uint32_t kind) const {
+  const std::string where = site.pc ? fmt::format(" at {:#x}", site.pc->value) : "";
+  return {kind, site.probe.value, fmt::format("{}{}: {}", full_names[site.probe.value], where, site.reason)};
 }
 
 }  // namespace usdtc
@@ -171,16 +172,16 @@ int usdtc_plan_make(const usdtc_selection* selection, const usdtc_plan_options* 
   });
 }
 
-size_t usdtc_plan_probe_count(const usdtc_plan* plan) { return plan ? plan->planned->full_names.size() : 0; }
-size_t usdtc_plan_site_count(const usdtc_plan* plan) { return plan ? plan->planned->plan->sites.size() : 0; }
+size_t usdtc_plan_probe_count(const usdtc_plan* plan) { return plan ? plan->texts->full_names.size() : 0; }
+size_t usdtc_plan_site_count(const usdtc_plan* plan) { return plan ? plan->plan->sites.size() : 0; }
 const char* usdtc_plan_probe_name(const usdtc_plan* plan, size_t n) {
-  return n < usdtc_plan_probe_count(plan) ? plan->planned->full_names[n].c_str() : nullptr;
+  return n < usdtc_plan_probe_count(plan) ? plan->texts->full_names[n].c_str() : nullptr;
 }
 
 int usdtc_plan_notice(const usdtc_plan* plan, size_t n, usdtc_notice* notice, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!plan) return usdtc::invalid("the plan is NULL");
-    const auto& all = plan->planned->skipped;
+    const auto& all = plan->notices;
     return usdtc::write_notice(n < all.size() ? &all[n] : nullptr, n, all.size(), notice);
   });
 }

@@ -8,29 +8,11 @@
 #include <deque>
 #include <utility>
 
-#include "handles.hpp"
+#include "asked_question.hpp"
 #include "question.hpp"
-#include "usdt/sink.hpp"
 
 namespace usdtc {
 namespace {
-
-constexpr const char* kJson = "json";
-
-/// Keeps what is said to people.
-class NoticeKeeper final : public usdt::AnswerConsumer {
- public:
-  explicit NoticeKeeper(std::deque<Notice>& kept) : kept_(kept) {}
-  void begin(const usdt::AnswerStart& start) override { name_ = start.question.name; }
-  void notice(const usdt::SessionNotice& notice) override {
-    kept_.push_back({USDTC_NOTICE_SESSION, UINT32_MAX, name_.empty() ? notice.text : name_ + ": " + notice.text});
-  }
-  bool in_no_hurry() const override { return true; }
-
- private:
-  std::deque<Notice>& kept_;
-  std::string name_;
-};
 
 /// A form with texts that end in a NUL.
 struct FormatTexts {
@@ -48,30 +30,6 @@ const std::vector<FormatTexts>& format_texts() {
   return all;
 }
 
-usdt::Result<std::unique_ptr<usdt::Sink>> open_sink(const usdtc_sink* given, const usdt::Question& question,
-                                                    std::string& kept) {
-  if (!given) return invalid("a sink is NULL");
-  auto read = read_struct(given, kSink, "usdtc_sink");
-  if (!read) return usdt::fail(std::move(read.error()));
-  const char* format = read->format ? read->format : kJson;
-  if (auto goes = usdt::check_sink_format(format, question); !goes) return usdt::fail(std::move(goes.error()));
-  usdt::SinkOptions options{.file = read->file ? read->file : "", .program = "libusdt-c " USDTC_VERSION};
-  if ((read->flags & ~std::uint32_t{USDTC_SINK_KEEP}) != 0)
-    return invalid(fmt::format("flags {:#x} of a sink have bits that mean nothing", read->flags));
-  if ((read->flags & USDTC_SINK_KEEP) != 0) {
-    if (read->on_text || read->file) return invalid("a sink keeps its text, or hands it on: one of them");
-    options.write = [&kept](std::string_view text) {
-      kept += text;
-      return true;
-    };
-  }
-  if (read->on_text)
-    options.write = [take = read->on_text, user = read->user](std::string_view text) {
-      return take(text.data(), text.size(), user) == 0;
-    };
-  return usdt::Sink::open(format, std::move(options));
-}
-
 }  // namespace
 }  // namespace usdtc
 
@@ -81,13 +39,14 @@ struct usdtc_session {
   [[nodiscard]] usdt::Result<void> check_written() const;
   /// Errors: invalid_argument, in a child that fork() has made: the threads of a session are not there.
   [[nodiscard]] usdt::Result<void> check_process() const;
+  /// Returns the taker of the values of question `n`. Errors: not_found; check_process().
+  [[nodiscard]] usdt::Result<usdtc::ValueTaker*> values_of(std::size_t n) const;
 
   const pid_t process = ::getpid();
-  std::vector<std::unique_ptr<usdt::AnswerConsumer>> keepers = {};
-  std::vector<std::unique_ptr<usdt::Sink>> sinks = {};
+  std::vector<usdtc::AskedQuestion> questions = {};
   std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
-  std::string kept = {};                    // text of sinks, for the next usdtc_session_take_text()
-  std::string taken = {};                   // and what the last one gave
+  std::string kept = {};                    // text of sinks
+  std::uint64_t forgotten = 0;              // bytes of it that were passed over
   usdt::Session session = usdt::Session();  // goes first: it knows the consumers
 };
 
@@ -96,31 +55,20 @@ usdt::Result<void> usdtc_session::ask(const usdtc_question& asked, const char* n
   auto question = usdt::parse_question(asked.text);
   if (!question) return usdt::fail(std::move(question.error()));
   if (name) question->name = name;
-  std::vector<std::unique_ptr<usdt::Sink>> opened;
-  for (const usdtc_sink* each : wanted) {
-    auto sink = usdtc::open_sink(each, *question, kept);
-    if (!sink) return usdt::fail(std::move(sink.error()));
-    opened.push_back(std::move(*sink));
-  }
-  if (const std::string& file = question->recording.file; !file.empty()) {
-    const usdtc_sink record{.size = sizeof(record),
-                            .format = "record",
-                            .on_text = nullptr,
-                            .user = nullptr,
-                            .file = file.c_str(),
-                            .flags = 0,
-                            .reserved = 0};
-    auto sink = usdtc::open_sink(&record, *question, kept);
-    if (!sink) return usdt::fail(std::move(sink.error()));
-    opened.push_back(std::move(*sink));
-  }
-  keepers.push_back(std::make_unique<usdtc::NoticeKeeper>(notices));
-  std::vector<usdt::AnswerConsumer*> consumers;
-  for (const auto& sink : opened) consumers.push_back(sink.get());
-  consumers.push_back(keepers.back().get());
-  std::ranges::move(opened, std::back_inserter(sinks));
-  session.add(std::move(*question), std::move(consumers));
+  usdtc::AskedQuestion all(notices);
+  for (const usdtc_sink* each : wanted)
+    if (auto added = all.add(each, *question, kept); !added) return added;
+  if (!question->recording.file.empty())
+    if (auto added = all.add_record(*question); !added) return added;
+  questions.push_back(std::move(all));
+  session.add(std::move(*question), questions.back().consumers());
   return {};
+}
+
+usdt::Result<usdtc::ValueTaker*> usdtc_session::values_of(std::size_t n) const {
+  if (auto own = check_process(); !own) return usdt::fail(std::move(own.error()));
+  if (n >= questions.size()) return usdtc::no_more("question", n, questions.size());
+  return &questions[n].values();
 }
 
 usdt::Result<void> usdtc_session::check_process() const {
@@ -129,10 +77,8 @@ usdt::Result<void> usdtc_session::check_process() const {
 }
 
 usdt::Result<void> usdtc_session::check_written() const {
-  for (const auto& sink : sinks)
-    if (const auto why = sink->failure())
-      return usdt::fail(usdt::ErrorKind::io,
-                        fmt::format("{}: {}; what is missing there is counted as not_written", sink->name(), *why));
+  for (const usdtc::AskedQuestion& question : questions)
+    if (auto written = question.check_written(); !written) return written;
   return {};
 }
 
@@ -211,12 +157,46 @@ int usdtc_session_fd(usdtc_session* session, int* fd, usdtc_error** error) {
   });
 }
 
-int usdtc_session_take_text(usdtc_session* session, usdtc_text* text, usdtc_error** error) {
+int usdtc_session_text(usdtc_session* session, uint64_t from, usdtc_text* text, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session || !text) return usdtc::invalid("the session, or the place for the text, is NULL");
-    session->taken = std::exchange(session->kept, {});
-    *text = usdtc::text_of(session->taken);
+    const std::uint64_t skipped = from - session->forgotten;
+    if (skipped > session->kept.size())
+      return usdtc::invalid(fmt::format("no text from byte {} on: there are bytes {} to {}", from, session->forgotten,
+                                        session->forgotten + session->kept.size()));
+    session->kept.erase(0, skipped);
+    session->forgotten = from;
+    *text = usdtc::text_of(session->kept);
     return {};
+  });
+}
+
+int usdtc_session_take(usdtc_session* session, size_t n, size_t limit, usdtc_batch** batch, usdtc_error** error) {
+  if (batch) *batch = nullptr;
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!session || !batch) return usdtc::invalid("the session, or the place for the batch, is NULL");
+    const auto values = session->values_of(n);
+    if (!values) return usdt::fail(values.error());
+    *batch = (*values)->take(usdtc::limit_of(limit)).release();
+    return {};
+  });
+}
+
+int usdtc_session_rows(const usdtc_session* session, size_t n, usdtc_rows** rows, usdtc_error** error) {
+  if (rows) *rows = nullptr;
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!session || !rows) return usdtc::invalid("the session, or the place for the rows, is NULL");
+    const auto values = session->values_of(n);
+    return values ? usdtc::give((*values)->rows(), rows) : usdt::fail(values.error());
+  });
+}
+
+int usdtc_session_ledger(const usdtc_session* session, size_t n, usdtc_ledger** ledger, usdtc_error** error) {
+  if (ledger) *ledger = nullptr;
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!session || !ledger) return usdtc::invalid("the session, or the place for the ledger, is NULL");
+    const auto values = session->values_of(n);
+    return values ? usdtc::give((*values)->ledger(), ledger) : usdt::fail(values.error());
   });
 }
 

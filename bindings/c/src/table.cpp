@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Tables: what is asked for, and its rows.
-#include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
+#include <variant>
 
 #include "handles.hpp"
 
 namespace usdtc {
 namespace {
-
-using Histogram = AskedTable::Histogram;
 
 bool is_stack(const usdt::Expression& key) {
   return key.root.op == usdt::Operator::field &&
@@ -23,24 +19,24 @@ usdt::Result<usdt::Expression> parsed(const char* text, std::string_view what) {
   return expression;
 }
 
-usdt::Result<void> add_histogram(const usdtc_table& given, AskedTable& asked, usdt::TableQuestion& question) {
+usdt::Result<void> add_histogram(const usdtc_table& given, usdt::View& view, usdt::TableQuestion& question) {
   auto value = parsed(given.histogram, "histogram");
   if (!value) return usdt::fail(std::move(value.error()));
   if (given.step == 0) {
     if (given.histogram_detail > 4)
       return invalid(fmt::format("a histogram_detail of {} is more than 4", given.histogram_detail));
-    asked.histogram = Histogram::log2;
-    asked.detail = given.histogram_detail;
-    question.keys.push_back(usdt::log2_buckets(std::move(*value), asked.detail));
+    view.histogram = usdt::Histogram::log2;
+    view.sub_bits = given.histogram_detail;
+    question.keys.push_back(usdt::log2_buckets(std::move(*value), view.sub_bits));
     return {};
   }
   auto buckets = usdt::linear_buckets(std::move(*value), given.from, given.to, given.step, given.digits);
   if (!buckets) return usdt::fail(buckets.error().within("histogram"));
-  asked.histogram = Histogram::linear;
-  asked.from = given.from;
-  asked.to = given.to;
-  asked.step = given.step;
-  asked.digits = given.digits;
+  view.histogram = usdt::Histogram::linear;
+  view.from = given.from;
+  view.to = given.to;
+  view.step = given.step;
+  view.digits = given.digits;
   question.keys.push_back(std::move(*buckets));
   return {};
 }
@@ -69,19 +65,10 @@ usdtc_wide wide_of(usdt::Int128 number) {
 
 }  // namespace
 
-usdt::Bucket AskedTable::bucket(const usdt::TableKey& key) const {
-  return histogram == Histogram::log2 ? usdt::Bucket::log2(usdt::integer_of(key), detail)
-                                      : usdt::Bucket::linear(usdt::integer_of(key), from, to, step);
-}
-
-usdt::RealBucket AskedTable::real_bucket(usdt::ExpressionType type, const usdt::TableKey& key) const {
-  return histogram == Histogram::log2 ? usdt::RealBucket::log2(type, usdt::integer_of(key), detail)
-                                      : usdt::RealBucket::linear(usdt::integer_of(key), from, to, step, digits);
-}
-
-usdt::Result<AskedTable> read_table(const usdtc_table* pointer) {
-  AskedTable asked;
-  if (!pointer) return asked;
+usdt::Result<usdt::View> read_table(const usdtc_table* pointer) {
+  usdt::View view;
+  view.order = usdt::RowOrder::keys;
+  if (!pointer) return view;
   auto given = read_struct(pointer, kTable, "usdtc_table");
   if (!given) return usdt::fail(std::move(given.error()));
   if (auto sense = check(*given); !sense) return usdt::fail(std::move(sense.error()));
@@ -102,9 +89,9 @@ usdt::Result<AskedTable> read_table(const usdtc_table* pointer) {
     question->value = std::move(*value);
   }
   if (given->histogram)
-    if (auto added = add_histogram(*given, asked, *question); !added) return usdt::fail(std::move(added.error()));
-  asked.question = std::move(question);
-  return asked;
+    if (auto added = add_histogram(*given, view, *question); !added) return usdt::fail(std::move(added.error()));
+  view.question = std::move(question);
+  return view;
 }
 
 usdt::Result<std::shared_ptr<const usdt::Expression>> read_where(const char* given) {
@@ -114,74 +101,17 @@ usdt::Result<std::shared_ptr<const usdt::Expression>> read_where(const char* giv
   return std::make_shared<const usdt::Expression>(std::move(*where));
 }
 
-/// A row of which the buckets are in `ranges`.
-struct Row : usdt::TableRow {
-  struct Range {
-    usdt::Bucket bucket;          // of integers
-    usdt::RealBucket reals = {};  // of reals, and then the other one is 0
-    std::uint64_t count = 0;
-  };
-  std::vector<Range> ranges = {};
-};
-
-}  // namespace usdtc
-
-struct usdtc_rows {
-  std::shared_ptr<const usdtc::Planned> planned;
-  std::vector<usdt::TableColumn> keys;              // without that of the histogram
-  std::optional<usdt::ExpressionType> value = {};   // if it is a real
-  std::optional<usdt::ExpressionType> ranges = {};  // those of the histogram, if they are of reals
-  bool extremes = false;
-  std::vector<usdtc::Row> rows = {};
-};
-
-namespace usdtc {
 namespace {
 
-bool is_real(const std::optional<usdt::ExpressionType>& type) {
-  return type == usdt::ExpressionType::real32 || type == usdt::ExpressionType::real64;
-}
-
-Row::Range range_of(const AskedTable& asked, const std::optional<usdt::ExpressionType>& reals,
-                    const usdt::TableRow& row) {
-  if (reals) return {{}, asked.real_bucket(*reals, row.keys.back()), row.count};
-  return {asked.bucket(row.keys.back()), {}, row.count};
-}
-
-bool is_before(const Row::Range& a, const Row::Range& b) {
-  return std::tie(a.bucket.first, a.reals.first, a.reals.end) < std::tie(b.bucket.first, b.reals.first, b.reals.end);
-}
-
-/// The rows whose keys differ in the bucket alone become one.
-std::vector<Row> folded(const AskedTable& asked, const std::optional<usdt::ExpressionType>& reals,
-                        std::vector<usdt::TableRow>&& rows) {
-  std::map<std::vector<usdt::TableKey>, Row> all;
-  for (usdt::TableRow& row : rows) {
-    const bool has_bucket = asked.histogram != Histogram::none;
-    std::vector<usdt::TableKey> keys = row.keys;
-    if (has_bucket) keys.pop_back();
-    Row& into = all[keys];
-    into.keys = std::move(keys);
-    into.add(row);
-    if (has_bucket) into.ranges.push_back(range_of(asked, reals, row));
-  }
-  std::vector<Row> out;
-  for (auto& [keys, row] : all) {
-    std::sort(row.ranges.begin(), row.ranges.end(), is_before);
-    out.push_back(std::move(row));
-  }
-  return out;
-}
-
-usdtc_row row_of(const usdtc_rows& rows, const Row& row) {
+usdtc_row row_of(const usdtc_rows& rows, const usdt::ArrangedRow& row) {
   usdtc_row out{};
   out.count = row.count;
-  if (rows.value) {
+  if (const auto sum = row.real(usdt::RowNumber::sum)) {
     out.flags = USDTC_ROW_REAL;
-    out.real_sum = row.real_sum.value();
-    if (rows.extremes) {
-      out.real_minimum = usdt::real_of_extreme(*rows.value, row.minimum);
-      out.real_maximum = usdt::real_of_extreme(*rows.value, row.maximum);
+    out.real_sum = *sum;
+    if (rows.table.extremes) {
+      out.real_minimum = *row.real(usdt::RowNumber::minimum);
+      out.real_maximum = *row.real(usdt::RowNumber::maximum);
     }
   } else {
     out.sum = wide_of(row.sum);
@@ -189,7 +119,11 @@ usdtc_row row_of(const usdtc_rows& rows, const Row& row) {
     out.maximum = wide_of(row.maximum);
   }
   out.key_count = static_cast<std::uint32_t>(row.keys.size());
-  out.range_count = static_cast<std::uint32_t>(row.ranges.size());
+  out.range_count = static_cast<std::uint32_t>(row.bars.size());
+  if (!rows.view.shown.empty() && rows.view.shown.back() == usdt::RowNumber::distinct) {
+    out.distinct = row.distinct;
+    if (row.distinct_at_least) out.flags |= USDTC_ROW_DISTINCT_AT_LEAST;
+  }
   return out;
 }
 
@@ -208,30 +142,33 @@ usdtc_value key_of(const usdtc_rows& rows, const usdt::TableColumn& column, cons
   out.number.i = usdt::integer_of(key);
   if (column.field == usdt::HitField::probe) {
     out.kind = USDTC_VALUE_TEXT;
-    out.text = text_of(rows.planned->full_names[out.number.u]);
+    out.text = text_of(rows.texts->full_names[out.number.u]);
   }
   if (column.arg) out.enumerator = text_of(usdt::enumerator_name(*column.arg, out.number.u));
   return out;
 }
 
-/// Row `n`; null: there are fewer.
-const Row* row_at(const usdtc_rows& rows, std::size_t n) { return n < rows.rows.size() ? &rows.rows[n] : nullptr; }
-
-}  // namespace
-
-usdtc_rows* rows_of(const std::shared_ptr<const Planned>& planned, const AskedTable& asked,
-                    const usdt::PlannedTable& table, std::vector<usdt::TableRow>&& rows) {
-  auto out = std::make_unique<usdtc_rows>(usdtc_rows{.planned = planned, .keys = table.keys});
-  if (is_real(table.value)) out->value = table.value;
-  out->extremes = table.extremes;
-  if (asked.histogram != Histogram::none && !out->keys.empty()) {
-    out->ranges = out->keys.back().ranges_of;
-    out->keys.pop_back();
+usdtc_range range_of(const usdt::ArrangedRow::Bar& bar) {
+  usdtc_range out{};
+  out.count = bar.count;
+  if (const auto* reals = std::get_if<usdt::RealBucket>(&bar.range)) {
+    out.flags = USDTC_RANGE_REAL;
+    out.real_first = reals->first;
+    out.real_end = reals->end;
+  } else {
+    out.first = wide_of(std::get<usdt::Bucket>(bar.range).first);
+    out.last = wide_of(std::get<usdt::Bucket>(bar.range).last);
   }
-  out->rows = folded(asked, out->ranges, std::move(rows));
-  return out.release();
+  return out;
 }
 
+usdt::Result<const usdt::ArrangedRow*> row_at(const usdtc_rows* rows, std::size_t n) {
+  if (!rows) return invalid("the rows are NULL");
+  if (n >= rows->rows.size()) return no_more("row", n, rows->rows.size());
+  return &rows->rows[n];
+}
+
+}  // namespace
 }  // namespace usdtc
 
 extern "C" {
@@ -239,46 +176,46 @@ extern "C" {
 size_t usdtc_rows_count(const usdtc_rows* rows) { return rows ? rows->rows.size() : 0; }
 
 const char* usdtc_rows_key_name(const usdtc_rows* rows, size_t key) {
-  return rows && key < rows->keys.size() ? rows->keys[key].label.c_str() : nullptr;
+  return rows && key < rows->view.shown_keys(rows->table) ? rows->table.keys[key].label.c_str() : nullptr;
 }
 
 int usdtc_rows_row(const usdtc_rows* rows, size_t n, usdtc_row* out, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
-    if (!rows) return usdtc::invalid("the rows are NULL");
-    const usdtc::Row* row = usdtc::row_at(*rows, n);
-    if (!row) return usdtc::no_more("row", n, rows->rows.size());
-    return usdtc::write_struct(usdtc::row_of(*rows, *row), out, usdtc::kRow, "usdtc_row");
+    const auto row = usdtc::row_at(rows, n);
+    if (!row) return usdt::fail(row.error());
+    return usdtc::write_struct(usdtc::row_of(*rows, **row), out, usdtc::kRow, "usdtc_row");
   });
 }
 
 int usdtc_rows_key(const usdtc_rows* rows, size_t n, size_t key, usdtc_value* value, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
-    if (!rows) return usdtc::invalid("the rows are NULL");
-    const usdtc::Row* row = usdtc::row_at(*rows, n);
-    if (!row) return usdtc::no_more("row", n, rows->rows.size());
-    if (key >= row->keys.size()) return usdtc::no_more("key", key, row->keys.size());
-    return usdtc::write_struct(usdtc::key_of(*rows, rows->keys[key], row->keys[key]), value, usdtc::kValue,
+    const auto row = usdtc::row_at(rows, n);
+    if (!row) return usdt::fail(row.error());
+    const auto& keys = (*row)->keys;
+    if (key >= keys.size()) return usdtc::no_more("key", key, keys.size());
+    return usdtc::write_struct(usdtc::key_of(*rows, rows->table.keys[key], keys[key]), value, usdtc::kValue,
                                "usdtc_value");
   });
 }
 
 int usdtc_rows_range(const usdtc_rows* rows, size_t n, size_t range, usdtc_range* out, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
-    if (!rows) return usdtc::invalid("the rows are NULL");
-    const usdtc::Row* row = usdtc::row_at(*rows, n);
-    if (!row) return usdtc::no_more("row", n, rows->rows.size());
-    if (range >= row->ranges.size()) return usdtc::no_more("range", range, row->ranges.size());
-    usdtc_range found{};
-    found.count = row->ranges[range].count;
-    if (rows->ranges) {
-      found.flags = USDTC_RANGE_REAL;
-      found.real_first = row->ranges[range].reals.first;
-      found.real_end = row->ranges[range].reals.end;
-    } else {
-      found.first = usdtc::wide_of(row->ranges[range].bucket.first);
-      found.last = usdtc::wide_of(row->ranges[range].bucket.last);
-    }
-    return usdtc::write_struct(found, out, usdtc::kRange, "usdtc_range");
+    const auto row = usdtc::row_at(rows, n);
+    if (!row) return usdt::fail(row.error());
+    const auto& bars = (*row)->bars;
+    if (range >= bars.size()) return usdtc::no_more("range", range, bars.size());
+    return usdtc::write_struct(usdtc::range_of(bars[range]), out, usdtc::kRange, "usdtc_range");
+  });
+}
+
+int usdtc_rows_percentile(const usdtc_rows* rows, size_t n, unsigned permille, usdtc_wide* out, usdtc_error** error) {
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    const auto row = usdtc::row_at(rows, n);
+    if (!row) return usdt::fail(row.error());
+    if (!rows->view.latency) return usdtc::invalid("rows have percentiles if the question has the option \"latency\"");
+    if (!out || permille > 1000) return usdtc::invalid("no place for the number, or more than 1000 of 1000 hits");
+    *out = usdtc::wide_of((*row)->percentile(permille));
+    return {};
   });
 }
 

@@ -7,15 +7,13 @@ static const napi_type_tag kAsking = {0x6f1d0ac5b1a94c9eULL, 0x93b7e05b28c14d60U
 /* What a handle stands for. */
 struct asking {
   usdtc_session* session; /* NULL: it has ended */
-  char* text;             /* that came since it was last handed on: lines of JSON */
-  size_t length, capacity;
-  bool busy;   /* a thread uses it */
-  bool orphan; /* nobody will ask for its answers any more: it is freed when it is not busy */
+  uint64_t given;         /* bytes of its text that were handed on: lines of JSON */
+  bool busy;              /* a thread uses it */
+  bool orphan;            /* nobody will ask for its answers any more: it is freed when it is not busy */
 };
 
 static void free_asking(struct asking* asking) {
   usdtc_session_free(asking->session);
-  free(asking->text);
   free(asking);
 }
 
@@ -28,21 +26,6 @@ static void finalize_asking(napi_env env, void* data, void* hint) {
   }
   asking->orphan = true;
   usdtc_session_stop(asking->session);
-}
-
-/* Without memory it takes no more, and the session ends. */
-static int keep_text(const char* text, size_t length, void* user) {
-  struct asking* asking = user;
-  if (asking->capacity - asking->length < length) {
-    const size_t capacity = 2 * (asking->length + length);
-    char* grown = realloc(asking->text, capacity);
-    if (!grown) return 1;
-    asking->text = grown;
-    asking->capacity = capacity;
-  }
-  memcpy(asking->text + asking->length, text, length);
-  asking->length += length;
-  return 0;
 }
 
 /* Element `n` of an array, as text to be freed; NULL: it is none, or null (`*none`). */
@@ -136,10 +119,7 @@ napi_value ask(napi_env env, napi_callback_info info) {
   struct usdtc_sink* own = add_sink(&asked);
   if (asking) asking->session = usdtc_session_new();
   bool made = asked.question && asking && asking->session && own;
-  if (made) {
-    own->on_text = keep_text;
-    own->user = asking;
-  }
+  if (made) own->flags = USDTC_SINK_KEEP;
   made = made && each_pair(env, arguments[0], add_point, &asked) && each_pair(env, arguments[1], set_option, &asked) &&
          each_pair(env, arguments[2], add_file, &asked);
   if (made) {
@@ -180,9 +160,11 @@ static void do_work(napi_env env, void* data) {
 static napi_value answers_value(napi_env env, struct asking_work* work) {
   struct asking* asking = work->asking;
   napi_value value = NULL, text = NULL;
+  struct usdtc_text come = {.data = "", .length = 0};
+  usdtc_session_text(asking->session, asking->given, &come, NULL);
   TRY(napi_create_object(env, &value));
-  TRY(napi_create_string_utf8(env, asking->text ? asking->text : "", asking->length, &text));
-  asking->length = 0;
+  TRY(napi_create_string_utf8(env, come.data, come.length, &text));
+  asking->given += come.length;
   set(env, value, "text", text);
   set(env, value, "more", boolean_value(env, work->more != 0));
   return value;

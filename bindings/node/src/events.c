@@ -117,6 +117,31 @@ static void camel_case(const char* name, char* out, size_t size) {
   out[length] = 0;
 }
 
+static napi_value plain_overhead(napi_env env, const struct usdtc_overhead* so_far) {
+  napi_value value = NULL;
+  TRY(napi_create_object(env, &value));
+  set(env, value, "allowed", number_value(env, so_far->allowed));
+  set(env, value, "caused", number_value(env, so_far->caused));
+  set(env, value, "lookedAt", number_value(env, so_far->looked_at));
+  set(env, value, "windows", number_value(env, (double)so_far->windows));
+  set(env, value, "ofHit", number_value(env, (double)so_far->of_hit));
+  set(env, value, "lookedFor", number_value(env, (double)so_far->looked_for));
+  set(env, value, "lasted", number_value(env, (double)so_far->lasted));
+  set(env, value, "ofProcessors", boolean_value(env, so_far->flags & USDTC_OVERHEAD_OF_PROCESSORS));
+  set(env, value, "clocked", boolean_value(env, so_far->flags & USDTC_OVERHEAD_CLOCKED));
+  set(env, value, "trouble", text_value(env, so_far->trouble));
+  return value;
+}
+
+napi_value overhead_value(napi_env env, usdtc_ledger* ledger) {
+  struct usdtc_overhead so_far = {.size = sizeof(so_far)};
+  usdtc_error* error = NULL;
+  const int result = usdtc_ledger_overhead(ledger, &so_far, &error);
+  napi_value value = result == 0 ? plain_overhead(env, &so_far) : NULL;
+  usdtc_ledger_free(ledger);
+  return result == 0 ? value : throw_error(env, error, result);
+}
+
 napi_value counts_value(napi_env env, usdtc_ledger* ledger) {
   enum { MOST = 64 }; /* later versions of the library have more numbers than this one, but not so many */
   uint64_t values[MOST] = {0};

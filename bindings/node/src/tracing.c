@@ -272,23 +272,10 @@ static napi_value counts(napi_env env, napi_callback_info info) {
 static napi_value overhead(napi_env env, napi_callback_info info) {
   struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
-  struct usdtc_overhead so_far = {.size = sizeof(so_far)};
+  usdtc_ledger* ledger = NULL;
   usdtc_error* error = NULL;
-  const int result = usdtc_tracer_overhead(tracer->tracer, &so_far, &error);
-  if (result != 0) return throw_error(env, error, result);
-  napi_value value = NULL;
-  TRY(napi_create_object(env, &value));
-  set(env, value, "allowed", number_value(env, so_far.allowed));
-  set(env, value, "caused", number_value(env, so_far.caused));
-  set(env, value, "lookedAt", number_value(env, so_far.looked_at));
-  set(env, value, "windows", number_value(env, (double)so_far.windows));
-  set(env, value, "ofHit", number_value(env, (double)so_far.of_hit));
-  set(env, value, "lookedFor", number_value(env, (double)so_far.looked_for));
-  set(env, value, "lasted", number_value(env, (double)so_far.lasted));
-  set(env, value, "ofProcessors", boolean_value(env, so_far.flags & USDTC_OVERHEAD_OF_PROCESSORS));
-  set(env, value, "clocked", boolean_value(env, so_far.flags & USDTC_OVERHEAD_CLOCKED));
-  set(env, value, "trouble", text_value(env, so_far.trouble));
-  return value;
+  const int result = usdtc_tracer_ledger(tracer->tracer, &ledger, &error);
+  return result == 0 ? overhead_value(env, ledger) : throw_error(env, error, result);
 }
 
 /* notices(tracer) -> texts */

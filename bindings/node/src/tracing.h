@@ -91,6 +91,8 @@ napi_value value_value(napi_env env, const struct usdtc_value* value, bool wide,
  * NULL: of all. */
 napi_value events_value(napi_env env, usdtc_batch* batch, bool (*with_names)(void* user, uint32_t site), void* user);
 
+/* An object of what max_overhead came to; frees the ledger. */
+napi_value overhead_value(napi_env env, usdtc_ledger* ledger);
 /* An object of the numbers of all probes together, by their names in the library; frees the ledger. */
 napi_value counts_value(napi_env env, usdtc_ledger* ledger);
 

@@ -31,13 +31,14 @@ class Answers:
     One thread at a time; stop() is for any thread and for signal handlers."""
 
     def __init__(self, points: tuple[str, ...], options: Mapping[str, Any], export: Mapping[str, Any]) -> None:
-        self._lines: collections.deque[bytes] = collections.deque()
+        # What has come and nobody was given yet, and how many bytes have come by then: one attribute, since an interrupt
+        # may come before and behind any assignment, and never amid it.
+        self._come: tuple[collections.deque[bytes], int] = (collections.deque(), 0)
         self._handle = c_void_p(library().usdtc_session_new())
         if not self._handle:
             raise MemoryError("usdt: no memory for a session")
         self._free = weakref.finalize(self, library().usdtc_session_free, self._handle)
         self._free.atexit = False  # other threads may be within
-        self._over = False
         self._lock = threading.Lock()  # of the handle, against stop() in other threads
         self._notices: list[Notice] = []
         try:
@@ -62,34 +63,40 @@ class Answers:
             library().usdtc_question_free(question)
 
     def _keep(self) -> None:
-        """Takes what has come. The library keeps it until then: what interrupts Python's code loses none."""
+        """Takes what has come. The library keeps it until the next time: what interrupts Python's code loses none."""
         text = _library.Text()
-        call("usdtc_session_take_text", self._handle, ctypes.byref(text))
-        self._lines.extend(text.bytes().splitlines())
+        lines, so_far = self._come
+        call("usdtc_session_text", self._handle, so_far, ctypes.byref(text))
+        raw = text.bytes()
+        self._come = (collections.deque([*lines, *raw.splitlines()]), so_far + len(raw))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self
 
     def __next__(self) -> dict[str, Any]:
-        while not self._lines:
-            if self._over:
+        while not self._come[0]:
+            if self.over:
                 raise StopIteration
             self._step()
-        return json.loads(self._lines.popleft())
+        lines = self._come[0]
+        answer = json.loads(lines[0])
+        del lines[0]  # no call, which an interrupt could come behind
+        return answer
 
     def take(self) -> list[dict[str, Any]]:
         """The answers that are there, after a wait of at most 50 ms for the first one; for event loops, when fileno() is
         readable."""
-        if not self._lines and not self._over:
+        if not self._come[0] and not self.over:
             self._step()
-        answers = [json.loads(line) for line in self._lines]
-        self._lines.clear()
+        lines, so_far = self._come
+        answers = [json.loads(line) for line in lines]
+        self._come = (collections.deque(), so_far)
         return answers
 
     @property
     def over(self) -> bool:
         """Whether no more answers will come than are there."""
-        return self._over
+        return not self._handle
 
     def _step(self) -> None:
         more = ctypes.c_int()
@@ -99,14 +106,13 @@ class Answers:
             self._finish()
 
     def _finish(self) -> None:
-        self._over = True
+        """May be interrupted and called again, as long as there is a handle."""
         try:
             call("usdtc_session_finish", self._open())
         finally:
             self._end()
 
     def _end(self) -> None:
-        self._over = True
         if self._handle:
             self._keep()
             self._notices = notices_of("usdtc_session_notice", self._handle)
@@ -132,7 +138,7 @@ class Answers:
     def close(self) -> None:
         """Ends it; files of `export` and `record` get all that has come. `with` does it, too. Raises what could not be
         written to them."""
-        if not self._over:
+        if not self.over:
             self._finish()
 
     def fileno(self) -> int:

@@ -31,9 +31,9 @@ class Counts:
     """What became of hits, as numbers: `counts.hits`, `counts.delivered`, `counts.lost`, `counts.ring_full` and so on.
     Counts.words() has all their names, and says what they are. `missed` is None where the kernel does not count it.
 
-    Once the trace is over, hits == delivered + lost + unfinished + discarded + what was left out as asked: rejected,
-    unanswered, not_sampled, held_back. Recordings of usdt-trace have also spans: + faster + paired + unmatched +
-    unpaired."""
+    Once the trace is over, hits == delivered + lost + what was left out as asked: rejected, undecided, not_sampled,
+    held_back. `lost` is the sum of its reasons: ring_full, calls_full, table_full, unfinished, abandoned, discarded,
+    not_written. Recordings of usdt-trace have also spans: + faster + paired + unmatched + unpaired."""
 
     __slots__ = ("_numbers",)
 

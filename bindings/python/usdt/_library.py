@@ -71,7 +71,7 @@ class Wide(ctypes.Structure):
 class Row(_Sized):
     _fields_ = [("size", c_size_t), ("count", c_uint64), ("sum", Wide), ("minimum", Wide), ("maximum", Wide),
                 ("key_count", c_uint32), ("range_count", c_uint32), ("flags", c_uint32), ("reserved", c_uint32),
-                ("real_sum", c_double), ("real_minimum", c_double), ("real_maximum", c_double)]
+                ("real_sum", c_double), ("real_minimum", c_double), ("real_maximum", c_double), ("distinct", c_uint64)]
 
 
 class Range(_Sized):
@@ -137,7 +137,7 @@ class Option(_Sized):
 
 class Sink(_Sized):
     _fields_ = [("size", c_size_t), ("format", c_char_p), ("on_text", c_void_p), ("user", c_void_p), ("file", c_char_p),
-                ("flags", c_uint32), ("reserved", c_uint32)]
+                ("flags", c_uint32), ("reserved", c_uint32), ("on_event", c_void_p)]
 
 
 HANDLE_OUT = POINTER(c_void_p)
@@ -157,7 +157,6 @@ _FALLIBLE = {
     "usdtc_tracer_fd": (c_void_p, POINTER(c_int)),
     "usdtc_tracer_notice": (c_void_p, c_size_t, POINTER(Notice)),
     "usdtc_tracer_ledger": (c_void_p, HANDLE_OUT),
-    "usdtc_tracer_overhead": (c_void_p, POINTER(Overhead)),
     "usdtc_tracer_rows": (c_void_p, HANDLE_OUT),
     "usdtc_tracer_record": (c_void_p, c_char_p),
     "usdtc_tracer_record_end": (c_void_p,),
@@ -177,9 +176,10 @@ _FALLIBLE = {
     "usdtc_session_step": (c_void_p, c_int, POINTER(c_int)),
     "usdtc_session_finish": (c_void_p,),
     "usdtc_session_fd": (c_void_p, POINTER(c_int)),
-    "usdtc_session_take_text": (c_void_p, POINTER(Text)),
+    "usdtc_session_text": (c_void_p, c_uint64, POINTER(Text)),
     "usdtc_session_notice": (c_void_p, c_size_t, POINTER(Notice)),
     "usdtc_count_describe": (c_size_t, POINTER(CountInfo)),
+    "usdtc_ledger_overhead": (c_void_p, POINTER(Overhead)),
     "usdtc_ledger_values": (c_void_p, c_size_t, POINTER(c_uint64), c_size_t),
     "usdtc_event_read": (c_void_p, POINTER(EventInfo)),
     "usdtc_event_arg": (c_void_p, c_size_t, POINTER(Arg)),

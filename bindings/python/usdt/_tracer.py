@@ -335,16 +335,21 @@ class Tracer:
         if not self._limited:
             return None
         raw = _library.Overhead()
-        call("usdtc_tracer_overhead", handle, ctypes.byref(raw))
-        return Overhead(raw.allowed, raw.caused, raw.looked_at, raw.windows, raw.of_hit / 1e9, raw.looked_for / 1e9,
-                        raw.lasted / 1e9, bool(raw.flags & 1), bool(raw.flags & 2), text(raw.trouble))
+        ledger = made("usdtc_tracer_ledger", handle)
+        try:
+            call("usdtc_ledger_overhead", ledger, ctypes.byref(raw))
+            return Overhead(raw.allowed, raw.caused, raw.looked_at, raw.windows, raw.of_hit / 1e9, raw.looked_for / 1e9,
+                            raw.lasted / 1e9, bool(raw.flags & 1), bool(raw.flags & 2), text(raw.trouble))
+        finally:
+            library().usdtc_ledger_free(ledger)
 
     def _read_ledger(self, handle: c_void_p, discards: bool = False) -> tuple[Counts, dict[str, Counts]]:
         """Events that nobody was handed yet are not delivered; in the end they are discarded."""
         total, by_probe = read_ledger(made("usdtc_tracer_ledger", handle), self._probes)
         def corrected(counts: Counts, left: int) -> Counts:
-            return counts.replaced(delivered=counts.delivered - left,
-                                   discarded=counts.discarded + (left if discards else 0))
+            gone = left if discards else 0
+            return counts.replaced(delivered=counts.delivered - left, discarded=counts.discarded + gone,
+                                   lost=counts.lost + gone)
         for name, left in collections.Counter(event.probe for event in self._left).items():
             by_probe[name] = corrected(by_probe[name], left)
         return corrected(total, len(self._left)), by_probe

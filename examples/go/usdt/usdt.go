@@ -170,9 +170,9 @@ func valueOf(event *C.usdtc_event, n C.size_t) any {
 	return Unreadable(words)
 }
 
-// Counts says what became of hits: Hits == Delivered + Lost + Unfinished + Discarded, once all was taken.
+// Counts says what became of hits: Hits == Delivered + Lost, once all was taken.
 type Counts struct {
-	Hits, Delivered, Lost, Unfinished, Discarded uint64
+	Hits, Delivered, Lost uint64
 }
 
 // Tracer traces from Start to Close. Its methods may be called from any goroutine.
@@ -256,11 +256,14 @@ func (t *Tracer) Counts() (Counts, error) {
 		return Counts{}, failure(result, why)
 	}
 	defer C.usdtc_ledger_free(ledger)
-	var total C.struct_usdtc_counts
-	total.size = C.size_t(unsafe.Sizeof(total))
-	C.usdtc_ledger_total(ledger, &total, nil)
-	return Counts{uint64(total.hits), uint64(total.delivered), uint64(total.lost), uint64(total.unfinished),
-		uint64(total.discarded)}, nil
+	number := func(name string) uint64 {
+		word := C.CString(name)
+		defer C.free(unsafe.Pointer(word))
+		var value C.uint64_t
+		C.usdtc_ledger_value(ledger, C.SIZE_MAX, word, &value, nil)
+		return uint64(value)
+	}
+	return Counts{number("hits"), number("delivered"), number("lost")}, nil
 }
 
 // Close detaches.

@@ -79,6 +79,9 @@ struct SessionSummary {
   [[nodiscard]] Account total() const;
 };
 
+/// Returns the account of a trace so far. Everything that its callbacks took counts as delivered.
+[[nodiscard]] SessionSummary summarize(const Tracer& tracer);
+
 /// Returns the sentence "/usr/lib/libx.so was written to: ...". `followed`: what takes its place is traced, too.
 [[nodiscard]] std::string change_text(const AttachPlan& plan, const FileChange& change, bool followed);
 

@@ -29,6 +29,8 @@ inline namespace v1 {
                                                                                std::size_t first);
 /// Returns an account as recordings have it.
 [[nodiscard]] RecordedLedger recorded_ledger(const SessionSummary& summary);
+/// Returns the account that a recording has, as that of the trace it was made of.
+[[nodiscard]] SessionSummary summary_of(const RecordedLedger& ledger);
 
 /// The parts of its question that a recording has.
 struct RecordedQuestion {

@@ -21,6 +21,7 @@
 #include "usdt/print_list.hpp"
 #include "usdt/question.hpp"
 #include "usdt/question_plan.hpp"
+#include "usdt/recording.hpp"
 #include "usdt/result.hpp"
 #include "usdt/surroundings.hpp"
 
@@ -40,6 +41,8 @@ class QuestionReplay {
 
   /// The question, with what the recording says of stacks, limits, beginning and, where nothing else is asked, `where`.
   [[nodiscard]] const Question& question() const noexcept;
+  /// The recording that events come out of: who made it, and the account of then.
+  [[nodiscard]] const Recording& recording() const noexcept;
   /// The recording's plan, which lives as long as this.
   [[nodiscard]] const AttachPlan& plan() const noexcept;
   /// Returns the lists, and by which of them each probe is shown.

@@ -53,7 +53,8 @@ using SinkPatience = std::function<bool(std::chrono::milliseconds)>;
 /// The place that a sink writes to, and other options.
 struct SinkOptions {
   /// Takes the answers, in pieces that end with a line's end where the form has lines. False: it takes no more, and the
-  /// session has done what it was asked for. Null: `file` is written to.
+  /// session has done what it was asked for. If it throws, the sink catches that and does not call it again: the session
+  /// ends, and Sink::failure() has the words. Null: `file` is written to.
   std::function<bool(std::string_view)> write = nullptr;
   std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
   int descriptor = 1;                         ///< stays the caller's
@@ -89,6 +90,8 @@ class Sink final : public AnswerConsumer {
   [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> file() const;
   /// Returns why not everything was written; nothing: it was, or the reader of a pipe had seen enough and went.
   [[nodiscard]] std::optional<std::string> failure() const;
+  /// Says by an error whether there was a failure(). Errors: io, with the name() and why.
+  [[nodiscard]] Result<void> check_written() const;
 
   /// Refuses a plan by which the file it writes to is traced: who runs that file would die of it.
   [[nodiscard]] Result<void> check(const AttachPlan& plan) override;

@@ -34,6 +34,12 @@ inline namespace v1 {
 enum class RowNumber : std::uint8_t { count, sum, average, minimum, maximum, distinct, p50, p90, p99, p999 };
 /// How the last key of a table is divided into buckets.
 enum class Histogram : std::uint8_t { none, log2, linear };
+/// Says which rows of a table come first.
+enum class RowOrder : std::uint8_t {
+  number,  ///< those with the largest number: weight_of()
+  rate,    ///< those with most hits a second
+  keys,    ///< those with the smallest keys
+};
 
 /// Buckets of View::latency are a sixteenth as wide as their power of 2, so that a percentile is at most 1/16 too
 /// large.
@@ -54,8 +60,8 @@ struct View {
   std::string value;                              ///< the expression, as it was written
   std::size_t top = SIZE_MAX;                     ///< at most so many rows are shown
   std::optional<double> interval;                 ///< seconds from one look at the table to the next
-  bool rates = false;                             ///< rows have hits a second,
-  bool by_rate = false;                           ///< and are ordered by them
+  bool rates = false;                             ///< rows have hits a second
+  RowOrder order = RowOrder::number;              ///< of rows
   std::size_t slowest = 0;                        ///< so many events are shown; 0: a table, or all of them
   bool in_flight = false;                         ///< these are the beginnings of calls and spans that have not ended
   bool user_stacks = false;                       ///< a key is the stack of the process,
@@ -158,8 +164,8 @@ class HitRates {
   double seconds_ = 0;  ///< between them
 };
 
-/// Folds rows as `view` asks and puts those with the largest number (weight_of(), or hits a second) first. `rates`
-/// null: rates are not known.
+/// Folds rows as `view` asks and puts them in View::order. `rates` null: rates are not known, and the largest numbers
+/// come first in place of them.
 [[nodiscard]] std::vector<ArrangedRow> arrange_rows(const View& view, const PlannedTable& table,
                                                     const std::vector<TableRow>& rows, const HitRates* rates = nullptr);
 

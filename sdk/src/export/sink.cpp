@@ -169,11 +169,20 @@ std::vector<std::uint64_t> Sink::forgotten() {
 std::uint64_t Sink::unreadable() const { return impl_->output ? impl_->output->unreadable() : 0; }
 
 std::optional<std::string> Sink::failure() const {
+  if (const std::string& thrown = impl_->stream().thrown(); !thrown.empty())
+    return fmt::format("the function that it is given to threw: {}", thrown);
   const int error = impl_->stream().error();
   if (impl_->written || error == EPIPE) return std::nullopt;
   if (!impl_->why.empty()) return impl_->why;
   if (error == 0) return "its reader took nothing for a second";
   return error == EBADF ? "it is closed" : std::system_category().message(error);
+}
+
+Result<void> Sink::check_written() const {
+  const auto why = failure();
+  if (!why) return {};
+  return fail(Error{
+      .kind = ErrorKind::io, .message = fmt::format("{}: {}", name(), *why), .os_error = impl_->stream().error()});
 }
 
 }  // namespace v1

@@ -122,7 +122,8 @@ std::vector<Column> number_columns(const View& view, std::span<const ArrangedRow
   }
   const bool any_rate = std::ranges::any_of(rows, [](const ArrangedRow& row) { return row.per_second.has_value(); });
   if (!any_rate) return columns;
-  Column& column = *columns.insert(view.by_rate ? columns.begin() : columns.end(), Column{.right = true});
+  Column& column =
+      *columns.insert(view.order == RowOrder::rate ? columns.begin() : columns.end(), Column{.right = true});
   column.add_words("PER SECOND");
   for (const ArrangedRow& row : rows) column.add_number(rate_text(row.per_second.value_or(0)));
   return columns;

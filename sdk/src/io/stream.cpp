@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 
 namespace usdt::io {
 namespace {
@@ -65,6 +66,7 @@ void Stream::make_empty() {
 Stream::Stream(Stream&& other) noexcept
     : fd_(other.fd_),
       take_(std::move(other.take_)),
+      thrown_(std::move(other.thrown_)),
       ours_(std::exchange(other.ours_, false)),
       has_old_(std::exchange(other.has_old_, false)),
       may_wait_(other.may_wait_),
@@ -165,11 +167,22 @@ std::string_view Stream::piece() const {
   return rest.substr(0, line == rest.npos ? PIPE_BUF : line + 1);
 }
 
-std::int64_t Stream::put(std::string_view data) const {
-  if (kind_ == Kind::call) {
+std::int64_t Stream::hand_over(std::string_view data) {
+  try {
+    if (take_(data)) return static_cast<std::int64_t>(data.size());
     errno = EPIPE;
-    return take_(data) ? static_cast<std::int64_t>(data.size()) : -1;
+  } catch (const std::exception& thrown) {
+    thrown_ = thrown.what();
+    errno = ECANCELED;
+  } catch (...) {
+    thrown_ = "no std::exception";
+    errno = ECANCELED;
   }
+  return -1;
+}
+
+std::int64_t Stream::put(std::string_view data) {
+  if (kind_ == Kind::call) return hand_over(data);
   if (kind_ == Kind::socket) return ::send(fd_, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (may_wait_ && !writable(0)) {
     errno = EAGAIN;

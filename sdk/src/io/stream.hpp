@@ -91,7 +91,8 @@ class Stream {
 
   /// Writes to a descriptor of somebody else. Nothing about it is changed: other processes share it.
   explicit Stream(int fd);
-  /// Hands what is written to a function, whole lines of it wherever there are any. False: it takes nothing any more.
+  /// Hands what is written to a function, whole lines of it wherever there are any. False: it takes nothing any more. Nor
+  /// does one that throws: thrown().
   using Take = std::function<bool(std::string_view)>;
   explicit Stream(Take take) : take_(std::move(take)), may_wait_(false), kind_(Kind::call) {}
   /// Writes to a new file, or to an old one, which keeps what it has until make_empty().
@@ -162,6 +163,8 @@ class Stream {
   }
   /// errno of the write that failed, 0 if none did. Later ones are not tried.
   [[nodiscard]] int error() const noexcept { return error_; }
+  /// Says in words what `take` threw; empty: it threw nothing.
+  [[nodiscard]] const std::string& thrown() const noexcept { return thrown_; }
   /// Bytes printed so far, and how many of them are with the kernel.
   [[nodiscard]] std::uint64_t printed() const noexcept { return before_ + buffer_.size(); }
   [[nodiscard]] std::uint64_t written() const noexcept { return before_ + done_; }
@@ -182,7 +185,9 @@ class Stream {
   /// Returns the bytes for the next system call to write.
   [[nodiscard]] std::string_view piece() const;
   /// As write(2), but never waits: EAGAIN.
-  [[nodiscard]] std::int64_t put(std::string_view data) const;
+  [[nodiscard]] std::int64_t put(std::string_view data);
+  /// Gives it to `take`.
+  [[nodiscard]] std::int64_t hand_over(std::string_view data);
   [[nodiscard]] bool writable(int wait_ms) const;
   void forget_written();
   [[nodiscard]] std::string_view printed_from(std::uint64_t at) const {
@@ -191,7 +196,8 @@ class Stream {
   }
 
   int fd_ = -1;
-  Take take_;             ///< of Kind::call
+  Take take_;             ///< of Kind::call,
+  std::string thrown_;    ///< and what it threw
   bool ours_ = false;     ///< fd_ is closed at the end
   bool has_old_ = false;  ///< the file may have what was there before
   bool may_wait_ = true;  ///< a write may wait for the reader, whatever poll() said before

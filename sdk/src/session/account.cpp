@@ -9,6 +9,7 @@
 
 #include "base/counted.hpp"
 #include "io/number_text.hpp"
+#include "session/notice_words.hpp"
 #include "usdt/question.hpp"
 #include "usdt/question_plan.hpp"
 
@@ -62,6 +63,18 @@ Account SessionSummary::total() const {
   Account sum;
   for (const Account& probe : probes) sum.add(probe);
   return sum;
+}
+
+SessionSummary summarize(const Tracer& tracer) {
+  SessionSummary summary{.skipped = session::skipped_sites(tracer),
+                         .missed = tracer.missed(),
+                         .changed = tracer.link().changes(),
+                         .missed_hits = tracer.missed_hits(),
+                         .undecided = tracer.undecided(),
+                         .shielded = tracer.shielded(),
+                         .overhead = tracer.overhead()};
+  for (const ProbeCounts& counts : tracer.counts()) summary.probes.push_back({counts});
+  return summary;
 }
 
 std::uint32_t account_of(const AttachPlan& plan, std::uint32_t probe) {

@@ -160,7 +160,8 @@ std::vector<ArrangedRow> arrange_rows(const View& view, const PlannedTable& tabl
   if (view.rates && rates != nullptr) {
     for (ArrangedRow& row : all) row.per_second = rates->of(row.keys);
   }
-  const bool by_rate = view.by_rate && rates != nullptr;
+  if (view.order == RowOrder::keys) return all;
+  const bool by_rate = view.order == RowOrder::rate && rates != nullptr;
   std::ranges::stable_sort(all, [&](const ArrangedRow& a, const ArrangedRow& b) {
     if (by_rate && a.per_second != b.per_second) return a.per_second > b.per_second;
     return weight_of(view, a) > weight_of(view, b);

@@ -259,27 +259,13 @@ void LiveQuestion::finish_without_trace(std::string_view why) {
   consumer_.end_untraced(question_);
 }
 
+/// Takes what was not written everywhere out of what the tracer counted.
 SessionSummary LiveQuestion::summary() {
-  return {.probes = accounts(),
-          .skipped = skipped_sites(*tracer_),
-          .missed = tracer_->missed(),
-          .changed = tracer_->link().changes(),
-          .missed_hits = tracer_->missed_hits(),
-          .undecided = tracer_->undecided(),
-          .shielded = tracer_->shielded(),
-          .overhead = tracer_->overhead()};
-}
-
-/// Returns the tracer's counts, less the events that were not written everywhere.
-std::vector<Account> LiveQuestion::accounts() {
-  const AttachPlan& plan = tracer_->plan();
-  const auto forgotten = by_account(plan, consumer_.forgotten());
-  const auto not_written = by_account(plan, consumer_.not_written());
-  std::vector<Account> all;
-  for (const ProbeCounts& counts : tracer_->counts()) {
-    const std::size_t n = all.size();
-    Account& account = all.emplace_back();
-    static_cast<ProbeCounts&>(account) = counts;
+  SessionSummary summary = summarize(*tracer_);
+  const auto forgotten = by_account(tracer_->plan(), consumer_.forgotten());
+  const auto not_written = by_account(tracer_->plan(), consumer_.not_written());
+  for (std::size_t n = 0; n < summary.probes.size(); ++n) {
+    Account& account = summary.probes[n];
     if (n < not_written.size()) account.not_written = not_written[n];
     if (n < forgotten.size()) {
       account.delivered -= forgotten[n];
@@ -287,7 +273,7 @@ std::vector<Account> LiveQuestion::accounts() {
     }
     account.delivered -= account.not_written;
   }
-  return all;
+  return summary;
 }
 
 }  // namespace usdt::session

@@ -87,7 +87,6 @@ class LiveQuestion {
   void pause_while_nobody_looks(std::size_t events) const;
   void detach();
   [[nodiscard]] SessionSummary summary();
-  [[nodiscard]] std::vector<Account> accounts();
 
   const Question& question_;
   LiveRun& run_;

@@ -224,7 +224,7 @@ class ViewParser {
     const bool rows = is_table() && view_.histogram == Histogram::none && !view_.folded;
     if (text_.rate && !rows)
       return refuse("--rate is of the rows of a table: see --by; histograms, --folded and events have none", prefix_);
-    view_.by_rate = text_.rate;
+    if (text_.rate) view_.order = RowOrder::rate;
     view_.rates = text_.rate || (rows && view_.interval);
     for (const Expression& key : question_->keys) {
       view_.user_stacks |= is_field(key, HitField::ustack);

@@ -85,6 +85,16 @@ RecordedLedger recorded_ledger(const SessionSummary& summary) {
   return ledger;
 }
 
+SessionSummary summary_of(const RecordedLedger& ledger) {
+  SessionSummary summary{.skipped = ledger.skipped,
+                         .missed = ledger.missed,
+                         .changed = ledger.changes,
+                         .missed_hits = ledger.missed_hits,
+                         .undecided = ledger.undecided};
+  for (const ProbeCounts& counts : ledger.probes) summary.probes.push_back({counts});
+  return summary;
+}
+
 Result<RecordedQuestion> recorded_question(const Recording& recording, std::string_view option_prefix) {
   RecordedQuestion recorded;
   recorded.printed.of_probe.resize(recording.plan()->probes.size());

@@ -283,14 +283,11 @@ struct QuestionReplay::Impl {
 
   /// Returns the account. Hits that were not recorded keep the reason that they had in the trace.
   [[nodiscard]] SessionSummary summary() const {
-    SessionSummary summary{.probes = accounts_, .skipped = plan_.skipped, .missed = {}, .changed = {}};
+    const auto& ledger = recording_.ledger();
+    SessionSummary summary = ledger ? summary_of(*ledger) : SessionSummary{.probes = {}, .skipped = plan_.skipped};
+    summary.probes = accounts_;
     summary.cut = recording_.cut();
-    if (const auto& ledger = recording_.ledger()) {
-      summary.skipped = ledger->skipped;
-      summary.changed = ledger->changes;
-      summary.missed_hits = ledger->missed_hits;
-      summary.undecided = ledger->undecided;
-      summary.missed = ledger->missed;
+    if (ledger) {
       for (std::size_t n = 0; n < summary.probes.size() && summary.cut.empty(); ++n)
         if (chosen_.empty() || chosen_[n]) summary.probes[n].add_recorded(ledger->probes[n]);
     }
@@ -343,6 +340,7 @@ QuestionReplay& QuestionReplay::operator=(QuestionReplay&&) noexcept = default;
 QuestionReplay::~QuestionReplay() = default;
 
 const Question& QuestionReplay::question() const noexcept { return impl_->question_; }
+const Recording& QuestionReplay::recording() const noexcept { return impl_->recording_; }
 const AttachPlan& QuestionReplay::plan() const noexcept { return impl_->plan_; }
 const Printed& QuestionReplay::printed() const noexcept { return impl_->printed_; }
 Surroundings& QuestionReplay::surroundings() noexcept { return impl_->around_; }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "own_typed.hpp"
+#include "usdt/sink.hpp"
 
 namespace usdt {
 namespace {
@@ -254,6 +255,59 @@ TEST_F(LiveSession, passes_on_what_a_consumer_throws_and_can_be_finished) {
   EXPECT_EQ(throws.numbers.size(), 10U);
   EXPECT_EQ(throws.total.hits, 10U);
   EXPECT_EQ(throws.total.discarded, 1U) << "the event that was thrown for";
+}
+
+/// A trace of 100 hits by a sink whose function throws at one of its calls, counted from 0.
+struct TracedByThrowing {
+  TracedByThrowing(std::string_view format, int throws_at) {
+    auto sink = Sink::open(format, {.write = [&](std::string_view) {
+                             if (calls++ == throws_at) throw std::runtime_error("no room left here");
+                             return true;
+                           }});
+    if (!sink) throw std::runtime_error(sink.error().message);
+    Session session;
+    session.add(complete(own_question()), {&kept, sink->get()});
+    or_throw(session.begin());
+    for (int round = 0; round < 5 && more; ++round) {
+      pass_typed(20);
+      for (int n = 0; n < 3 && more; ++n) more = or_throw(session.step(1ms));
+    }
+    more = more && or_throw(session.step(1ms));
+    or_throw(session.finish());
+    failure = (*sink)->failure();
+    checked = (*sink)->check_written();
+  }
+
+  Kept kept = {};
+  int calls = 0;
+  bool more = true;
+  std::optional<std::string> failure = {};
+  Result<void> checked = {};
+};
+
+TEST_F(LiveSession, says_what_is_missing_where_a_sinks_function_throws) {
+  for (const SinkFormat& format : sink_formats()) {
+    const TracedByThrowing whole(format.name, -1);
+    EXPECT_EQ(whole.failure, std::nullopt) << format.name;
+    EXPECT_TRUE(whole.checked && whole.more);
+    EXPECT_EQ(whole.kept.total.not_written, 0U);
+    ASSERT_GT(whole.calls, format.has_lines ? 4 : 1) << format.name;
+    std::uint64_t not_written = 0;
+    for (int call = 0; call < whole.calls; ++call) {
+      const TracedByThrowing cut(format.name, call);
+      if (cut.calls <= call) continue;  // it was given the same in larger pieces
+      const std::string what = std::string(format.name) + ", call " + std::to_string(call);
+      EXPECT_EQ(cut.calls, call + 1) << "it is not called again: " << what;
+      EXPECT_THAT(cut.failure.value_or(""), HasSubstr("no room left here")) << what;
+      EXPECT_EQ(cut.checked.error().kind, ErrorKind::io) << what;
+      const Account& total = cut.kept.total;
+      EXPECT_EQ(total.hits, total.delivered + total.lost()) << what;
+      EXPECT_EQ(total.lost(), total.not_written) << what;
+      EXPECT_EQ(cut.kept.numbers.size(), total.hits) << "others have all of it: " << what;
+      not_written += total.not_written;
+    }
+    EXPECT_GT(not_written, 0U) << format.name;
+  }
 }
 
 /// Throws at one of its calls, counted from 0.

@@ -2,13 +2,18 @@
 /*
  * libusdt-c: finding and tracing probes and functions from C11, and from every language that can call C.
  *
+ *   usdtc_session_new()     questions as usdt-trace is asked them, live or of recordings: their answers as values
+ *                           (events, rows, accounts), as text, and in files
  *   usdtc_select()          names -> a selection: what is there, with typed arguments (a listing, too)
  *   usdtc_plan_make()       selection -> plan: what will be attached, and what not and why
- *   usdtc_tracer_start()    plan -> tracer: attached; events come out of it
- *   usdtc_tracer_take()     tracer -> batch of events, which can be kept;   usdtc_tracer_poll(): events to a callback
- *   usdtc_tracer_rows()     tracer -> rows of a table that the kernel fills instead, if usdtc_plan_options.table asks
- *   usdtc_session_new()     questions as usdt-trace is asked them, with their answers as JSON and in files
- *   usdtc_tracer_record()   events go into a file, too;   usdtc_recording_open(): out of it again, on any machine
+ *   usdtc_tracer_start()    plan -> tracer: attached; events come out of it (usdtc_tracer_take(), usdtc_tracer_poll()),
+ *                           or rows (usdtc_tracer_rows())
+ *   usdtc_recording_open()  events or rows of a file that a tracer, a session or usdt-trace has recorded
+ *
+ * A session does what usdt-trace does: it waits, follows what comes, pairs spans, and knows percentiles. A tracer is
+ * one level below, and has what a question cannot ask for: it attaches a plan that the program has looked at, with
+ * texts, values and a number of its own for each trace (usdtc_plan_options), sees hits of the program itself, detaches
+ * and goes on handing out what is in the ring, and is woken without an end.
  *
  * Errors: a function that can fail returns 0, or the negative errno of the error's kind (enum usdtc_error_kind). Its
  * last parameter, which may be NULL, receives the error itself: NULL on success, else one that the caller frees. The
@@ -374,13 +379,14 @@ int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** er
  * or before. If this is not called, usdtc_tracer_free() does it, and cannot say what went wrong. */
 int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error);
 
-/* Numbers say what became of hits, of which later versions have more: usdtc_count_describe() describes each, and
- * usdtc_ledger_values() has them. Once all events were taken, hits = delivered + lost + unfinished + discarded + the
- * numbers whose role is LEFT_OUT; in recordings of spans there are also those whose role is PAIRING. */
+/* Numbers say what became of hits, of which later versions have more: usdtc_count_describe() describes each, and a
+ * ledger has them all. Once all events were taken, hits = delivered + lost + the numbers whose role is LEFT_OUT; of
+ * spans there are also those whose role is PAIRING. Names are those of JSON (docs/json.md), where "lost" is an object.
+ */
 enum usdtc_count_role {
   USDTC_COUNT_HITS = 1,
   USDTC_COUNT_DELIVERED = 2,
-  USDTC_COUNT_LOST = 3,     /* should have been delivered: `lost`, or a part of it, or `unfinished`, or `discarded` */
+  USDTC_COUNT_LOST = 3,     /* should have been delivered: "lost" is the sum of the others */
   USDTC_COUNT_LEFT_OUT = 4, /* as was asked for */
   USDTC_COUNT_PAIRING = 5,  /* of spans: how their ends came together */
   USDTC_COUNT_APART = 6     /* in no other number */
@@ -396,42 +402,12 @@ struct usdtc_count_info {
 /* Describes number `n` of every ledger. NOT_FOUND: there are fewer. */
 int usdtc_count_describe(size_t n, struct usdtc_count_info* info, usdtc_error** error);
 
-/* The numbers that the first version had, in one struct; each is described by the number of its name. */
-struct usdtc_counts {
-  size_t size;
-  uint64_t hits;       /* the program ran for a process that counts */
-  uint64_t delivered;  /* events that were taken or that a callback saw; hits in rows */
-  uint64_t lost;       /* ring_full + calls_full + table_full + abandoned */
-  uint64_t ring_full;  /* the consumer was too slow for the ring */
-  uint64_t calls_full; /* calls whose beginning could not be kept */
-  uint64_t unfinished; /* calls that have not ended */
-  uint64_t discarded;  /* recorded, but given up, or the callback threw */
-  uint64_t missed;     /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
-  uint64_t
-      undecided; /* in the total only: hits that do not count, as it could not be told whose descendants made them */
-  uint64_t rejected;    /* the answer of usdtc_plan_options.where was no */
-  uint64_t unanswered;  /* it had no answer, or a row had no key: something that was asked for could not be read */
-  uint64_t table_full;  /* there was no room for another row (usdtc_table.max_rows) */
-  uint64_t not_sampled; /* usdtc_trace_options.sample; with max_overhead hits while sites were attached or detached */
-  uint64_t held_back;   /* usdtc_trace_options.max_rate */
-  uint64_t faster;      /* took less time than the slowest ones that were asked for */
-  uint64_t paired;      /* began a span that ended */
-  uint64_t unmatched;   /* were the end of no span that had begun */
-  uint64_t unpaired;    /* ends of spans: what pairs them could not be read */
-  /* How many hits there were under max_overhead, those included that came while nothing was attached, as far as can be
-   * told; in no other number. Else 0. */
-  uint64_t estimated;
-  /* calls and spans that had not ended when others needed their room (usdtc_trace_options.max_open_calls) */
-  uint64_t abandoned;
-};
-
 /* The counts as they are now; they are exact once the tracer is detached and all events were taken. */
 int usdtc_tracer_ledger(const usdtc_tracer* tracer, usdtc_ledger** ledger, usdtc_error** error);
-/* The counts of all probes together. */
-int usdtc_ledger_total(const usdtc_ledger* ledger, struct usdtc_counts* counts, usdtc_error** error);
-/* The counts of probe `n` of the plan. NOT_FOUND: there are fewer. */
-int usdtc_ledger_probe(const usdtc_ledger* ledger, size_t n, struct usdtc_counts* counts, usdtc_error** error);
-/* Writes the numbers of probe `n` of the plan, or of all probes together if `n` is SIZE_MAX, in the order of
+/* Number `name` ("hits", "lost", "ring_full") of probe `n` of the plan, or of all probes together if `n` is SIZE_MAX.
+ * UINT64_MAX: it is not known. NOT_FOUND: there are fewer probes, or no such number. */
+int usdtc_ledger_value(const usdtc_ledger* ledger, size_t n, const char* name, uint64_t* value, usdtc_error** error);
+/* Writes all numbers of probe `n`, or of all probes together if `n` is SIZE_MAX, in the order of
  * usdtc_count_describe(): at most `count` of them. UINT64_MAX: it is not known. NOT_FOUND: there are fewer probes. */
 int usdtc_ledger_values(const usdtc_ledger* ledger, size_t n, uint64_t* values, size_t count, usdtc_error** error);
 void usdtc_ledger_free(usdtc_ledger* ledger);
@@ -455,8 +431,8 @@ struct usdtc_overhead {
   uint64_t lasted;     /* of all, ns */
   const char* trouble; /* why the sites could not be attached again; NULL: they could */
 };
-/* The overhead so far. NOT_FOUND: no max_overhead was asked for. */
-int usdtc_tracer_overhead(const usdtc_tracer* tracer, struct usdtc_overhead* overhead, usdtc_error** error);
+/* The overhead by the time of the ledger, whose text `trouble` is. NOT_FOUND: no max_overhead was asked for. */
+int usdtc_ledger_overhead(const usdtc_ledger* ledger, struct usdtc_overhead* overhead, usdtc_error** error);
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
@@ -537,7 +513,8 @@ struct usdtc_wide {
 };
 
 enum usdtc_row_flags {
-  USDTC_ROW_REAL = 1 /* the value is a float or double: real_sum, real_minimum, real_maximum; the wide ones are 0 */
+  USDTC_ROW_REAL = 1, /* the value is a float or double: real_sum, real_minimum, real_maximum; the wide ones are 0 */
+  USDTC_ROW_DISTINCT_AT_LEAST = 2 /* `distinct` may be more: of long texts only the beginning was compared */
 };
 
 struct usdtc_row {
@@ -553,6 +530,7 @@ struct usdtc_row {
   double real_sum;     /* the exact sum, rounded once: it does not depend on the order of the values */
   double real_minimum; /* USDTC_TABLE_EXTREMES; else 0 */
   double real_maximum;
+  uint64_t distinct; /* how many values there were, with the option "distinct" of a question; else 0 */
 };
 
 enum usdtc_range_flags {
@@ -586,6 +564,10 @@ int usdtc_rows_row(const usdtc_rows* rows, size_t n, struct usdtc_row* row, usdt
 int usdtc_rows_key(const usdtc_rows* rows, size_t n, size_t key, struct usdtc_value* value, usdtc_error** error);
 /* Range `range` of row `n`, in the order of their numbers. */
 int usdtc_rows_range(const usdtc_rows* rows, size_t n, size_t range, struct usdtc_range* out, usdtc_error** error);
+/* The duration, ns, that `permille` of 1000 hits of row `n` do not exceed: at most 1/16 too large. INVALID_ARGUMENT:
+ * the rows are not those of a question with the option "latency". */
+int usdtc_rows_percentile(const usdtc_rows* rows, size_t n, unsigned permille, struct usdtc_wide* out,
+                          usdtc_error** error);
 void usdtc_rows_free(usdtc_rows* rows);
 
 /* ---- recordings ---------------------------------------------------------------------------------------------- */
@@ -618,7 +600,7 @@ int usdtc_recording_take(usdtc_recording* recording, size_t limit, usdtc_batch**
 /* Hands the next events to a callback, as usdtc_tracer_poll(). */
 int usdtc_recording_poll(usdtc_recording* recording, usdtc_on_event on_event, void* user, size_t limit, size_t* handed,
                          usdtc_error** error);
-/* The rows of all events of the file. INVALID_ARGUMENT: no table was asked for. */
+/* The rows of all events of the file, in the order of their keys. INVALID_ARGUMENT: no table was asked for. */
 int usdtc_recording_rows(usdtc_recording* recording, usdtc_rows** rows, usdtc_error** error);
 /* The account of all hits when it was recorded. NOT_FOUND: the file ends before any account. */
 int usdtc_recording_ledger(const usdtc_recording* recording, usdtc_ledger** ledger, usdtc_error** error);
@@ -681,9 +663,13 @@ struct usdtc_sink {
   const char* file;      /* is made, or emptied once answers begin; NULL: standard output */
   uint32_t flags;        /* enum usdtc_sink_flags */
   uint32_t reserved;
+  usdtc_on_event on_event; /* with USDTC_SINK_VALUES: is given each event, and `user`; NULL: usdtc_session_take() */
 };
 enum usdtc_sink_flags {
-  USDTC_SINK_KEEP = 1 /* the text is kept for usdtc_session_take_text(); on_text and file are NULL */
+  USDTC_SINK_KEEP = 1, /* the text is kept for usdtc_session_text(); on_text and file are NULL */
+  /* Events are values, as those of a tracer; format, on_text and file are NULL. Not for heat maps and for stacks as
+   * keys of rows, which are text alone. */
+  USDTC_SINK_VALUES = 2
 };
 
 /* Makes a session, which answers questions: it finds what they name, waits for what is not there yet, attaches, takes
@@ -708,9 +694,21 @@ int usdtc_session_finish(usdtc_session* session, usdtc_error** error);
 void usdtc_session_stop(usdtc_session* session);
 /* A descriptor for event loops, readable when a step has something to do. It belongs to the session. */
 int usdtc_session_fd(usdtc_session* session, int* fd, usdtc_error** error);
-/* Takes the text that sinks with USDTC_SINK_KEEP have been given since the last call: whole lines of a form that has
- * lines. It is valid until the next call with this session. For languages in which a callback may be interrupted. */
-int usdtc_session_take_text(usdtc_session* session, struct usdtc_text* text, usdtc_error** error);
+/* Gives the text that sinks with USDTC_SINK_KEEP have been given, from byte `from` of all of it on: whole lines of a
+ * form that has lines. What is before `from` is forgotten, so that whoever is interrupted in between asks again and
+ * misses nothing. It is valid until the next call with this session. INVALID_ARGUMENT: what is there begins behind
+ * `from`, or ends before it. */
+int usdtc_session_text(usdtc_session* session, uint64_t from, struct usdtc_text* text, usdtc_error** error);
+/* Takes the oldest events that are kept of question `n`, at most `limit` (0: all): those of its sink with
+ * USDTC_SINK_VALUES. Questions have numbers from 0 on, in the order in which they were asked. With the options
+ * "slowest" and "in-flight" they come at the end, the slowest first. */
+int usdtc_session_take(usdtc_session* session, size_t n, size_t limit, usdtc_batch** batch, usdtc_error** error);
+/* The rows of the table that question `n` is about, as they were last looked at: every "interval", and at the end. The
+ * largest come first. NOT_FOUND: nobody has looked yet. INVALID_ARGUMENT: it is about no table. */
+int usdtc_session_rows(const usdtc_session* session, size_t n, usdtc_rows** rows, usdtc_error** error);
+/* The account of question `n` as it was within the last second, and in the end the exact one. NOT_FOUND: there is none
+ * yet. */
+int usdtc_session_ledger(const usdtc_session* session, size_t n, usdtc_ledger** ledger, usdtc_error** error);
 /* Notice `n`, in the order in which they came up. NOT_FOUND: there are no more yet. */
 int usdtc_session_notice(const usdtc_session* session, size_t n, struct usdtc_notice* notice, usdtc_error** error);
 /* Detaches all, if usdtc_session_finish() has not. */
