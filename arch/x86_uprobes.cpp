@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which x86 instructions the kernel takes a uprobe on: uprobe_init_insn(), branch_setup_xol_ops() of
 // arch/x86/kernel/uprobes.c and is_trap_insn() of kernel/events/uprobes.c, the same from 5.10 to 7.2 for all that
-// compilers make. Measured on 6.18 for 193,024 encodings in 64-bit and in 32-bit code (tests/live/attach/refusals_test.py).
-// And those that the kernel takes, and that do something else when they are stepped.
+// compilers make. Measured on 6.18 for 193,024 encodings in 64-bit and in 32-bit code
+// (tests/live/attach/refusals_test.py). And those that the kernel takes, and that do something else when they are
+// stepped.
 #include <algorithm>
 #include <array>
 
