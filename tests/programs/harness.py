@@ -239,6 +239,19 @@ class Tracing:
             return reader.read()
 
 
+# Options of a trace whose command has many sites, or which is one of many. A command's own breakpoints, which nobody else
+# has, take the kernel 45 ms each to remove, one after the other; these, which everybody has, are gone at once. What is read
+# is the same.
+AT_ONCE = ("--backend", "uprobe_multi")
+_all_at_once = False
+
+
+def attach_at_once():
+    """Says that a file's scenarios are about values, whoever has the breakpoints: its traces of commands are AT_ONCE."""
+    global _all_at_once
+    _all_at_once = True
+
+
 # --- one scenario's run ---------------------------------------------------------------------------------------------
 
 
@@ -292,6 +305,9 @@ class Run:
 
     def tool_argv(self, probes, options=(), command=None, output="json"):
         probes = [probes] if isinstance(probes, str) else list(probes)
+        of_files = all(str(each).startswith(("usdt:", "uprobe:", "uretprobe:", "ucall:")) for each in probes)
+        if _all_at_once and command and of_files and "--backend" not in options:
+            options = [*options, *AT_ONCE]
         argv = [str(self.tool), *probes, "--format", output, *[str(option) for option in options]]
         return argv + (["--", *[str(word) for word in command]] if command else [])
 
@@ -303,12 +319,6 @@ class Run:
     def trace(self, probes, *options, command=None, timeout=60, **popen):
         """Runs the tool to its end."""
         return self.trace_start(probes, *options, command=command, **popen).finish(timeout)
-
-
-# Options of a trace whose command has many sites, or which is one of many. A command's own breakpoints, which nobody else
-# has, take the kernel 45 ms each to remove, one after the other; these, which everybody has, are gone at once. What is read
-# is the same. Several tests of each kind of value are without.
-AT_ONCE = ("--backend", "uprobe_multi")
 
 
 def wait_until(condition, what, timeout=20.0, every=0.005):

@@ -11,8 +11,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, scenario, wait_until  # noqa: E402
+from harness import Skip, attach_at_once, check, check_equal, main, require_root, scenario, wait_until  # noqa: E402
 from said import quiet  # noqa: E402
+
+attach_at_once()
 
 LINES_ONLY = """
 #include <stdio.h>

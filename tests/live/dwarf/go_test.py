@@ -13,7 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import said  # noqa: E402
 from go_programs import build  # noqa: E402
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import LONG, Skip, check, check_equal, main, require_program, scenario  # noqa: E402
+from harness import LONG, Skip, attach_at_once, check, check_equal, main, require_program, scenario  # noqa: E402
+
+attach_at_once()
 
 # Of 4 workers, each of 50.5 calls on average: 10^5 calls, or 10^7.
 ROUNDS = 50_000 if LONG else 500

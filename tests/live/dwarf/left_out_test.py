@@ -11,7 +11,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import AT_ONCE, check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario  # noqa: E402
+from harness import AT_ONCE, attach_at_once, check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario  # noqa: E402
+
+attach_at_once()
 
 SPOILED = """
 #include <stdio.h>

@@ -11,9 +11,11 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import where_hits  # noqa: E402
-from harness import check, check_equal, main, scenario  # noqa: E402
+from harness import attach_at_once, check, check_equal, main, scenario  # noqa: E402
 from strict_text import harmful  # noqa: E402
 from where_hits import PROBE, Hit, build  # noqa: E402
+
+attach_at_once()
 
 
 def lines_of(run, program, probe, *options, code=0):

@@ -12,7 +12,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
+
+attach_at_once()
 
 PROGRAM = r"""
 #include <arpa/inet.h>

@@ -12,7 +12,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402
-from harness import Skip, check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import Skip, attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
+
+attach_at_once()
 
 CALLS = 60
 # How both ends of a call are seen: one program, or two; by the kernel's return probe, or by RET instructions.

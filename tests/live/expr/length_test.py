@@ -11,7 +11,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402
-from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
+
+attach_at_once()
 
 INCLUDE = HERE.parent.parent / "provider" / "include"
 KEY = 63  # bytes of a text that is the only key

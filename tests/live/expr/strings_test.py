@@ -10,7 +10,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import Skip, attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
+
+attach_at_once()
 
 TEXT = "strings:text"
 # Places where more than a page would have to be there for a text without a length.

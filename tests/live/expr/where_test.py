@@ -11,7 +11,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
 from where_hits import PROBE, QUESTIONS, Hit, build, expect  # noqa: E402
-from harness import check, check_equal, main, scenario  # noqa: E402
+from harness import attach_at_once, check, check_equal, main, scenario  # noqa: E402
+
+attach_at_once()
 
 
 def traced(run, program, probe, where, *options):

@@ -10,8 +10,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import AT_ONCE, Failure, check, check_equal, main, require_root, scenario, wait_line, wait_until, with_long  # noqa: E402
+from harness import AT_ONCE, Failure, attach_at_once, check, check_equal, main, require_root, scenario, wait_line, wait_until, with_long  # noqa: E402
 from hits_support import LEVELS, built, calls_said, compare, compilers, coroutine_flags, hits_seen  # noqa: E402
+
+attach_at_once()
 
 COROUTINES = """
 #include <coroutine>

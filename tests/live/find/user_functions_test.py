@@ -11,8 +11,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import check, check_equal, main, require_root, scenario, with_long  # noqa: E402
+from harness import attach_at_once, check, check_equal, main, require_root, scenario, with_long  # noqa: E402
 from user_functions_support import COMPILERS, FUNCTIONS, build, compare, compare_result, traced  # noqa: E402
+
+attach_at_once()
 
 LEVELS = with_long(["-O0", "-O1", "-O2", "-O3", "-Os"], ["-O0", "-O2", "-O3"])
 

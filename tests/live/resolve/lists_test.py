@@ -13,7 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import go_programs  # noqa: E402
 import said  # noqa: E402
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+from harness import Skip, attach_at_once, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+
+attach_at_once()
 
 SHOWN = 8  # elements of a list
 

@@ -11,8 +11,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import check, check_equal, main, require_file, require_program, require_root, scenario, with_long  # noqa: E402
+from harness import attach_at_once, check, check_equal, main, require_file, require_program, require_root, scenario, with_long  # noqa: E402
 from said import compare, output_of, quiet, said_by  # noqa: E402
+
+attach_at_once()
 
 C_COMPILERS = ["gcc", "clang"]
 CPP_COMPILERS = ["g++", "clang++"]

@@ -13,8 +13,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, require_x86_64, scenario  # noqa: E402
+from harness import Skip, attach_at_once, check, check_equal, main, require_root, require_x86_64, scenario  # noqa: E402
 from said import quiet  # noqa: E402
+
+attach_at_once()
 
 INTEGERS = [("signed char", 8, True), ("unsigned char", 8, False), ("short", 16, True), ("unsigned short", 16, False),
             ("int", 32, True), ("unsigned", 32, False), ("long", 64, True), ("unsigned long", 64, False)]

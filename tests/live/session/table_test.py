@@ -17,8 +17,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402
-from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
 from where_hits import PROBE, Hit, build  # noqa: E402
+
+attach_at_once()
 
 NUMBERS = "usdt:{}:" + PROBE
 
