@@ -87,6 +87,8 @@ struct FrameNumbers {
   unsigned stack_pointer;
   unsigned frame_pointer;
   std::optional<unsigned> link;  ///< has the return address when a function begins; nothing: the stack has it
+  /// Bytes from where the frame pointer leads to where it is kept for the caller; the return address is behind that.
+  std::int8_t record;
 };
 
 /// Where the kernel keeps the registers of what a signal interrupted, on the stack of its handler.
@@ -95,6 +97,12 @@ struct SignalFrame {
   /// known to this library.
   std::span<const std::uint8_t> registers;
   std::uint64_t offset;  ///< of the first word, from the stack pointer where the handler returns to
+};
+
+/// Bits of e_flags that say which ABI a file follows, and what they are in files that this library reads.
+struct AbiFlags {
+  std::uint32_t mask;
+  std::uint32_t value;
 };
 
 /// Types of relocations in this machine's ELF files (elf.h).
@@ -145,9 +153,10 @@ struct Arch {
   Machine machine;
   std::string_view name;      ///< as JSON and recordings have it, and uname(2), but for i386
   std::uint16_t elf_machine;  ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183
-  std::uint8_t word_size;     ///< bytes of a pointer and of an argument without a size
-  std::int8_t ip_word;        ///< pt_regs word of the instruction pointer
-  std::uint8_t cookie_bits;   ///< bits of a register in a packed cookie: REG_BITS of usdt/bpf/pt_regs.h
+  AbiFlags abi_flags;
+  std::uint8_t word_size;    ///< bytes of a pointer and of an argument without a size
+  std::int8_t ip_word;       ///< pt_regs word of the instruction pointer
+  std::uint8_t cookie_bits;  ///< bits of a register in a packed cookie: REG_BITS of usdt/bpf/pt_regs.h
   std::span<const Register> registers;
   /// Hash of `registers` by name, filled at compile time: 1 + position, 0 where free. Its size is a power of two.
   std::span<const std::uint16_t> slots;

@@ -42,6 +42,7 @@ struct UserShape {
   bool overaligned = false;     ///< alignas: conventions and compilers differ
   bool bit_fields = false;      ///< has some; those without a name are told by nobody
   bool empty = false;           ///< structure: has no members
+  bool unions = false;          ///< is, or has, a union
   bool arrays = false;          ///< is, or has, an array of several elements
   /// Structures: of those of at most `flat_size` bytes, all of them.
   std::vector<Scalar> scalars;
