@@ -63,12 +63,6 @@ constexpr auto kRegisters = [] {
   return table;
 }();
 
-constexpr SitePattern instruction(SiteClass site_class, std::uint32_t code, std::uint32_t mask) {
-  const auto byte = [](std::uint32_t word, int i) { return static_cast<std::uint8_t>(word >> (8 * i)); };
-  return pattern(site_class, {byte(code, 0), byte(code, 1), byte(code, 2), byte(code, 3)},
-                 {byte(mask, 0), byte(mask, 1), byte(mask, 2), byte(mask, 3)});
-}
-
 /// What the kernel simulates: arch/arm64/kernel/probes/decode-insn.c, arm_probe_decode_insn(). Literal loads are left
 /// out: uprobes on them are refused since 6.12 (commit acc450aa0709).
 constexpr std::array kSites = {

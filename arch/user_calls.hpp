@@ -2,12 +2,15 @@
 // Where C, C++ and Go programs pass values.
 //   x86-64: System V ABI, AMD64 supplement, 3.2.3
 //   i386: System V ABI, Intel386 supplement, 2.2.3, as GCC and Clang follow it on Linux: every struct is returned in
-//   memory arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
+//   memory
+//   arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
+//   riscv64: RISC-V Calling Conventions (riscv-elf-psabi-doc, riscv-cc), LP64D
 // What compilers disagree about is unknown, and so is all behind it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "arch/arch.hpp"
@@ -54,14 +57,15 @@ struct UserShape {
 struct UserPart {
   std::uint32_t offset = 0;  ///< in the value
   std::uint32_t size = 0;
-  RegisterId reg = RegisterId::none;
+  RegisterId reg = RegisterId::none;  ///< none: on the stack
+  std::uint32_t stack = 0;            ///< bytes from the stack pointer
 };
 
 struct UserPlace {
   enum class Where : std::uint8_t {
     unknown,              ///< behind or in a value that the conventions, or we, do not place
     nowhere,              ///< of no size: not passed
-    registers,            ///< in `parts`
+    registers,            ///< in `parts`; of riscv64 the second half may be on the stack
     stack,                ///< `stack` bytes from the stack pointer
     address_in_register,  ///< of its bytes in memory: parts[0]
     address_on_stack,
@@ -84,9 +88,11 @@ class UserPlaces {
  private:
   [[nodiscard]] UserPlace x86_64(const UserShape& shape);
   [[nodiscard]] UserPlace aarch64(const UserShape& shape);
+  [[nodiscard]] UserPlace riscv64(const UserShape& shape);
   [[nodiscard]] UserPlace i386(const UserShape& shape);
   [[nodiscard]] UserPlace address(const UserShape& shape);
   [[nodiscard]] UserPlace in_vectors(const UserShape& shape);
+  [[nodiscard]] std::optional<UserPlace> member_by_member(const UserShape& shape);  // riscv64
   [[nodiscard]] UserPlace in_general(std::uint32_t size);
   [[nodiscard]] UserPlace on_stack(const UserShape& shape);  // x86-64
   [[nodiscard]] UserPlace on_stack(std::uint32_t size, std::uint32_t alignment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Private to parsers/: what the two dialects share. It knows no Spirit type; `refuse_with` and ExpressionParser are
+// Private to parsers/: what the dialects share. It knows no Spirit type; `refuse_with` and ExpressionParser are
 // templates that only the grammars' own .cpp files instantiate with X3.
 #pragma once
 
@@ -55,7 +55,7 @@ struct Expression {
   Wide number = 0;          ///< exact; the dialect checks the range its operand has
   bool overflow = false;    ///< a part of it was beyond any 64-bit number; `number` is then meaningless
   std::string_view symbol;  ///< as it stands, without quotes; empty: none
-  std::string_view reloc;   ///< behind the symbol's '@' or between arm64 colons
+  std::string_view reloc;   ///< behind the symbol's '@', between arm64 colons, behind riscv64's '%'
   bool marked = false;      ///< a part of it has the '$' of an immediate
   const char* at = nullptr;
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Is the calling convention we take parameters from the one the compiler follows, on all three machines?
+"""Is the calling convention we take parameters from the one the compiler follows, on all machines?
 
 Of unoptimised code, debug information says only which slots parameters are copied to, and we work out by the convention
 where they came in. Of the same functions, optimised, the compiler itself says where each is at the first instruction. Both
@@ -11,6 +11,7 @@ Exit code 0: all the same, and enough of them; 1: else; 77: nothing could be bui
 """
 
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -23,6 +24,8 @@ VECTORS = ("v4i", "v2f")
 FUNCTIONS = 300
 BUILDS = {
     "arm64 clang": (["clang", "--target=aarch64-linux-gnu", "-fuse-ld=lld"], SCALARS),
+    "riscv64 clang": (["clang", "--target=riscv64-linux-gnu", "-fuse-ld=lld"], SCALARS),
+    "riscv64 gcc": ([os.environ.get("RISCV64_GCC", "riscv64-linux-gnu-gcc")], SCALARS),
     "x86-64 clang": (["clang"], SCALARS + VECTORS),
     "x86-64 gcc": (["gcc"], SCALARS + VECTORS),
     "i386 gcc": (["gcc", "-m32", "-fno-pie", "-no-pie"], tuple(kind for kind in SCALARS if kind != "__int128")),
