@@ -52,8 +52,8 @@ constexpr auto kRegisters = [] {
   return table;
 }();
 
-/// What the kernel simulates: arch/riscv/kernel/probes/decode-insn.c, riscv_probe_decode_insn(). A nop is none of it:
-/// what compilers put at probes is stepped.
+/// Instructions that the kernel simulates: arch/riscv/kernel/probes/decode-insn.c, riscv_probe_decode_insn(). The nop
+/// that compilers put at probes is none of them: it is stepped.
 constexpr std::array kSites = {
     instruction(SiteClass::emulated, 0x0000006f, 0x0000007f),   // jal
     instruction(SiteClass::emulated, 0x00000067, 0x0000707f),   // jalr

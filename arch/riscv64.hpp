@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the sources of riscv64 share: RV64 code with compressed instructions, and the ABI lp64d. Private to arch/.
+// Shared by the sources of riscv64: RV64 code with compressed instructions, and the ABI lp64d. Private to arch/.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct Code {
 };
 [[nodiscard]] std::optional<Code> code_at(std::span<const std::uint8_t> bytes) noexcept;
 
-// What instructions.hpp, stack_use.hpp, stack_switch.hpp and arch.hpp say of the functions of these names.
+// Like the functions of these names in instructions.hpp, stack_use.hpp, stack_switch.hpp and arch.hpp.
 [[nodiscard]] Instruction decode(std::span<const std::uint8_t> bytes) noexcept;
 [[nodiscard]] bool keeps_arguments(std::span<const std::uint8_t> bytes) noexcept;
 [[nodiscard]] bool is_nop(std::span<const std::uint8_t> bytes) noexcept;
@@ -40,8 +40,8 @@ struct Code {
 [[nodiscard]] bool may_switch_stacks(std::span<const std::uint8_t> code) noexcept;
 [[nodiscard]] std::string_view uprobe_refusal(std::span<const std::uint8_t> bytes) noexcept;
 
-/// Where a pair of instructions leads, "auipc" and a jump from there, and whether it is a call; nothing where `bytes`
-/// do not begin with one. A distance of more than 1 MiB takes two instructions.
+/// Says where a pair of instructions leads, "auipc" and a jump from there, and whether it is a call: a distance of more
+/// than 1 MiB takes two. Nothing: `bytes` do not begin with such a pair.
 struct FarJump {
   std::int64_t target;
   bool is_call;

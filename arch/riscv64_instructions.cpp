@@ -129,8 +129,8 @@ Instruction decode(std::span<const std::uint8_t> bytes) noexcept {
   return instruction;
 }
 
-/// Those that write one of t1, t4, t5 and t6, in which nothing is passed. GCC and Clang pass a nested function's frame
-/// in t2 or t3, and calls of routines that save registers leave their return address in t0.
+/// True of instructions that write one of t1, t4, t5 and t6, in which nothing is passed. GCC and Clang pass a nested
+/// function's frame in t2 or t3, and calls of routines that save registers leave their return address in t0.
 bool keeps_arguments(std::span<const std::uint8_t> bytes) noexcept {
   const auto code = code_at(bytes);
   const auto written = code ? computed(*code) : std::nullopt;

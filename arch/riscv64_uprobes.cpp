@@ -16,10 +16,10 @@ struct Refused {
 constexpr std::string_view kSystem = "uprobes step no system instruction";
 constexpr std::string_view kReserved = "a reservation of memory is lost when its load or store is stepped";
 
-/// What riscv_probe_decode_insn() of arch/riscv/kernel/probes/decode-insn.c refuses (masks: arch/riscv/include/asm/
-/// insn.h), as it is since it simulates compressed jumps; Linux 6.12 is the oldest that is tried here. Loads with a
-/// reservation it takes: the trap behind the copy of the instruction ends the reservation, and the program's loop never
-/// does (The RISC-V Instruction Set Manual, volume I, "Zalrsc").
+/// Instructions that riscv_probe_decode_insn() of arch/riscv/kernel/probes/decode-insn.c refuses (masks:
+/// arch/riscv/include/asm/insn.h), as it is since it simulates compressed jumps. Loads with a reservation it takes: the
+/// trap behind the copy of the instruction ends the reservation, and the program's loop never does (The RISC-V
+/// Instruction Set Manual, volume I, "Zalrsc").
 constexpr std::array kRefused = {
     Refused{0x00000073, 0x0000007f, kSystem},                    // ecall, ebreak, csrrw ...
     Refused{0x0000000f, 0x0000007f, "uprobes step no fence"},    // fence, fence.i, pause

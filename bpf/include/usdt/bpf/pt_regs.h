@@ -95,9 +95,9 @@
 #define USDT_ARM64_KERNEL_HALF (1ull << 63)
 #define USDT_ARM64_THREAD_SEGMENT ""
 
-/* riscv64: struct user_regs_struct of arch/riscv/include/uapi/asm/ptrace.h: the program counter, then x1 to x31. FRAME is
- * s0, the caller's frame: where kprobe_multi catches a return, the stack pointer is not saved (arch/riscv/kernel/mcount.S,
- * SAVE_RET_ABI_STATE). */
+/* riscv64: struct user_regs_struct of arch/riscv/include/uapi/asm/ptrace.h: the program counter, then x1 to x31. FRAME
+ * is s0, the caller's frame: where kprobe_multi catches a return, the stack pointer is not saved
+ * (arch/riscv/kernel/mcount.S, SAVE_RET_ABI_STATE). */
 #define USDT_RISCV_PT_REGS(X)                                                                                   \
 	X(0, 0) X(1, 8) X(2, 16) X(3, 24) X(4, 32) X(5, 40) X(6, 48) X(7, 56) X(8, 64) X(9, 72)                 \
 	X(10, 80) X(11, 88) X(12, 96) X(13, 104) X(14, 112) X(15, 120) X(16, 128) X(17, 136) X(18, 144)         \
