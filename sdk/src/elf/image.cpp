@@ -118,7 +118,7 @@ Result<void> ImageReader::read_header() {
   return check_machine();
 }
 
-/// "x86_64, i386 and aarch64".
+/// "x86_64, i386, aarch64 and riscv64".
 std::string names_of_machines() {
   std::string names;
   for (const arch::Arch* arch : arch::all()) {
