@@ -7,6 +7,7 @@ where they came in. Of the same functions, optimised, the compiler itself says w
 must be the same place.
 
 Usage: conventions_test.py LOCATIONS     LOCATIONS: the program built from locations.cpp
+$RISCV64_GCC: GCC for riscv64, if it has another name; Debian 12 has none beside gcc-multilib
 Exit code 0: all the same, and enough of them; 1: else; 77: nothing could be built
 """
 
@@ -14,6 +15,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -69,6 +71,8 @@ def source(kinds):
 def locations(program, argv, kinds, level, directory):
     """By function the list of its arguments; None: it cannot be built here."""
     (directory / "prog.c").write_text(source(kinds))
+    if shutil.which(argv[0]) is None:
+        return None
     built = subprocess.run([*argv, *LINK, level, "prog.c", "-o", "prog"], cwd=directory, capture_output=True, text=True)
     if built.returncode != 0:
         print(built.stderr[:500])
