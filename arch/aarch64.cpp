@@ -63,12 +63,6 @@ constexpr auto kRegisters = [] {
   return table;
 }();
 
-constexpr SitePattern instruction(SiteClass site_class, std::uint32_t code, std::uint32_t mask) {
-  const auto byte = [](std::uint32_t word, int i) { return static_cast<std::uint8_t>(word >> (8 * i)); };
-  return pattern(site_class, {byte(code, 0), byte(code, 1), byte(code, 2), byte(code, 3)},
-                 {byte(mask, 0), byte(mask, 1), byte(mask, 2), byte(mask, 3)});
-}
-
 /// Instructions that the kernel simulates: arch/arm64/kernel/probes/decode-insn.c, arm_probe_decode_insn(). Literal
 /// loads are left out: uprobes on them are refused since 6.12 (commit acc450aa0709).
 constexpr std::array kSites = {
@@ -168,6 +162,7 @@ constinit const Arch kAarch64{
     .machine = Machine::aarch64,
     .name = "aarch64",
     .elf_machine = 183,
+    .abi_flags = {.mask = 0, .value = 0},
     .word_size = 8,
     .ip_word = kPc,
     .cookie_bits = USDT_ARM64_REG_BITS,
@@ -192,7 +187,7 @@ constinit const Arch kAarch64{
     .numbers = {.x87_size = 0, .quad = ScalarKind::floating, .most_alignment = 0},
     .dwarf_registers = kDwarf,
     .entry_frame = 0,
-    .frames = {.count = 32, .stack_pointer = 31, .frame_pointer = 29, .link = 30},
+    .frames = {.count = 32, .stack_pointer = 31, .frame_pointer = 29, .link = 30, .record = 0},
     .signal_frame = {.registers = {}, .offset = 0},
     .wraps_at_32_bits = false,
     .return_address_mask = 0xffffffffffff,

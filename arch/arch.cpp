@@ -5,6 +5,7 @@
 
 #include "arch/instruction_sets.hpp"
 #include "arch/register_table.hpp"
+#include "arch/riscv64.hpp"
 #include "arch/tables.hpp"
 #include "arch/x86.hpp"
 
@@ -28,13 +29,15 @@ const Arch& for_machine(Machine machine) noexcept {
     case Machine::i386:
       return kI386;
     case Machine::aarch64:
+      return kAarch64;
+    case Machine::riscv64:
       break;
   }
-  return kAarch64;
+  return kRiscv64;
 }
 
 std::span<const Arch* const> all() noexcept {
-  static constexpr std::array kAll{&kX86_64, &kI386, &kAarch64};
+  static constexpr std::array kAll{&kX86_64, &kI386, &kAarch64, &kRiscv64};
   return kAll;
 }
 
@@ -72,19 +75,21 @@ std::uint8_t landing_pad(Machine machine, std::span<const std::uint8_t> bytes) n
       return word == 0xfb1e0ff3 ? 4 : 0;
     case Machine::aarch64:  // bti, bti c, bti j, bti jc
       return (word & ~0xc0U) == 0xd503241f ? 4 : 0;
+    case Machine::riscv64:  // lpad (Zicfilp): auipc of the zero register
+      return (word & 0xfff) == 0x017 ? 4 : 0;
   }
   return 0;
 }
 
 Nop nop_at(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return by_instructions(
-      machine, [&](bool) { return x86::nop_at(bytes); }, [] { return Nop{}; });
+      machine, [&](bool) { return x86::nop_at(bytes); }, [] { return Nop{}; }, [] { return Nop{}; });
 }
 
 std::string_view uprobe_refusal(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return by_instructions(
       machine, [&](bool is64) { return x86::uprobe_refusal(bytes, is64); },
-      [&] { return aarch64_uprobe_refusal(bytes); });
+      [&] { return aarch64_uprobe_refusal(bytes); }, [&] { return riscv64::uprobe_refusal(bytes); });
 }
 
 }  // namespace usdt::arch

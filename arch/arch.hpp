@@ -28,8 +28,8 @@ struct Register {
   std::uint8_t shift;      ///< 8 for ah, bh, ch, dh
   RegClass reg_class;
   /// Index of the 8-byte word in the 64-bit kernel's pt_regs (x86-64: 0 = r15 .. 20 = ss; arm64 user_pt_regs:
-  /// 0..30 = x0..x30, 31 = sp, 32 = pc). i386 names map to the 64-bit kernel's words, whose low halves hold
-  /// them. -1 for what pt_regs does not hold (vector and segment registers, xzr).
+  /// 0..30 = x0..x30, 31 = sp, 32 = pc; riscv64: 0 = pc, 1..31 = x1..x31). i386 names map to the 64-bit kernel's words,
+  /// whose low halves hold them. -1 for what pt_regs does not hold (vector and segment registers, xzr).
   std::int8_t pt_regs_word;
 };
 
@@ -87,6 +87,8 @@ struct FrameNumbers {
   unsigned stack_pointer;
   unsigned frame_pointer;
   std::optional<unsigned> link;  ///< has the return address when a function begins; nothing: the stack has it
+  /// Bytes from where the frame pointer leads to where it is kept for the caller; the return address is behind that.
+  std::int8_t record;
 };
 
 /// The words of a signal handler's stack in which the kernel keeps the registers of the interrupted code.
@@ -95,6 +97,12 @@ struct SignalFrame {
   /// library does not know them.
   std::span<const std::uint8_t> registers;
   std::uint64_t offset;  ///< of the first word, from the stack pointer where the handler returns to
+};
+
+/// Bits of e_flags that say which ABI a file follows, and what they are in files that this library reads.
+struct AbiFlags {
+  std::uint32_t mask;
+  std::uint32_t value;
 };
 
 /// Types of relocations in this machine's ELF files (elf.h).
@@ -117,7 +125,7 @@ struct LoaderTraits {
 
 /// Properties of this machine's kernel that programs and probes depend on.
 struct KernelTraits {
-  std::string_view name;  ///< as people say it: "x86-64", "i386", "arm64"
+  std::string_view name;  ///< as people say it: "x86-64", "i386", "arm64", "riscv64"
   std::uint64_t half;     ///< the lowest address of the kernel: KERNEL_HALF of usdt/bpf/pt_regs.h
   /// Frames that a kernel stack taken by a BPF helper has on top of the program's.
   std::uint8_t helper_frames;
@@ -144,10 +152,11 @@ struct Dialect;
 struct Arch {
   Machine machine;
   std::string_view name;      ///< as JSON and recordings have it, and uname(2), but for i386
-  std::uint16_t elf_machine;  ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183
-  std::uint8_t word_size;     ///< bytes of a pointer and of an argument without a size
-  std::int8_t ip_word;        ///< pt_regs word of the instruction pointer
-  std::uint8_t cookie_bits;   ///< bits of a register in a packed cookie: REG_BITS of usdt/bpf/pt_regs.h
+  std::uint16_t elf_machine;  ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183, EM_RISCV 243
+  AbiFlags abi_flags;
+  std::uint8_t word_size;    ///< bytes of a pointer and of an argument without a size
+  std::int8_t ip_word;       ///< pt_regs word of the instruction pointer
+  std::uint8_t cookie_bits;  ///< bits of a register in a packed cookie: REG_BITS of usdt/bpf/pt_regs.h
   std::span<const Register> registers;
   /// Hash of `registers` by name, filled at compile time: 1 + position, 0 where free. Its size is a power of two.
   std::span<const std::uint16_t> slots;
@@ -214,8 +223,8 @@ struct Arch {
 /// The cost class of the instruction at the start of `bytes` (fewer than 16 at the end of a segment).
 [[nodiscard]] SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
-/// Bytes of the instruction that lets indirect jumps arrive here and does nothing else (endbr64, endbr32, bti), where
-/// `bytes` begin with one; else 0.
+/// Bytes of the instruction that lets indirect jumps arrive here and does nothing else (endbr64, endbr32, bti, lpad),
+/// where `bytes` begin with one; else 0.
 [[nodiscard]] std::uint8_t landing_pad(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// A nop, however it is written.

@@ -37,5 +37,6 @@ struct Dialect {
 
 extern const Dialect kX86Dialect;      ///< AT&T's
 extern const Dialect kAarch64Dialect;  ///< arm's
+extern const Dialect kRiscv64Dialect;
 
 }  // namespace usdt::arch

@@ -111,9 +111,9 @@ std::optional<Effects> effects_of_x86(bool is64, Machine machine, std::span<cons
 }  // namespace
 
 std::optional<Effects> effects_of(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  constexpr auto not_known = [] { return std::optional<Effects>(); };
   return by_instructions(
-      machine, [&](bool is64) { return effects_of_x86(is64, machine, bytes); },
-      [] { return std::optional<Effects>(); });
+      machine, [&](bool is64) { return effects_of_x86(is64, machine, bytes); }, not_known, not_known);
 }
 
 #endif

@@ -16,6 +16,8 @@ inline constexpr Machine kHostMachine =
     Machine::i386;
 #elif defined(__aarch64__)
     Machine::aarch64;
+#elif defined(__riscv) && __riscv_xlen == 64
+    Machine::riscv64;
 #else
 #error "add the machine to usdt/machine.hpp, and its table to arch/"
 #endif

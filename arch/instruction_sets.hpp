@@ -6,18 +6,20 @@
 
 namespace usdt::arch {
 
-/// Calls what reads the instructions of `machine`: `x86(is64)` or `arm64()`.
-template <class X86, class Arm64>
-auto by_instructions(Machine machine, X86&& x86, Arm64&& arm64) {
+/// Calls what reads the instructions of `machine`: `x86(is64)`, `arm64()` or `riscv64()`.
+template <class X86, class Arm64, class Riscv64>
+auto by_instructions(Machine machine, X86&& x86, Arm64&& arm64, Riscv64&& riscv64) {
   switch (machine) {
     case Machine::x86_64:
       return x86(true);
     case Machine::i386:
       return x86(false);
     case Machine::aarch64:
+      return arm64();
+    case Machine::riscv64:
       break;
   }
-  return arm64();
+  return riscv64();
 }
 
 }  // namespace usdt::arch

@@ -10,6 +10,7 @@
 #endif
 
 #include "arch/instruction_sets.hpp"
+#include "arch/riscv64.hpp"
 
 namespace usdt::arch {
 namespace {
@@ -266,7 +267,7 @@ bool is_nop(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   constexpr std::array<std::uint8_t, kArm64Instruction> nop = {0x1f, 0x20, 0x03, 0xd5};
   return by_instructions(
       machine, [&](bool is64) { return is_nop_x86(is64, bytes); },
-      [&] { return std::ranges::equal(bytes.first(kArm64Instruction), nop); });
+      [&] { return std::ranges::equal(bytes.first(kArm64Instruction), nop); }, [&] { return riscv64::is_nop(bytes); });
 }
 
 /// Arm Architecture Reference Manual, C6.2: ADD (shifted register) and ADD (extended register) of 64 bits, whose result
@@ -286,38 +287,41 @@ SwitchJump switch_jump_arm64(std::span<const std::uint8_t> bytes, std::span<cons
 bool is_usual_return(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   constexpr std::array<std::uint8_t, kArm64Instruction> ret = {0xc0, 0x03, 0x5f, 0xd6};
   return by_instructions(
-      machine, [](bool) { return true; }, [&] { return std::ranges::equal(bytes.first(kArm64Instruction), ret); });
+      machine, [](bool) { return true; }, [&] { return std::ranges::equal(bytes.first(kArm64Instruction), ret); },
+      [] { return true; });
 }
 
 }  // namespace
 
 bool knows_instructions(Machine machine) noexcept {
   return by_instructions(
-      machine, [](bool) { return kKnowsX86; }, [] { return true; });
+      machine, [](bool) { return kKnowsX86; }, [] { return true; }, [] { return true; });
 }
 
 Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return by_instructions(
-      machine, [&](bool is64) { return decode_x86(is64, bytes); }, [&] { return decode_arm64(bytes); });
+      machine, [&](bool is64) { return decode_x86(is64, bytes); }, [&] { return decode_arm64(bytes); },
+      [&] { return riscv64::decode(bytes); });
 }
 
 bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return by_instructions(
       machine, [&](bool is64) { return keeps_arguments_x86(is64, bytes); },
-      [&] { return keeps_arguments_arm64(bytes); });
+      [&] { return keeps_arguments_arm64(bytes); }, [&] { return riscv64::keeps_arguments(bytes); });
 }
 
 SwitchJump switch_jump(Machine machine, std::span<const std::uint8_t> bytes,
                        std::span<const std::size_t> starts) noexcept {
   return by_instructions(
       machine, [&](bool is64) { return switch_jump_x86(is64, bytes, starts); },
-      [&] { return switch_jump_arm64(bytes, starts); });
+      [&] { return switch_jump_arm64(bytes, starts); }, [&] { return riscv64::switch_jump(bytes, starts); });
 }
 
 bool returns_elsewhere(Machine machine, std::span<const std::uint8_t> bytes,
                        std::span<const std::size_t> starts) noexcept {
   return by_instructions(
-      machine, [&](bool is64) { return returns_elsewhere_x86(is64, bytes, starts); }, [] { return false; });
+      machine, [&](bool is64) { return returns_elsewhere_x86(is64, bytes, starts); }, [] { return false; },
+      [] { return false; });
 }
 
 std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
@@ -354,6 +358,8 @@ bool returns_from_signal(Machine machine, std::span<const std::uint8_t> bytes) n
       return begins_with({0xb8, 0xad, 0, 0, 0, 0xcd, 0x80}) || begins_with({0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80});
     case Machine::aarch64:  // mov x8, #139; svc #0
       return begins_with({0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4});
+    case Machine::riscv64:  // li a7, 139; ecall
+      return begins_with({0x93, 0x08, 0xb0, 0x08, 0x73, 0, 0, 0});
   }
   return false;
 }

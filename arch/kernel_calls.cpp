@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "arch/kernel_calls.hpp"
 
+#include <algorithm>
+
 namespace usdt::arch {
 namespace {
 
@@ -14,6 +16,7 @@ bool is_float(const Shape& shape) { return shape.kind == Shape::Kind::floating; 
 bool returns_in_memory(Machine machine, const Shape& result) {
   if (!is_structure(result)) return false;
   if (machine == Machine::x86_64) return result.size > 16 || result.packed;
+  if (machine == Machine::riscv64) return result.size > 16;
   // ix86_return_in_memory: BLKmode, which all are that have a part without a machine mode (compute_record_mode).
   return machine == Machine::i386 && result.blocks;
 }
@@ -47,6 +50,8 @@ Place Places::next(const Shape& shape) {
       return x86_64(shape);
     case Machine::aarch64:
       return aarch64(shape);
+    case Machine::riscv64:
+      return riscv64(shape);
     case Machine::i386:
       break;
   }
@@ -74,6 +79,17 @@ Place Places::aarch64(const Shape& shape) {
   if (used_ + count <= registers_) return in_registers(count);
   used_ = registers_;  // C.13: later arguments get none
   return by_address ? on_stack(8, 8) : on_stack(shape.size, alignment);
+}
+
+/// The kernel is compiled for lp64, without floating-point registers: what others pass there is a number like all.
+Place Places::riscv64(const Shape& shape) {
+  const std::uint32_t alignment = is_structure(shape) ? shape.alignment : shape.size;
+  const bool by_address = shape.size > 16;
+  const std::uint32_t count = by_address ? 1 : units_of(shape.size, 8);
+  if (used_ == registers_) return by_address ? on_stack(8, 8) : on_stack(shape.size, alignment);
+  const std::uint32_t left = registers_ - used_;
+  if (count > left) static_cast<void>(on_stack(8, 8));  // the second half of it
+  return in_registers(std::min(count, left));
 }
 
 Place Places::i386(const Shape& shape) {

@@ -2,6 +2,7 @@
 // Places of values by the machines' calling conventions, as the kernel is compiled.
 //   x86-64: System V ABI, AMD64 supplement, 3.2.3
 //   arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
+//   riscv64: RISC-V Calling Conventions (riscv-elf-psabi-doc, riscv-cc), the integer one, as -mabi=lp64 has it
 //   i386: -mregparm=3 -freg-struct-return (arch/x86/Makefile), GCC's function_arg_32 and function_arg_advance_32
 #pragma once
 
@@ -54,6 +55,7 @@ class Places {
  private:
   [[nodiscard]] Place x86_64(const Shape& shape);
   [[nodiscard]] Place aarch64(const Shape& shape);
+  [[nodiscard]] Place riscv64(const Shape& shape);
   [[nodiscard]] Place i386(const Shape& shape);
   [[nodiscard]] Place floating(const Shape& shape);
   [[nodiscard]] Place in_registers(std::uint32_t count);

@@ -9,6 +9,7 @@
 
 #include "arch/instruction_sets.hpp"
 #include "arch/instructions.hpp"
+#include "arch/riscv64.hpp"
 #include "usdt/address.hpp"
 
 namespace usdt::arch {
@@ -44,16 +45,31 @@ bool of_aarch64(std::span<const std::uint8_t> code, VirtAddr start, Visit&& visi
   return true;
 }
 
+template <class Visit>
+bool of_riscv64(std::span<const std::uint8_t> code, VirtAddr start, Visit&& visit) {
+  constexpr std::size_t smallest = 2;
+  for (std::size_t i = 0; i + smallest <= code.size(); i += smallest) {
+    const auto there = code.subspan(i);
+    const Instruction each = riscv64::decode(there);
+    const auto far = riscv64::far_jump(there);
+    if (!each.target && !far) continue;
+    const std::int64_t target = far ? far->target : *each.target;
+    const bool is_call = far ? far->is_call : each.flow == Flow::call;
+    if (!visit(start + i, start + i + static_cast<std::uint64_t>(target), is_call)) return false;
+  }
+  return true;
+}
+
 }  // namespace leads
 
 /// Calls `visit(at, target, is_call)` for each place of `code` that may have an instruction with a distance to
-/// somewhere, until it returns false; returns whether it never did. On x86 each byte may begin one. `start`: the
-/// address of `code`.
+/// somewhere, until it returns false; returns whether it never did. On x86 each byte may begin one, on riscv64 each
+/// second byte. `start`: the address of `code`.
 template <class Visit>
 bool for_each_lead(Machine machine, std::span<const std::uint8_t> code, VirtAddr start, Visit&& visit) {
   return by_instructions(
       machine, [&](bool) { return leads::of_x86(code, start, visit); },
-      [&] { return leads::of_aarch64(code, start, visit); });
+      [&] { return leads::of_aarch64(code, start, visit); }, [&] { return leads::of_riscv64(code, start, visit); });
 }
 
 }  // namespace usdt::arch

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "arch/riscv64.hpp"
+
 namespace usdt::arch {
 namespace {
 
@@ -42,9 +44,11 @@ bool may_switch_stacks(Machine machine, std::span<const std::uint8_t> code) noex
     case Machine::i386:
       return false;
     case Machine::aarch64:
+      return loads_sp(code);
+    case Machine::riscv64:
       break;
   }
-  return loads_sp(code);
+  return riscv64::may_switch_stacks(code);
 }
 
 }  // namespace usdt::arch

@@ -8,6 +8,7 @@
 #endif
 
 #include "arch/instruction_sets.hpp"
+#include "arch/riscv64.hpp"
 
 namespace usdt::arch {
 namespace {
@@ -143,7 +144,8 @@ StackUse stack_use_arm64(std::span<const std::uint8_t> bytes) noexcept {
 
 StackUse stack_use(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return by_instructions(
-      machine, [&](bool is64) { return stack_use_x86(is64, bytes); }, [&] { return stack_use_arm64(bytes); });
+      machine, [&](bool is64) { return stack_use_x86(is64, bytes); }, [&] { return stack_use_arm64(bytes); },
+      [&] { return riscv64::stack_use(bytes); });
 }
 
 }  // namespace usdt::arch

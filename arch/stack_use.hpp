@@ -16,7 +16,7 @@ struct StackUse {
   std::int64_t leaves_frame = 0;       ///< the stack pointer becomes the frame pointer, and so many bytes more
   bool aligns_stack = false;           ///< the stack pointer falls by nobody knows how much
   bool sets_stack = false;             ///< it becomes something else
-  bool reads_return_register = false;  ///< arm64: x30, but to save it on the stack
+  bool reads_return_register = false;  ///< arm64: x30, riscv64: ra, but to save it on the stack
   std::optional<std::int64_t> reads_above_stack = {};  ///< it reads memory so many bytes above the stack pointer
   std::optional<std::int64_t> reads_above_frame = {};  ///< the same of the frame pointer
 };

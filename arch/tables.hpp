@@ -12,6 +12,7 @@ namespace usdt::arch {
 extern const Arch kX86_64;
 extern const Arch kI386;
 extern const Arch kAarch64;
+extern const Arch kRiscv64;
 
 /// Arch::uprobe_refusal() of arm64.
 [[nodiscard]] std::string_view aarch64_uprobe_refusal(std::span<const std::uint8_t> bytes) noexcept;
@@ -25,6 +26,18 @@ constexpr SitePattern pattern(SiteClass site_class, std::initializer_list<std::u
     row.mask[i] = mask.size() != 0 ? mask.begin()[i] : 0xff;
   }
   return row;
+}
+
+constexpr std::uint8_t byte_of(std::uint32_t word, int i) { return static_cast<std::uint8_t>(word >> (8 * i)); }
+
+/// A row about one instruction of 4 bytes, whose lowest is the first.
+constexpr SitePattern instruction(SiteClass site_class, std::uint32_t code, std::uint32_t mask) {
+  return pattern(site_class, {byte_of(code, 0), byte_of(code, 1), byte_of(code, 2), byte_of(code, 3)},
+                 {byte_of(mask, 0), byte_of(mask, 1), byte_of(mask, 2), byte_of(mask, 3)});
+}
+/// A row about one instruction of 2 bytes.
+constexpr SitePattern short_instruction(SiteClass site_class, std::uint32_t code, std::uint32_t mask) {
+  return pattern(site_class, {byte_of(code, 0), byte_of(code, 1)}, {byte_of(mask, 0), byte_of(mask, 1)});
 }
 
 }  // namespace usdt::arch

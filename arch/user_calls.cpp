@@ -100,6 +100,20 @@ bool has_other(const UserShape& shape) {
   return std::ranges::any_of(shape.scalars, [](const Scalar& each) { return each.kind == Scalar::Kind::other; });
 }
 
+/// Whether a value that may be passed member by member on riscv64 has members of which debug information leaves
+/// something out, or compilers differ: bit-fields without a name, and what is not where the language puts it.
+bool has_unclear_floats(const UserShape& shape) {
+  if (shape.kind != Kind::structure || shape.size > 16 || shape.unions || shape.scalars.size() > 2) return false;
+  if (std::ranges::none_of(shape.scalars, [](const Scalar& each) { return each.kind == Scalar::Kind::floating; }))
+    return false;
+  std::uint32_t end = 0;
+  for (const Scalar& each : shape.scalars) {
+    if (each.offset != units_of(end, each.size) * each.size) return true;
+    end = each.offset + each.size;
+  }
+  return shape.bit_fields || shape.misaligned || shape.size != units_of(end, shape.alignment) * shape.alignment;
+}
+
 bool is_float(const UserShape& shape) {
   return shape.kind == Kind::scalar && shape.scalars.front().kind == Scalar::Kind::floating;
 }
@@ -166,6 +180,8 @@ std::optional<bool> returned_in_memory(Machine machine, const UserShape& shape) 
     case Machine::i386:
       if (shape.kind == Kind::scalar || shape.empty) return std::nullopt;  // complex numbers
       return true;
+    case Machine::riscv64:
+      return shape.size > 16;
     case Machine::aarch64:
       break;
   }
@@ -179,7 +195,7 @@ UserPlaces::UserPlaces(const Arch& arch, const UserShape& result, UserConvention
   const auto in_memory = returned_in_memory(arch.machine, result);
   if (!in_memory) {
     lost_ = arch.machine != Machine::aarch64;
-  } else if (*in_memory && arch.machine == Machine::x86_64) {
+  } else if (*in_memory && (arch.machine == Machine::x86_64 || arch.machine == Machine::riscv64)) {
     general_ = 1;
   } else if (*in_memory && arch.machine == Machine::i386) {
     if (convention != UserConvention::standard) lost_ = true;
@@ -205,6 +221,8 @@ UserPlace UserPlaces::next(const UserShape& shape) {
       return x86_64(shape);
     case Machine::aarch64:
       return aarch64(shape);
+    case Machine::riscv64:
+      return riscv64(shape);
     case Machine::i386:
       break;
   }
@@ -241,6 +259,40 @@ UserPlace UserPlaces::aarch64(const UserShape& shape) {
   if (general_ + units_of(shape.size, 8) <= arch_.user_calls.arguments.size()) return in_general(shape.size);
   general_ = static_cast<std::uint32_t>(arch_.user_calls.arguments.size());  // C.13: later arguments get none
   return on_stack(shape.size, shape.alignment);
+}
+
+UserPlace UserPlaces::riscv64(const UserShape& shape) {
+  if (is_x87(shape)) return lose();
+  if (has_unclear_floats(shape)) return lose();
+  if (auto place = member_by_member(shape)) return *std::move(place);
+  if (shape.size > 16) return address(shape);
+  if (shape.misaligned && shape.alignment > 8) return lose();
+  const auto registers = static_cast<std::uint32_t>(arch_.user_calls.arguments.size());
+  if (general_ == registers) return on_stack(shape.size, shape.alignment);
+  const std::uint32_t in_registers = std::min(shape.size, 8 * (registers - general_));
+  UserPlace place = in_general(in_registers);
+  if (const std::uint32_t rest = shape.size - in_registers; rest != 0)
+    place.parts.push_back({in_registers, rest, RegisterId::none, on_stack(rest, 8).stack});
+  return place;
+}
+
+/// A number in a floating-point register, or a struct of one or two such, or of one and an integer, where there are
+/// registers for all of it. All else is passed as integers are.
+std::optional<UserPlace> UserPlaces::member_by_member(const UserShape& shape) {
+  const auto& calls = arch_.user_calls;
+  const auto in_vector = [](const Scalar& each) { return each.kind == Scalar::Kind::floating && each.size <= 8; };
+  const auto& scalars = shape.scalars;
+  const bool fits = !scalars.empty() && scalars.size() <= 2 && !shape.unions &&
+                    std::ranges::all_of(scalars, [](const Scalar& each) { return each.size <= 8; });
+  const auto floats = static_cast<std::uint32_t>(std::ranges::count_if(scalars, in_vector));
+  const auto others = static_cast<std::uint32_t>(scalars.size()) - floats;
+  if (!fits || floats == 0 || vectors_ + floats > calls.vectors.size() || general_ + others > calls.arguments.size())
+    return std::nullopt;
+  UserPlace place{.where = Where::registers, .stack = 0, .parts = {}};
+  for (const Scalar& each : scalars)
+    place.parts.push_back(
+        {each.offset, each.size, in_vector(each) ? calls.vectors[vectors_++] : calls.arguments[general_++]});
+  return place;
 }
 
 UserPlace UserPlaces::i386(const UserShape& shape) {
@@ -303,11 +355,24 @@ UserPlace UserPlaces::on_stack(std::uint32_t size, std::uint32_t alignment) {
   return {.where = Where::stack, .stack = at, .parts = {}};
 }
 
+namespace {
+
+/// A result of riscv64: where the first argument would be. One in memory is nowhere, since the address of the room for
+/// it need not be in a0 any more.
+UserPlace as_only_argument(const Arch& arch, const UserShape& shape) {
+  UserShape nothing;
+  nothing.kind = Kind::nothing;
+  return UserPlaces(arch, nothing).next(shape);
+}
+
+}  // namespace
+
 UserPlace user_result(const Arch& arch, const UserShape& shape) {
   const auto& calls = arch.user_calls;
   const auto in_memory = returned_in_memory(arch.machine, shape);
   if (!in_memory || shape.kind == Kind::nothing || shape.empty || shape.size == 0) return {};
   if (*in_memory && arch.machine == Machine::aarch64) return {};  // x8 is not kept
+  if (arch.machine == Machine::riscv64) return *in_memory ? UserPlace() : as_only_argument(arch, shape);
   if (*in_memory)
     return {.where = Where::address_in_register, .stack = 0, .parts = {{0, arch.word_size, calls.result}}};
   // A struct that is one long double, too.
@@ -339,20 +404,34 @@ namespace {
 /// Registers of Go's ABIInternal, by DWARF number.
 struct GoRegisters {
   std::span<const std::uint8_t> general;
-  std::uint8_t first_vector;
-  std::uint8_t vectors;
+  std::span<const std::uint8_t> vectors;
 };
+template <std::uint8_t First, std::size_t Count>
+constexpr std::array<std::uint8_t, Count> successive() {
+  std::array<std::uint8_t, Count> numbers{};
+  for (std::size_t i = 0; i < Count; ++i) numbers[i] = static_cast<std::uint8_t>(First + i);
+  return numbers;
+}
 constexpr std::array<std::uint8_t, 9> kGoX86{0, 3, 2, 5, 4, 8, 9, 10, 11};  // rax, rbx, rcx, rdi, rsi, r8 to r11
-constexpr std::array<std::uint8_t, 16> kGoArm64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+constexpr auto kGoX86Vectors = successive<17, 15>();
+constexpr auto kGoArm64 = successive<0, 16>();
+constexpr auto kGoArm64Vectors = successive<64, 16>();
+// X10 to X17, X8, X9, X18 to X23, and the floating-point registers of these numbers.
+constexpr std::array<std::uint8_t, 16> kGoRiscv64{10, 11, 12, 13, 14, 15, 16, 17, 8, 9, 18, 19, 20, 21, 22, 23};
+constexpr std::array<std::uint8_t, 16> kGoRiscv64Vectors{42, 43, 44, 45, 46, 47, 48, 49,
+                                                         40, 41, 50, 51, 52, 53, 54, 55};
 
 GoRegisters go_registers(Machine machine) {
   return by_instructions(
       machine,
       [](bool) {
-        return GoRegisters{kGoX86, 17, 15};
+        return GoRegisters{kGoX86, kGoX86Vectors};
       },
       [] {
-        return GoRegisters{kGoArm64, 64, 16};
+        return GoRegisters{kGoArm64, kGoArm64Vectors};
+      },
+      [] {
+        return GoRegisters{kGoRiscv64, kGoRiscv64Vectors};
       });
 }
 
@@ -366,12 +445,12 @@ class GoPlaces {
     if (shape.size == 0) return {.where = Where::nowhere, .stack = 0, .parts = {}};
     UserPlace place{.where = Where::registers, .stack = 0, .parts = {}};
     std::size_t general = general_;
-    std::uint8_t vectors = vectors_;
+    std::size_t vectors = vectors_;
     for (const Scalar& each : shape.scalars) {
       const bool floating = each.kind == Scalar::Kind::floating;
-      if (shape.arrays || (floating ? vectors == registers_.vectors : general == registers_.general.size()))
+      if (shape.arrays || (floating ? vectors == registers_.vectors.size() : general == registers_.general.size()))
         return on_stack(shape);
-      const unsigned number = floating ? registers_.first_vector + vectors++ : registers_.general[general++];
+      const unsigned number = floating ? registers_.vectors[vectors++] : registers_.general[general++];
       place.parts.push_back({each.offset, each.size, arch_.dwarf_registers[number]});
     }
     general_ = general;
@@ -390,7 +469,7 @@ class GoPlaces {
   GoRegisters registers_;
   std::uint32_t stack_ = 0;  ///< bytes used there
   std::size_t general_ = 0;
-  std::uint8_t vectors_ = 0;
+  std::size_t vectors_ = 0;
 };
 
 }  // namespace

@@ -4,11 +4,13 @@
 //   i386: System V ABI, Intel386 supplement, 2.2.3, as GCC and Clang follow it on Linux:
 //     every struct is returned in memory
 //   arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
+//   riscv64: RISC-V Calling Conventions (riscv-elf-psabi-doc, riscv-cc), LP64D
 // Values that compilers place differently have no known place, and neither have those behind them.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "arch/arch.hpp"
@@ -43,6 +45,7 @@ struct UserShape {
   bool overaligned = false;     ///< alignas: conventions and compilers differ
   bool bit_fields = false;      ///< has some; debug information leaves out those without a name
   bool empty = false;           ///< structure: has no members
+  bool unions = false;          ///< is, or has, a union
   bool arrays = false;          ///< is, or has, an array of several elements
   /// Structures: of those of at most `flat_size` bytes, all of them.
   std::vector<Scalar> scalars;
@@ -54,14 +57,15 @@ struct UserShape {
 struct UserPart {
   std::uint32_t offset = 0;  ///< in the value
   std::uint32_t size = 0;
-  RegisterId reg = RegisterId::none;
+  RegisterId reg = RegisterId::none;  ///< none: on the stack
+  std::uint32_t stack = 0;            ///< bytes from the stack pointer
 };
 
 struct UserPlace {
   enum class Where : std::uint8_t {
     unknown,              ///< behind or in a value that the conventions, or we, do not place
     nowhere,              ///< of no size: not passed
-    registers,            ///< in `parts`
+    registers,            ///< in `parts`; of riscv64 the second half may be on the stack
     stack,                ///< `stack` bytes from the stack pointer
     address_in_register,  ///< of its bytes in memory: parts[0]
     address_on_stack,
@@ -84,9 +88,11 @@ class UserPlaces {
  private:
   [[nodiscard]] UserPlace x86_64(const UserShape& shape);
   [[nodiscard]] UserPlace aarch64(const UserShape& shape);
+  [[nodiscard]] UserPlace riscv64(const UserShape& shape);
   [[nodiscard]] UserPlace i386(const UserShape& shape);
   [[nodiscard]] UserPlace address(const UserShape& shape);
   [[nodiscard]] UserPlace in_vectors(const UserShape& shape);
+  [[nodiscard]] std::optional<UserPlace> member_by_member(const UserShape& shape);  // riscv64
   [[nodiscard]] UserPlace in_general(std::uint32_t size);
   [[nodiscard]] UserPlace on_stack(const UserShape& shape);  // x86-64
   [[nodiscard]] UserPlace on_stack(std::uint32_t size, std::uint32_t alignment);

@@ -29,6 +29,13 @@ std::optional<Location> side_by_side(const std::vector<Piece>& pieces) {
   return usdt::Register{.id = low->id, .high = high->id};
 }
 
+Location location_of(const Arch& arch, const UserPart& part) {
+  if (part.reg != RegisterId::none)
+    return in_register(arch, part.reg, std::min<std::uint32_t>(part.size, arch.word_size));
+  return usdt::Memory{
+      .displacement = part.stack, .base = arch.stack_pointer, .wraps_at_32_bits = arch.wraps_at_32_bits};
+}
+
 }  // namespace
 
 std::string why_unreadable(const Type& type) {
@@ -104,9 +111,7 @@ UserValue value_at(const Arch& arch, const UserPlace& place, const Type& type) {
     case Place::registers:
       break;
   }
-  for (const UserPart& part : place.parts)
-    located.pieces.push_back(
-        {part.offset, part.size, in_register(arch, part.reg, std::min<std::uint32_t>(part.size, arch.word_size))});
+  for (const UserPart& part : place.parts) located.pieces.push_back({part.offset, part.size, location_of(arch, part)});
   if (unreadable.empty() && place.parts.size() == 1) {
     located.location = std::move(located.pieces.front().location);
     located.pieces.clear();

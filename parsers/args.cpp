@@ -167,9 +167,11 @@ std::vector<ParsedArg> parse_args(std::string_view text, Machine machine) {
     case Machine::i386:
       return parse_x86_att(text);
     case Machine::aarch64:
+      return parse_aarch64(text);
+    case Machine::riscv64:
       break;
   }
-  return parse_aarch64(text);
+  return parse_riscv64(text);
 }
 
 }  // namespace usdt::parsers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The argument text of a stapsdt note -> ParsedArg values, which view it. No X3 type appears in any header; each
-// dialect is one grammar in one .cpp (x86_att.cpp, aarch64.cpp).
+// dialect is one grammar in one .cpp (x86_att.cpp, aarch64.cpp, riscv64.cpp).
 #pragma once
 
 #include <concepts>
@@ -27,5 +27,7 @@ requires std::same_as<std::remove_const_t<Text>, std::string> std::vector<Parsed
 [[nodiscard]] std::vector<ParsedArg> parse_x86_att(std::string_view text);
 /// The arm64 dialect.
 [[nodiscard]] std::vector<ParsedArg> parse_aarch64(std::string_view text);
+/// The riscv64 dialect.
+[[nodiscard]] std::vector<ParsedArg> parse_riscv64(std::string_view text);
 
 }  // namespace usdt::parsers

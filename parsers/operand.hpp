@@ -55,7 +55,7 @@ struct Expression {
   Wide number = 0;          ///< exact; the dialect checks the range its operand has
   bool overflow = false;    ///< a part of it was beyond any 64-bit number; `number` is then meaningless
   std::string_view symbol;  ///< as it stands, without quotes; empty: none
-  std::string_view reloc;   ///< behind the symbol's '@' or between arm64 colons
+  std::string_view reloc;   ///< behind the symbol's '@', between arm64 colons, behind riscv64's '%'
   bool marked = false;      ///< a part of it has the '$' of an immediate
   const char* at = nullptr;
 };

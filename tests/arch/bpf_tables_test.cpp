@@ -19,7 +19,7 @@ Offsets written_for(Machine machine) {
     const bool readable = each.reg_class == RegClass::gpr || each.reg_class == RegClass::ip;
     if (readable && each.pt_regs_word >= 0) offsets[each.pt_regs_word] = 8 * each.pt_regs_word;
   }
-  // arm64 notes cannot name the program counter, kernels can.
+  // Notes of arm64 and riscv64 cannot name the program counter, kernels can.
   offsets[for_machine(machine).ip_word] = 8 * for_machine(machine).ip_word;
   return offsets;
 }
@@ -35,11 +35,13 @@ int stack_word(Machine machine) {
 const Offsets kX86{USDT_X86_PT_REGS(ROW)};
 const Offsets kI386{USDT_I386_PT_REGS(ROW)};
 const Offsets kArm64{USDT_ARM64_PT_REGS(ROW)};
+const Offsets kRiscv{USDT_RISCV_PT_REGS(ROW)};
 #undef ROW
 
 TEST(BpfTables, read_the_registers_that_specs_number) {
   EXPECT_EQ(kX86, written_for(Machine::x86_64));
   EXPECT_EQ(kArm64, written_for(Machine::aarch64));
+  EXPECT_EQ(kRiscv, written_for(Machine::riscv64));
 }
 
 TEST(BpfTables, read_those_of_a_32_bit_task_under_either_kernel) {
@@ -54,10 +56,12 @@ TEST(BpfTables, have_the_instruction_pointer_of_the_machine) {
   EXPECT_EQ(USDT_X86_IP_OFFSET, kX86.at(for_machine(Machine::x86_64).ip_word));
   EXPECT_EQ(USDT_I386_IP_OFFSET, kI386.at(for_machine(Machine::i386).ip_word));
   EXPECT_EQ(USDT_ARM64_IP_OFFSET, kArm64.at(for_machine(Machine::aarch64).ip_word));
+  EXPECT_EQ(USDT_RISCV_IP_OFFSET, kRiscv.at(for_machine(Machine::riscv64).ip_word));
 }
 
 TEST(BpfTables, have_the_link_register_where_a_caller_is_in_no_frame_yet) {
   EXPECT_EQ(USDT_ARM64_CALLER_OFFSET, kArm64.at(30));
+  EXPECT_EQ(USDT_RISCV_CALLER_OFFSET, kRiscv.at(word_of(Machine::riscv64, "ra")));
 }
 
 TEST(BpfTables, tell_calls_apart_by_the_stack_pointer_behind_the_return_address) {
@@ -68,6 +72,8 @@ TEST(BpfTables, tell_calls_apart_by_the_stack_pointer_behind_the_return_address)
   EXPECT_EQ(USDT_I386_RETURN_POPS, for_machine(Machine::i386).word_size);
   EXPECT_EQ(USDT_ARM64_FRAME_OFFSET, kArm64.at(word_of(Machine::aarch64, "fp"))) << "there by the caller's frame";
   EXPECT_EQ(USDT_ARM64_RETURN_POPS, 0);
+  EXPECT_EQ(USDT_RISCV_FRAME_OFFSET, kRiscv.at(word_of(Machine::riscv64, "fp"))) << "there, too";
+  EXPECT_EQ(USDT_RISCV_RETURN_POPS, 0);
 }
 
 TEST(BpfTables, look_for_the_return_address_where_frames_say_it_is) {
@@ -79,12 +85,14 @@ TEST(BpfTables, look_for_the_return_address_where_frames_say_it_is) {
   agrees(Machine::x86_64, USDT_X86_CALLER_OFFSET, USDT_X86_ADDRESS_SIZE);
   agrees(Machine::i386, USDT_I386_CALLER_OFFSET, USDT_I386_ADDRESS_SIZE);
   agrees(Machine::aarch64, USDT_ARM64_CALLER_OFFSET, USDT_ARM64_ADDRESS_SIZE);
+  agrees(Machine::riscv64, USDT_RISCV_CALLER_OFFSET, USDT_RISCV_ADDRESS_SIZE);
 }
 
 TEST(BpfTables, find_threads_by_the_segment_that_addresses_name) {
   EXPECT_EQ(USDT_X86_THREAD_SEGMENT, for_machine(Machine::x86_64).thread_segment);
   EXPECT_EQ(USDT_I386_THREAD_SEGMENT, for_machine(Machine::i386).thread_segment);
   EXPECT_EQ(USDT_ARM64_THREAD_SEGMENT, for_machine(Machine::aarch64).thread_segment);
+  EXPECT_EQ(USDT_RISCV_THREAD_SEGMENT, for_machine(Machine::riscv64).thread_segment);
 }
 
 TEST(BpfTables, have_every_register_in_the_field_of_a_packed_cookie) {
@@ -95,7 +103,8 @@ TEST(BpfTables, have_every_register_in_the_field_of_a_packed_cookie) {
       EXPECT_EQ(usdt_packed_reg(static_cast<__u64>(field), bits), word);
     }
   }
-  for (int word = 0; word < 32; ++word) EXPECT_EQ(usdt_packed_reg(static_cast<__u64>(word), USDT_ARM64_REG_BITS), word);
+  for (const int bits : {USDT_ARM64_REG_BITS, USDT_RISCV_REG_BITS})
+    for (int word = 0; word < 32; ++word) EXPECT_EQ(usdt_packed_reg(static_cast<__u64>(word), bits), word);
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ TEST(Instructions, that_are_nops_and_a_return_return_at_once) {
   EXPECT_FALSE(returns(x86, {0x90, 0x90})) << "what follows is not there";
   EXPECT_TRUE(returns(Machine::aarch64, {0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6})) << "nop, ret";
   EXPECT_FALSE(returns(Machine::aarch64, {0x1f, 0x20, 0x03, 0xd5, 0x20, 0x00, 0x5f, 0xd6})) << "nop, ret x1";
+  EXPECT_TRUE(returns(Machine::riscv64, {0x01, 0x00, 0x13, 0x00, 0x00, 0x00, 0x82, 0x80})) << "c.nop, nop, ret";
+  EXPECT_FALSE(returns(Machine::riscv64, {0x01, 0x00, 0xa2, 0x60, 0x82, 0x80})) << "c.nop, ld ra, 8(sp), ret";
 }
 
 TEST(Instructions, behind_which_a_call_returns_are_calls) {
@@ -149,10 +151,59 @@ TEST(Instructions, of_arm64_say_what_runs_behind_them) {
   expect_arm64(0xd503201f, Flow::next, {}, "nop");
 }
 
+TEST(Instructions, of_riscv64_say_what_runs_behind_them) {
+  constexpr Machine riscv64 = Machine::riscv64;
+  expect(riscv64, {0x82, 0x80}, Flow::ret, {}, "ret");
+  expect(riscv64, {0x67, 0x80, 0x00, 0x00}, Flow::ret, {}, "ret, not compressed");
+  expect(riscv64, {0x82, 0x82}, Flow::jump, {}, "jr t0");
+  expect(riscv64, {0x82, 0x87}, Flow::jump, {}, "jr a5");
+  expect(riscv64, {0x82, 0x97}, Flow::call, {}, "jalr a5");
+  expect(riscv64, {0xe7, 0x80, 0x47, 0x00}, Flow::call, {}, "jalr 4(a5)");
+  expect(riscv64, {0x6f, 0x00, 0x40, 0x01}, Flow::jump, 20, "j .+20");
+  expect(riscv64, {0x6f, 0xf0, 0xdf, 0xff}, Flow::jump, -4, "j .-4");
+  expect(riscv64, {0xef, 0x10, 0x00, 0x00}, Flow::call, 4096, "jal .+4096");
+  expect(riscv64, {0xef, 0xf2, 0xff, 0xff}, Flow::call, -2, "jal t0, .-2");
+  expect(riscv64, {0x11, 0xa0}, Flow::jump, 4, "c.j .+4");
+  expect(riscv64, {0xfd, 0xbf}, Flow::jump, -2, "c.j .-2");
+  expect(riscv64, {0x63, 0x04, 0xb5, 0x00}, Flow::branch, 8, "beq a0, a1, .+8");
+  expect(riscv64, {0xe3, 0x6e, 0xb5, 0xfe}, Flow::branch, -4, "bltu a0, a1, .-4");
+  expect(riscv64, {0x11, 0xc1}, Flow::branch, 4, "c.beqz a0, .+4");
+  expect(riscv64, {0x7d, 0xfd}, Flow::branch, -2, "c.bnez a0, .-2");
+  expect(riscv64, {0x01, 0x00}, Flow::next, {}, "c.nop");
+  expect(riscv64, {0x97, 0x00, 0x00, 0x00}, Flow::next, {}, "auipc ra, 0");
+  EXPECT_TRUE(decode_instruction(riscv64, std::vector<std::uint8_t>{0x73, 0, 0, 0}).calls_kernel) << "ecall";
+}
+
+TEST(Instructions, of_riscv64_that_keep_arguments_write_temporary_registers) {
+  const auto keeps = [](std::vector<std::uint8_t> code) { return keeps_arguments(Machine::riscv64, code); };
+  EXPECT_TRUE(keeps({0x01, 0x00})) << "c.nop";
+  EXPECT_TRUE(keeps({0x17, 0x00, 0x00, 0x00})) << "lpad";
+  EXPECT_TRUE(keeps({0x05, 0x43})) << "li t1, 1";
+  EXPECT_TRUE(keeps({0xb3, 0x0e, 0xb5, 0x00})) << "add t4, a0, a1";
+  EXPECT_FALSE(keeps({0x41, 0x11})) << "addi sp, sp, -16";
+  EXPECT_FALSE(keeps({0xaa, 0x87})) << "mv a5, a0";
+  EXPECT_FALSE(keeps({0x97, 0x03, 0x00, 0x00})) << "auipc t2, 0: a nested function's frame";
+  EXPECT_FALSE(keeps({0x06, 0xe4})) << "sd ra, 8(sp)";
+  EXPECT_FALSE(keeps({0x03, 0x33, 0x05, 0x00})) << "ld t1, 0(a0): may trap";
+  EXPECT_FALSE(keeps({0x82, 0x80})) << "ret";
+}
+
+TEST(Instructions, of_riscv64_that_jump_by_a_table_add_first) {
+  const auto by_distance = [](std::vector<std::uint8_t> code, std::vector<std::size_t> starts) {
+    return switch_jump(Machine::riscv64, code, starts).by_distance;
+  };
+  EXPECT_TRUE(by_distance({0xba, 0x97, 0x82, 0x87}, {0, 2})) << "c.add a5, a4; jr a5";
+  EXPECT_TRUE(by_distance({0xb3, 0x07, 0xf7, 0x00, 0x82, 0x87}, {0, 4})) << "add a5, a4, a5; jr a5";
+  EXPECT_FALSE(by_distance({0x9c, 0x63, 0x82, 0x87}, {0, 2})) << "ld a5, 0(a5); jr a5";
+  EXPECT_FALSE(by_distance({0x3a, 0x97, 0x82, 0x87}, {0, 2})) << "c.add a4, a4; jr a5";
+}
+
 TEST(Instructions, that_end_within_one_are_none) {
   const std::vector<std::uint8_t> cut = {0x0f, 0x86, 0xca};
   EXPECT_EQ(decode_instruction(Machine::x86_64, cut).size, 0);
   EXPECT_EQ(decode_instruction(Machine::aarch64, cut).size, 0);
+  EXPECT_EQ(decode_instruction(Machine::riscv64, std::vector<std::uint8_t>{0x97, 0x00, 0x00}).size, 0);
+  EXPECT_EQ(decode_instruction(Machine::riscv64, std::vector<std::uint8_t>{0x1f, 0, 0, 0, 0, 0}).size, 0) << "6 bytes";
 }
 
 }  // namespace

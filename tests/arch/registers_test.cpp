@@ -9,7 +9,7 @@
 namespace usdt::arch {
 namespace {
 
-constexpr Machine kMachines[] = {Machine::x86_64, Machine::i386, Machine::aarch64};
+constexpr Machine kMachines[] = {Machine::x86_64, Machine::i386, Machine::aarch64, Machine::riscv64};
 
 struct Expected {
   std::string_view name;
@@ -106,6 +106,27 @@ TEST(Registers, of_arm64_are_the_words_of_user_pt_regs) {
            Expected{"v30", "v30", 128, 0, -1, RegClass::fp},
        }) {
     expect_register(Machine::aarch64, expected);
+  }
+}
+
+TEST(Registers, of_riscv64_are_the_words_of_user_regs_struct_by_either_name) {
+  const std::string_view order[] = {"ra", "sp", "gp", "tp",  "t0",  "t1", "t2", "s0", "s1", "a0", "a1",
+                                    "a2", "a3", "a4", "a5",  "a6",  "a7", "s2", "s3", "s4", "s5", "s6",
+                                    "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6"};
+  for (int i = 1; i <= 31; ++i) {
+    expect_register(Machine::riscv64, {order[i - 1], order[i - 1], 64, 0, i});
+    expect_register(Machine::riscv64, {std::string("x").append(std::to_string(i)), order[i - 1], 64, 0, i});
+  }
+  for (const Expected& expected : {
+           Expected{"fp", "s0", 64, 0, 8},
+           Expected{"zero", "zero", 64, 0, -1, RegClass::zero},
+           Expected{"x0", "zero", 64, 0, -1, RegClass::zero},
+           Expected{"fa0", "fa0", 64, 0, -1, RegClass::fp},
+           Expected{"f10", "fa0", 64, 0, -1, RegClass::fp},
+           Expected{"ft11", "ft11", 64, 0, -1, RegClass::fp},
+           Expected{"f31", "ft11", 64, 0, -1, RegClass::fp},
+       }) {
+    expect_register(Machine::riscv64, expected);
   }
 }
 

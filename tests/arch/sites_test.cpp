@@ -91,6 +91,27 @@ TEST(SiteClasses, of_arm64_know_what_the_kernel_simulates) {
   }
 }
 
+using Code = std::vector<std::uint8_t>;
+
+TEST(SiteClasses, of_riscv64_know_what_the_kernel_simulates) {
+  for (const Code& code : {Code{0x6f, 0x00, 0x40, 0x00} /* j */,
+                           {0xe7, 0x80, 0x00, 0x00} /* jalr */,
+                           {0x82, 0x80} /* ret */,
+                           {0x17, 0x05, 0x00, 0x00} /* auipc */,
+                           {0x63, 0x04, 0xb5, 0x00} /* beq */,
+                           {0x09, 0xa0} /* c.j */,
+                           {0x82, 0x97} /* c.jalr a5 */,
+                           {0x01, 0xc1} /* c.beqz */,
+                           {0x01, 0xe1} /* c.bnez */})
+    EXPECT_EQ(classify_site(Machine::riscv64, code), SiteClass::emulated) << std::hex << int{code[0]};
+  for (const Code& code : {Code{0x01, 0x00} /* c.nop */,
+                           {0x13, 0x00, 0x00, 0x00} /* nop */,
+                           {0x02, 0x90} /* c.ebreak */,
+                           {0x41, 0x11} /* addi sp, sp, -16 */,
+                           {0xaa, 0x87} /* mv a5, a0 */})
+    EXPECT_EQ(classify_site(Machine::riscv64, code), SiteClass::single_step) << std::hex << int{code[0]};
+}
+
 bool taken(Machine machine, const std::vector<std::uint8_t>& bytes) { return uprobe_refusal(machine, bytes).empty(); }
 
 TEST(Uprobes, on_x86_64_are_taken_on_what_compilers_put_there) {
@@ -183,6 +204,25 @@ TEST(Uprobes, on_arm64_are_refused_where_stepping_goes_wrong) {
         0xd73f0800U /* blraa */, 0xd69f03e0U /* eret */}) {
     EXPECT_FALSE(arm_takes(code)) << std::hex << code;
   }
+}
+
+TEST(Uprobes, on_riscv64_are_refused_where_the_kernel_does_or_a_reservation_ends) {
+  for (const Code& code : {Code{0x01, 0x00} /* c.nop */,
+                           {0x82, 0x80} /* ret */,
+                           {0x17, 0x05, 0x00, 0x00} /* auipc */,
+                           {0x2f, 0xa5, 0xb5, 0x00} /* amoadd.w */,
+                           {0x03, 0x35, 0x05, 0x00} /* ld */,
+                           {0x73} /* cut */})
+    EXPECT_TRUE(taken(Machine::riscv64, code)) << std::hex << int{code[0]};
+  for (const Code& code : {Code{0x73, 0x00, 0x00, 0x00} /* ecall */,
+                           {0x73, 0x00, 0x10, 0x00} /* ebreak */,
+                           {0x73, 0x25, 0x00, 0xc0} /* rdcycle */,
+                           {0x0f, 0x00, 0xf0, 0x0f} /* fence */,
+                           {0x0f, 0x10, 0x00, 0x00} /* fence.i */,
+                           {0x02, 0x90} /* c.ebreak */,
+                           {0x2f, 0xa5, 0x05, 0x10} /* lr.w */,
+                           {0x2f, 0xb5, 0xc5, 0x18} /* sc.d */})
+    EXPECT_FALSE(taken(Machine::riscv64, code)) << std::hex << int{code[0]};
 }
 
 }  // namespace

@@ -13,9 +13,10 @@ import unittest
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "bpf" / "include"
 HEADERS = sorted(path.relative_to(INCLUDE) for path in (INCLUDE / "usdt" / "bpf").rglob("*.h"))
 SHARED = ["types.h", "processes.h", "spec.h", "cookie.h", "constants.h", "event.h", "pt_regs.h"]
-MACHINES = ["x86", "i386", "arm64"]
+MACHINES = ["x86", "i386", "arm64", "riscv"]
 CLANG = os.environ.get("CLANG", "clang")
 KERNEL_HEADERS = ["-idirafter", f"/usr/include/{sysconfig.get_config_var('MULTIARCH')}"]
+RISCV_HEADERS = pathlib.Path("/usr/riscv64-linux-gnu/include")
 
 
 def said(*command, text=""):
@@ -95,11 +96,13 @@ class StockPrograms(unittest.TestCase):
 X86 = {0: "r15", 1: "r14", 2: "r13", 3: "r12", 4: "rbp", 5: "rbx", 6: "r11", 7: "r10", 8: "r9", 9: "r8", 10: "rax", 11: "rcx",
        12: "rdx", 13: "rsi", 14: "rdi", 16: "rip", 19: "rsp"}
 I386 = {4: "ebp", 5: "ebx", 10: "eax", 11: "ecx", 12: "edx", 13: "esi", 14: "edi", 16: "eip", 19: "esp"}
+RISCV = dict(enumerate(["pc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", *[f"a{n}" for n in range(8)],
+                        *[f"s{n}" for n in range(2, 12)], "t3", "t4", "t5", "t6"]))
 ARM64 = {**{n: f"regs[{n}]" for n in range(31)}, 31: "sp", 32: "pc"}
 
 
 class PtRegs(unittest.TestCase):
-    def check(self, prefix, target, struct, members):
+    def check(self, prefix, target, struct, members, headers=KERNEL_HEADERS):
         """Each member is where the table has it, and the table has no other."""
         table = re.search(rf"#define {prefix}_PT_REGS\(X\)(.*?)\n#define", (INCLUDE / "usdt/bpf/pt_regs.h").read_text(),
                           re.DOTALL).group(1)
@@ -110,7 +113,7 @@ class PtRegs(unittest.TestCase):
         lines += [f"_Static_assert({prefix}_IP_OFFSET == __builtin_offsetof(struct {struct}, {members[max(ip)]}), \"\");"
                   for ip in [[word for word, name in members.items() if name in ("rip", "eip", "pc")]]]
         text = "\n".join(["#include <asm/ptrace.h>", "#include <usdt/bpf/pt_regs.h>", *lines, ""])
-        arguments = [CLANG, "-target", target, "-fsyntax-only", "-x", "c", "-I", INCLUDE, *KERNEL_HEADERS, "-"]
+        arguments = [CLANG, "-target", target, "-fsyntax-only", "-x", "c", "-I", INCLUDE, *headers, "-"]
         self.assertEqual(said(*arguments, text=text), "")
         broken = text.replace(f"== {rows[min(rows)]},", f"== {rows[min(rows)] + 1},", 1)
         self.assertIn("static", said(*arguments, text=broken), "the compiler judges")
@@ -126,6 +129,10 @@ class PtRegs(unittest.TestCase):
     @unittest.skipUnless("aarch64" in KERNEL_HEADERS[1], "the headers of this machine's kernel are of another one")
     def test_of_arm64_are_the_kernels(self):
         self.check("USDT_ARM64", "aarch64-linux-gnu", "user_pt_regs", ARM64)
+
+    @unittest.skipUnless(RISCV_HEADERS.exists(), "no kernel headers of riscv64 (linux-libc-dev-riscv64-cross)")
+    def test_of_riscv64_are_the_kernels(self):
+        self.check("USDT_RISCV", "riscv64-linux-gnu", "user_regs_struct", RISCV, ["-isystem", RISCV_HEADERS])
 
 
 if __name__ == "__main__":

@@ -1,18 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Is the calling convention we take parameters from the one the compiler follows, on all three machines?
+"""Is the calling convention we take parameters from the one the compiler follows, on all machines?
 
 Of unoptimised code, debug information says only which slots parameters are copied to, and we work out by the convention
 where they came in. Of the same functions, optimised, the compiler itself says where each is at the first instruction. Both
 must be the same place.
 
 Usage: conventions_test.py LOCATIONS     LOCATIONS: the program built from locations.cpp
+$RISCV64_GCC: GCC for riscv64, if it has another name; Debian 12 has none beside gcc-multilib
 Exit code 0: all the same, and enough of them; 1: else; 77: nothing could be built
 """
 
 import json
+import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +26,8 @@ VECTORS = ("v4i", "v2f")
 FUNCTIONS = 300
 BUILDS = {
     "arm64 clang": (["clang", "--target=aarch64-linux-gnu", "-fuse-ld=lld"], SCALARS),
+    "riscv64 clang": (["clang", "--target=riscv64-linux-gnu", "-fuse-ld=lld"], SCALARS),
+    "riscv64 gcc": ([os.environ.get("RISCV64_GCC", "riscv64-linux-gnu-gcc")], SCALARS),
     "x86-64 clang": (["clang"], SCALARS + VECTORS),
     "x86-64 gcc": (["gcc"], SCALARS + VECTORS),
     "i386 gcc": (["gcc", "-m32", "-fno-pie", "-no-pie"], tuple(kind for kind in SCALARS if kind != "__int128")),
@@ -66,6 +71,8 @@ def source(kinds):
 def locations(program, argv, kinds, level, directory):
     """By function the list of its arguments; None: it cannot be built here."""
     (directory / "prog.c").write_text(source(kinds))
+    if shutil.which(argv[0]) is None:
+        return None
     built = subprocess.run([*argv, *LINK, level, "prog.c", "-o", "prog"], cwd=directory, capture_output=True, text=True)
     if built.returncode != 0:
         print(built.stderr[:500])

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/elf_file.hpp"
 
+#include <elf.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
 
 #include "image_builder.hpp"
 #include "toolchain.hpp"
@@ -31,6 +36,20 @@ TEST_F(OpenFile, knows_its_path_machine_and_kind) {
   EXPECT_EQ(kind(EM_X86_64, true, ET_EXEC), std::pair(Machine::x86_64, ElfKind::executable));
   EXPECT_EQ(kind(EM_386, false, ET_DYN), std::pair(Machine::i386, ElfKind::dynamic));
   EXPECT_EQ(kind(EM_AARCH64, true, ET_REL), std::pair(Machine::aarch64, ElfKind::relocatable));
+}
+
+TEST_F(OpenFile, is_of_one_abi_of_riscv64) {
+  const auto opened = [&](std::uint32_t flags) {
+    std::string bytes = ImageBuilder(true, EM_RISCV).build();
+    std::memcpy(bytes.data() + offsetof(Elf64_Ehdr, e_flags), &flags, sizeof(flags));
+    return ElfFile::open(dir_.write("file", bytes));
+  };
+  constexpr std::uint32_t lp64d = EF_RISCV_FLOAT_ABI_DOUBLE;
+  for (const std::uint32_t flags : {lp64d, lp64d | EF_RISCV_RVC, lp64d | EF_RISCV_RVC | EF_RISCV_TSO})
+    EXPECT_EQ(opened(flags)->machine(), Machine::riscv64) << flags;
+  for (const std::uint32_t flags :
+       {0U, EF_RISCV_FLOAT_ABI_SINGLE | 0U, EF_RISCV_FLOAT_ABI_QUAD | 0U, lp64d | EF_RISCV_RVE})
+    EXPECT_THAT(opened(flags).error().message, testing::HasSubstr("another ABI than the one that is read")) << flags;
 }
 
 TEST_F(OpenFile, keeps_reading_its_inode_when_the_path_is_replaced) {

@@ -38,7 +38,7 @@ void check(std::string_view text, usdt::Machine machine) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // A copy of exactly that length: a read behind it is the sanitizer's to see.
   const std::vector<char> text(data, data + size);
-  for (const usdt::Machine machine : {usdt::Machine::x86_64, usdt::Machine::aarch64}) {
+  for (const usdt::Machine machine : {usdt::Machine::x86_64, usdt::Machine::aarch64, usdt::Machine::riscv64}) {
     check({text.data(), text.size()}, machine);
   }
   return 0;

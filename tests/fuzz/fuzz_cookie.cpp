@@ -50,7 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memcpy(&cookie, data, sizeof(cookie));
   Args args((size - sizeof(cookie)) / sizeof(usdt_arg_spec));
   if (!args.empty()) std::memcpy(args.data(), data + sizeof(cookie), args.size() * sizeof(args[0]));
-  for (const usdt::Machine machine : {usdt::Machine::x86_64, usdt::Machine::i386, usdt::Machine::aarch64}) {
+  for (const usdt::Machine machine :
+       {usdt::Machine::x86_64, usdt::Machine::i386, usdt::Machine::aarch64, usdt::Machine::riscv64}) {
     check_bits(machine, cookie);
     check_packing(machine, args, static_cast<std::uint32_t>(cookie), static_cast<unsigned>(cookie >> 32) % 66);
   }

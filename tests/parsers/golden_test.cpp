@@ -65,7 +65,9 @@ INSTANTIATE_TEST_SUITE_P(Real, GoldenPairs,
 INSTANTIATE_TEST_SUITE_P(Odd, GoldenPairs,
                          testing::Values(Golden{"forms_x86", Machine::x86_64}, Golden{"odd_x86", Machine::x86_64},
                                          Golden{"forms_aarch64", Machine::aarch64},
-                                         Golden{"odd_aarch64", Machine::aarch64}),
+                                         Golden{"odd_aarch64", Machine::aarch64},
+                                         Golden{"forms_riscv64", Machine::riscv64},
+                                         Golden{"odd_riscv64", Machine::riscv64}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace

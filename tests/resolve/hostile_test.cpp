@@ -92,7 +92,8 @@ void expect_sound(const test::Resolved& resolved) {
 }
 
 class Resolving : public testing::TestWithParam<Machine> {};
-INSTANTIATE_TEST_SUITE_P(Machines, Resolving, testing::Values(Machine::x86_64, Machine::i386, Machine::aarch64),
+INSTANTIATE_TEST_SUITE_P(Machines, Resolving,
+                         testing::Values(Machine::x86_64, Machine::i386, Machine::aarch64, Machine::riscv64),
                          [](const auto& machine) { return std::string(to_string(machine.param)); });
 
 TEST_P(Resolving, odd_operands_is_sound_or_refused) {

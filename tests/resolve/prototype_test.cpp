@@ -63,6 +63,9 @@ struct KernelArgs : testing::Test {
   std::string aarch64(const std::vector<BtfBuilder::Id>& parameters, BtfBuilder::Id result = 0) {
     return shown(sign(result, parameters, Convention::registers, Machine::aarch64), Machine::aarch64);
   }
+  std::string riscv64(const std::vector<BtfBuilder::Id>& parameters, BtfBuilder::Id result = 0) {
+    return shown(sign(result, parameters, Convention::registers, Machine::riscv64), Machine::riscv64);
+  }
   std::string i386(const std::vector<BtfBuilder::Id>& parameters, BtfBuilder::Id result = 0, bool varargs = false) {
     return shown(sign(result, parameters, Convention::registers, Machine::i386, varargs), Machine::i386);
   }
@@ -146,6 +149,20 @@ TEST_F(KernelArgs, of_arm64_are_in_eight_registers_and_then_at_the_stack_pointer
   EXPECT_EQ(encoded(all.args[8], Machine::aarch64).reg, 31) << "user_pt_regs.sp";
   EXPECT_EQ(encoded(all.args[8], Machine::aarch64).value, 0U);
   EXPECT_EQ(encoded(*all.result, Machine::aarch64).reg, 0);
+}
+
+TEST_F(KernelArgs, of_riscv64_are_halved_between_the_last_register_and_the_stack) {
+  EXPECT_EQ(riscv64({text, number, number, number, number, number, number, boolean, character, wide}),
+            "a0 u8, a1 i4, a2 i4, a3 i4, a4 i4, a5 i4, a6 i4, a7 u1, 0(sp) i1, 8(sp) i8");
+  EXPECT_EQ(riscv64({pair, number, three, number}),
+            "!struct by value (16 bytes), a2 i4, !struct by value (24 bytes), a4 i4");
+  EXPECT_EQ(riscv64({number}, three), "a1 i4") << "behind the address of room for the result";
+  EXPECT_EQ(riscv64({size, size, size, size, size, size, size, pair, number}),
+            "a0 u8, a1 u8, a2 u8, a3 u8, a4 u8, a5 u8, a6 u8, !struct by value (16 bytes), 8(sp) i4");
+  const auto all = sign(size, std::vector(9, size), Convention::registers, Machine::riscv64);
+  EXPECT_EQ(encoded(all.args[7], Machine::riscv64).reg, 17) << "user_regs_struct.a7";
+  EXPECT_EQ(encoded(all.args[8], Machine::riscv64).reg, 2) << "user_regs_struct.sp";
+  EXPECT_EQ(encoded(*all.result, Machine::riscv64).reg, 10);
 }
 
 TEST_F(KernelArgs, of_arm64_behind_structs_follow_a_a_p_c_s64) {

@@ -71,6 +71,18 @@ TEST(Registers, of_arm64_include_the_zero_register) {
   EXPECT_EQ(value(task, "8@xzr"), 0U);
 }
 
+TEST(Registers, of_riscv64_have_two_names_and_a_zero) {
+  FakeTask task(Machine::riscv64);
+  task.set("ra", 7);
+  task.set("a5", 0xffffffff80000001U);
+  EXPECT_EQ(value(task, "8@x1"), 7U);
+  EXPECT_EQ(value(task, "4@a5"), 0x80000001U);
+  EXPECT_EQ(value(task, "-4@x15"), signed_bits(-2147483647));
+  EXPECT_EQ(value(task, "8@zero"), 0U);
+  EXPECT_EQ(resolve_text("8f@fa0", Machine::riscv64).arg.why_unreadable(),
+            "in vector register fa0, which the kernel does not hand to probes");
+}
+
 TEST(Registers, without_a_size_have_the_width_of_their_name) {
   FakeTask task(Machine::x86_64);
   task.set("rax", 0x1122334455668bff);
@@ -225,6 +237,17 @@ TEST(Memory, of_arm64_knows_its_index_forms) {
   EXPECT_EQ(value(task, "8@[sp, 16]!"), 6U);
   EXPECT_EQ(value(task, "8@[sp, #16]"), 6U);
   EXPECT_EQ(value(task, "8@[sp, xzr]"), 5U);
+}
+
+TEST(Memory, of_riscv64_has_a_base_and_a_displacement) {
+  FakeTask task(Machine::riscv64);
+  task.set("s0", 0x20000);
+  task.store(0x1ffec, 5, 4);
+  task.store(0x20008, 6, 8);
+  task.store(0x700, 7, 8);
+  EXPECT_EQ(value(task, "-4@-20(s0)"), 5U);
+  EXPECT_EQ(value(task, "8@8(fp)"), 6U);
+  EXPECT_EQ(value(task, "8@0x700(zero)"), 7U);
 }
 
 }  // namespace

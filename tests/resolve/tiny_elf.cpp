@@ -50,9 +50,11 @@ std::uint32_t glob_dat(Machine machine) {
     case Machine::i386:
       return R_386_GLOB_DAT;
     case Machine::aarch64:
+      return R_AARCH64_GLOB_DAT;
+    case Machine::riscv64:
       break;
   }
-  return R_AARCH64_GLOB_DAT;
+  return R_RISCV_64;
 }
 
 template <class Bits>
@@ -138,6 +140,7 @@ class Writer {
     header.e_ident[EI_VERSION] = EV_CURRENT;
     header.e_type = elf_.program ? ET_EXEC : ET_DYN;
     header.e_machine = arch::for_machine(elf_.machine).elf_machine;
+    header.e_flags = arch::for_machine(elf_.machine).abi_flags.value;
     header.e_version = EV_CURRENT;
     header.e_phoff = sizeof header;
     header.e_shoff = static_cast<decltype(header.e_shoff)>(image_.size());

@@ -28,7 +28,7 @@ inline namespace v1 {
 /// Describes a register under one of its names. The texts live as long as the program.
 struct RegisterInfo {
   std::string_view name;   ///< "r10d"
-  std::string_view canon;  ///< full register: "r10"; i386 "eax"; arm64 "x3", "v0"
+  std::string_view canon;  ///< full register: "r10"; i386 "eax"; arm64 "x3", "v0"; riscv64 "a0"
   std::uint16_t bits = 0;  ///< width of the name
   std::uint8_t shift = 0;  ///< 8 for ah, bh, ch, dh
   bool floating = false;   ///< a vector or floating-point register

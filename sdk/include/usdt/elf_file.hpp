@@ -60,7 +60,7 @@ struct OpenOptions {
   StopToken stop_asking = {};
 };
 
-/// Reads an ELF file or ar archive, of any of the three machines, either class, on any host. It needs read permission
+/// Reads an ELF file or ar archive, of any of the four machines, either class, on any host. It needs read permission
 /// on the file and nothing else. Move-only. All reading is of one open descriptor, so that a file that takes its place
 /// on disk meanwhile cannot mix with it.
 class ElfFile {

@@ -10,9 +10,9 @@ namespace usdt {
 inline namespace v1 {
 
 /// Names the machine an ELF file was built for, whatever machine this code runs on.
-enum class Machine : std::uint8_t { x86_64, i386, aarch64 };
+enum class Machine : std::uint8_t { x86_64, i386, aarch64, riscv64 };
 
-/// Returns the name that JSON has for it: "x86_64", "i386", "aarch64".
+/// Returns the name that JSON has for it: "x86_64", "i386", "aarch64", "riscv64".
 [[nodiscard]] std::string_view to_string(Machine machine) noexcept;
 
 /// Returns the machine that this code was compiled for.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // From a frame to its caller's, by what a file says of its frames: .eh_frame and .debug_frame.
 //
-// Sources: DWARF 5, section 6.4; the psABIs of the three machines for what is not said.
+// Sources: DWARF 5, section 6.4; the psABIs of the machines for what is not said.
 #pragma once
 
 #include <array>

@@ -240,6 +240,7 @@ void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsig
   const int tag = dwarf_tag(&die);
   if (is_structure(tag)) {
     if (own_attribute(die, DW_AT_alignment)) shape.overaligned = true;
+    shape.unions |= tag == DW_TAG_union_type;
     const std::size_t first = shape.scalars.size();
     flatten_members(shape, die, offset, depth, steps);
     const std::span added = std::span(shape.scalars).subspan(first);

@@ -20,13 +20,15 @@ constexpr std::uint64_t kMaxSections = 1ULL << 20;
 struct Header {
   std::uint16_t type, machine, phentsize, phnum, shentsize, shnum, shstrndx;
   std::uint64_t phoff, shoff, entry;
+  std::uint32_t flags;
 };
 
 template <class Ehdr>
 Header decode_header(ByteView raw) noexcept {
   const auto h = load<Ehdr>(raw, 0);
-  return {little(h.e_type),  little(h.e_machine),  little(h.e_phentsize), little(h.e_phnum), little(h.e_shentsize),
-          little(h.e_shnum), little(h.e_shstrndx), little(h.e_phoff),     little(h.e_shoff), little(h.e_entry)};
+  return {little(h.e_type),      little(h.e_machine), little(h.e_phentsize), little(h.e_phnum),
+          little(h.e_shentsize), little(h.e_shnum),   little(h.e_shstrndx),  little(h.e_phoff),
+          little(h.e_shoff),     little(h.e_entry),   little(h.e_flags)};
 }
 
 template <class Phdr>
@@ -117,7 +119,7 @@ Result<void> ImageReader::read_header() {
   return check_machine();
 }
 
-/// "x86_64, i386 and aarch64".
+/// "x86_64, i386, aarch64 and riscv64".
 std::string names_of_machines() {
   std::string names;
   for (const arch::Arch* arch : arch::all()) {
@@ -139,6 +141,11 @@ Result<void> ImageReader::check_machine() {
     return wrong(ErrorKind::not_supported,
                  fmt::format("ELF{} file for {} (e_machine {}): this ABI is not read", image_.is64 ? 64 : 32,
                              to_string(arch->machine), header_.machine));
+  }
+  if ((header_.flags & arch->abi_flags.mask) != arch->abi_flags.value) {
+    return wrong(ErrorKind::not_supported,
+                 fmt::format("ELF file for {} whose flags {:#x} tell another ABI than the one that is read",
+                             to_string(arch->machine), header_.flags));
   }
   if (image_.type == ET_CORE) return wrong(ErrorKind::not_supported, "core dump, not a program or library");
   if (image_.type != ET_EXEC && image_.type != ET_DYN && image_.type != ET_REL) {

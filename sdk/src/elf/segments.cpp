@@ -7,7 +7,7 @@
 namespace usdt::elf {
 namespace {
 
-// Smallest page of the three machines. A larger page (arm64: 16, 64 KiB) maps more of .bss from the file, never less.
+// Smallest page of the four machines. A larger page (arm64: 16, 64 KiB) maps more of .bss from the file, never less.
 constexpr std::uint64_t kPage = 4096;
 
 /// File offset of `distance` bytes into `segment`, when `size` bytes from there are in the file.

@@ -22,6 +22,10 @@ TRAPPED_FUNCTION("usdt_trapped_step", "xor %eax, %eax");
 TRAPPED_FUNCTION("usdt_trapped_nop", "nop");
 TRAPPED_FUNCTION("usdt_trapped_emulated", "adr x0, .");
 TRAPPED_FUNCTION("usdt_trapped_step", "mov x0, x1");
+#elif defined(__riscv) && __riscv_xlen == 64
+TRAPPED_FUNCTION("usdt_trapped_nop", "nop");
+TRAPPED_FUNCTION("usdt_trapped_emulated", "auipc a0, 0");
+TRAPPED_FUNCTION("usdt_trapped_step", "mv a0, a1");
 #else
 #error "no functions to have a breakpoint for this machine"
 #endif

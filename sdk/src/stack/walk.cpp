@@ -242,15 +242,20 @@ class Walk {
     const auto base = registers_.values[numbers_.frame_pointer];
     const auto stack_pointer = registers_.values[numbers_.stack_pointer];
     if (!base || !stack_pointer || *base < *stack_pointer || *base % arch_.word_size != 0) return false;
-    const auto next = memory_.read(*base, arch_.word_size);
-    const auto back = memory_.read(*base + arch_.word_size, arch_.word_size);
+    const std::uint64_t record = frame_record(*base);
+    const auto next = memory_.read(record, arch_.word_size);
+    const auto back = memory_.read(record + arch_.word_size, arch_.word_size);
     if (!next || !back || process_.find(as_address(*back) - 1) == nullptr) return false;
     forget_registers();
     registers_.values[numbers_.frame_pointer] = next;
-    registers_.values[numbers_.stack_pointer] = *base + 2ULL * arch_.word_size;
+    registers_.values[numbers_.stack_pointer] = record + 2ULL * arch_.word_size;
     registers_.pc = as_address(*back);
     say(FrameIssue::by_frame_pointer);
     return true;
+  }
+  /// Where a function keeps its caller's frame pointer, and the return address behind it.
+  [[nodiscard]] std::uint64_t frame_record(std::uint64_t frame_pointer) const noexcept {
+    return frame_pointer + static_cast<std::uint64_t>(std::int64_t{numbers_.record});
   }
   /// To what a signal interrupted, whose registers the kernel has put on the stack (struct rt_sigframe of
   /// arch/x86/include/asm/sigframe.h, of which the handler has taken the return address).
@@ -308,7 +313,7 @@ class Walk {
     const auto& chain = stack_.addresses;
     if (taken == 0 || chain.size() < 2) return 1;
     const auto base = registers_.values[numbers_.frame_pointer];
-    const auto next = base ? memory_.read(*base + arch_.word_size, arch_.word_size) : std::nullopt;
+    const auto next = base ? memory_.read(frame_record(*base) + arch_.word_size, arch_.word_size) : std::nullopt;
     const auto first_caller = std::ranges::find_if(walked_.steps, &Step::return_address);
     const bool added = first_caller != walked_.steps.end() && first_caller->address == chain[1];
     if (next && chain[1] == as_address(*next) && !(added && chain.size() > 2 && chain[2] == as_address(*next)))

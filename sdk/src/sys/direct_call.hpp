@@ -38,6 +38,16 @@ template <class... Words>
   register long x5 asm("x5") = w[5];
   asm volatile("svc #0" : "+r"(x0) : "r"(eighth), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory", "cc");
   return x0;
+#elif defined(__riscv) && __riscv_xlen == 64
+  register long eighth asm("a7") = number;
+  register long a0 asm("a0") = w[0];
+  register long a1 asm("a1") = w[1];
+  register long a2 asm("a2") = w[2];
+  register long a3 asm("a3") = w[3];
+  register long a4 asm("a4") = w[4];
+  register long a5 asm("a5") = w[5];
+  asm volatile("ecall" : "+r"(a0) : "r"(eighth), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5) : "memory");
+  return a0;
 #elif defined(__i386__)
   // The sixth word is in the frame pointer, which the compiler may need: all come from memory that eax points to.
   const long all[7] = {w[0], w[1], w[2], w[3], w[4], w[5], number};
@@ -90,6 +100,17 @@ inline long direct_clone3(const clone_args& args, int (*run)(void*), void* argum
       : "r"(number), "r"(x1), [run] "r"(run), [argument] "r"(argument)
       : "memory", "cc");
   result = x0;
+#elif defined(__riscv) && __riscv_xlen == 64
+  register long number asm("a7") = SYS_clone3;
+  register long a0 asm("a0") = reinterpret_cast<long>(&args);
+  register long a1 asm("a1") = sizeof(args);
+  asm volatile(
+      "ecall\n\tbnez a0, 1f\n\t"
+      "mv a0, %[argument]\n\tmv t1, %[run]\n\tmv s0, zero\n\tjalr t1\n\tebreak\n1:"
+      : "+r"(a0)
+      : "r"(number), "r"(a1), [run] "r"(run), [argument] "r"(argument)
+      : "t1", "memory");
+  result = a0;
 #else
   static_cast<void>(args), static_cast<void>(run), static_cast<void>(argument);
   result = -ENOSYS;

@@ -147,7 +147,7 @@ struct usdtc_point {
   uint32_t flags;        /* enum usdtc_point_flags */
   const char* full_name; /* used as a pattern, it means exactly this probe or function */
   const char* file;      /* NULL: it is in the kernel */
-  const char* machine;   /* "x86_64", "i386", "aarch64" */
+  const char* machine;   /* "x86_64", "i386", "aarch64", "riscv64" */
   const char* provider;  /* of functions the prefix: "uprobe", "fentry" */
   const char* name;
   uint64_t pc;             /* its address; 0: not known */

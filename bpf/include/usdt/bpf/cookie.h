@@ -24,7 +24,7 @@
  *
  * Forms are written with their highest bit first. Numbers say how many bits a field has. A type is log2 of the size in
  * bytes, plus 4 if the value is signed. Displacements and constants are in two's complement. R is 4 bits on x86 (the
- * number of the pt_regs word; 15 stands for the stack pointer, word 19) and 5 bits on arm64 (the number of the word).
+ * number of the pt_regs word; 15 stands for the stack pointer, word 19) and 5 bits elsewhere (the number of the word).
  * A cookie of 0 is no spec: its count says that there are no arguments. */
 #ifndef USDT_BPF_COOKIE_H
 #define USDT_BPF_COOKIE_H
@@ -43,6 +43,7 @@
 
 #define USDT_REG_BITS_X86 4
 #define USDT_REG_BITS_ARM64 5
+#define USDT_REG_BITS_RISCV 5
 
 /* The forms by number, and by their bits. */
 enum usdt_packed_form {

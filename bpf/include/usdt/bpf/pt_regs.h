@@ -95,6 +95,31 @@
 #define USDT_ARM64_KERNEL_HALF (1ull << 63)
 #define USDT_ARM64_THREAD_SEGMENT ""
 
+/* riscv64: struct user_regs_struct of arch/riscv/include/uapi/asm/ptrace.h: the program counter, then x1 to x31. FRAME
+ * is s0, the caller's frame: where kprobe_multi catches a return, the stack pointer is not saved
+ * (arch/riscv/kernel/mcount.S, SAVE_RET_ABI_STATE). */
+#define USDT_RISCV_PT_REGS(X)                                                                                   \
+	X(0, 0) X(1, 8) X(2, 16) X(3, 24) X(4, 32) X(5, 40) X(6, 48) X(7, 56) X(8, 64) X(9, 72)                 \
+	X(10, 80) X(11, 88) X(12, 96) X(13, 104) X(14, 112) X(15, 120) X(16, 128) X(17, 136) X(18, 144)         \
+	X(19, 152) X(20, 160) X(21, 168) X(22, 176) X(23, 184) X(24, 192) X(25, 200) X(26, 208)                 \
+	X(27, 216) X(28, 224) X(29, 232) X(30, 240) X(31, 248)
+#define USDT_RISCV_REG_LOAD "u64"
+#define USDT_RISCV_REG_BITS USDT_REG_BITS_RISCV
+#define USDT_RISCV_IP_OFFSET 0
+#define USDT_RISCV_FRAME_OFFSET 64
+#define USDT_RISCV_CALLER_OFFSET 8
+#define USDT_RISCV_ADDRESS_SIZE 8
+#define USDT_RISCV_STACK_WORD 2
+#define USDT_RISCV_KEPT_WORDS 8, 9, 18, 19, 20, 21, 22 /* s0 to s6: RISC-V ELF psABI, "Integer Register Convention" */
+#define USDT_RISCV_GOROUTINE_WORD 27
+#define USDT_RISCV_RETURN_POPS 0
+#define USDT_RISCV_CODE_OFFSET -1
+#define USDT_RISCV_COMPAT_CODE 0
+#define USDT_RISCV_TABLES_UNWIND 0
+#define USDT_RISCV_KPROBE_IP 0
+#define USDT_RISCV_KERNEL_HALF (1ull << 63)
+#define USDT_RISCV_THREAD_SEGMENT ""
+
 /* clang-format on */
 
 #endif /* USDT_BPF_PT_REGS_H */

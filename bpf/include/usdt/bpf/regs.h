@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Reading the registers of a hit. Define the kernel's machine before the include: __TARGET_ARCH_x86 (64-bit),
- * __TARGET_ARCH_i386 or __TARGET_ARCH_arm64. */
+ * __TARGET_ARCH_i386, __TARGET_ARCH_arm64 or __TARGET_ARCH_riscv. */
 #ifndef USDT_BPF_REGS_H
 #define USDT_BPF_REGS_H
 
@@ -13,8 +13,10 @@
 #define USDT_TARGET(what) USDT_I386_##what
 #elif defined(__TARGET_ARCH_arm64)
 #define USDT_TARGET(what) USDT_ARM64_##what
+#elif defined(__TARGET_ARCH_riscv)
+#define USDT_TARGET(what) USDT_RISCV_##what
 #else
-#error "define __TARGET_ARCH_x86, __TARGET_ARCH_i386 or __TARGET_ARCH_arm64"
+#error "define __TARGET_ARCH_x86, __TARGET_ARCH_i386, __TARGET_ARCH_arm64 or __TARGET_ARCH_riscv"
 #endif
 
 /* One load at a constant offset. It is in assembler, since clang would merge the cases of a switch into one load at a

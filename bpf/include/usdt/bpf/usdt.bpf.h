@@ -18,7 +18,8 @@
  * One source serves all carriers of specs (spec.h): user space picks one when it loads the program (usdt::attach()),
  * creates and fills the maps that it needs, and the verifier removes the code of the others. There is no limit to tune:
  * not of sites, nor of specs, nor of arguments. It takes clang 14 or newer, with or without vmlinux.h. Define the
- * kernel's machine before the include: __TARGET_ARCH_x86 (64-bit), __TARGET_ARCH_i386 or __TARGET_ARCH_arm64. */
+ * kernel's machine before the include: __TARGET_ARCH_x86 (64-bit), __TARGET_ARCH_i386,
+ * __TARGET_ARCH_arm64 or __TARGET_ARCH_riscv (64-bit). */
 #ifndef USDT_BPF_H
 #define USDT_BPF_H
 
