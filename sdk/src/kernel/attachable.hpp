@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the kernel would refuse to attach to, said before it does. Pure.
+// Says what the kernel would refuse to attach to, before it does. Pure.
 #pragma once
 
 #include <string>

@@ -50,7 +50,7 @@ std::string_view what_is_sought(const KernelPattern& pattern) noexcept {
   return is_tracepoint(pattern) ? "raw tracepoint" : "kernel function";
 }
 
-/// Those of `meant` that can be attached to, and why the others cannot.
+/// Divides `meant` into what can be attached to, and what cannot, with the reasons.
 void judge(const Catalogue& catalogue, const KernelPattern& pattern, std::span<const KernelFunction* const> meant,
            Match& out) {
   for (const KernelFunction* function : meant) {

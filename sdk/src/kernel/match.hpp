@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a pattern means in a catalogue of the kernel.
+// Finds what a pattern means in a catalogue of the kernel.
 #pragma once
 
 #include <vector>

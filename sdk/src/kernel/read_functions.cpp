@@ -100,14 +100,14 @@ std::optional<std::vector<std::string_view>> beginnings_to_ask(std::span<const K
   return std::vector(beginnings.begin(), beginnings.end());
 }
 
-/// What the two long lists have: symbols, and what ftrace can trace.
+/// The contents of the two long lists: symbols, and what ftrace can trace.
 struct LongLists {
   Symbols symbols = {};
   std::vector<Named> listed = {};
   bool knows_ftrace = false;
 };
 
-/// Of the two long lists what `patterns` mean, if the kernel can be asked for that.
+/// Asks the kernel for what `patterns` mean of the two long lists; nothing: it cannot be asked.
 std::optional<LongLists> ask_lists(SourceTexts& texts, const btf::Types* types, std::span<const KernelPattern> patterns,
                                    ModuleNames& modules) {
   const Sources& sources = texts.sources();
@@ -135,7 +135,7 @@ Symbols read_symbols(SourceTexts& texts, ModuleNames& modules) {
   return symbols;
 }
 
-/// What ftrace can trace, with addresses where the kernel tells them; nothing: it is not known.
+/// Reads what ftrace can trace, with addresses where the kernel tells them; nothing: it is not known.
 std::optional<std::vector<Named>> read_ftrace(SourceTexts& texts, Result<Text>&& with_addresses, ModuleNames& modules) {
   if (with_addresses) {
     std::vector<Named> listed = parse_filter_functions(texts.keep(std::move(*with_addresses)), true, modules);

@@ -33,7 +33,7 @@ class SourceTexts {
   void miss(const Error& error, std::string_view advice);
   void miss(std::string what) { missing_.push_back(std::move(what)); }
 
-  /// What could not be read, in words: "/sys/kernel/tracing/...: Permission denied: run as root".
+  /// Returns what could not be read, in words: "/sys/kernel/tracing/...: Permission denied: run as root".
   [[nodiscard]] std::span<const std::string> missing() const noexcept { return missing_; }
   /// The error of a question that cannot be answered without what is missing: no_permission or not_supported.
   [[nodiscard]] Error unusable(std::string_view what) const;

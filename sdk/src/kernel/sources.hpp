@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the kernel tells of itself.
+// The places where the kernel tells of itself.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace usdt::kernel {
 
-/// Where the lists are; tests have their own.
+/// The files that have the lists; tests have their own.
 struct Sources {
   std::string kallsyms = "/proc/kallsyms";
-  /// Where tracefs may be mounted, the second by way of debugfs.
+  /// Directories where tracefs may be mounted, the second by way of debugfs.
   std::vector<std::string> tracefs = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
   std::string blacklist = "/sys/kernel/debug/kprobes/blacklist";
   std::string btf = "/sys/kernel/btf";

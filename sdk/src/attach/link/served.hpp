@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the kernel's links and the programs on them are attached to. Private to attach/link.
+// Says what the kernel's links and the programs on them are attached to. Private to attach/link.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct Served {
 [[nodiscard]] std::vector<Index<PlannedProbe>> each_once(const std::vector<Index<PlannedProbe>>& sites,
                                                          std::size_t first, std::size_t count);
 
-/// Where a plan begins in a larger one, of which it is a part.
+/// The place of a plan in a larger one, of which it is a part.
 struct PartPlace {
   std::uint32_t files = 0;
   std::uint32_t probes = 0;
