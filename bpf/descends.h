@@ -41,13 +41,13 @@ static __always_inline bool is_tracers_own(void *child)
 {
 	int exit_signal = 0;
 
-	bpf_probe_read_kernel(&exit_signal, sizeof(exit_signal), child + usdt_stock()->task_exit_signal_offset);
-	return !usdt_stock()->ancestors_count && exit_signal == 0;
+	bpf_probe_read_kernel(&exit_signal, sizeof(exit_signal), child + usdt_stock()->family.task.exit_signal);
+	return !usdt_stock()->family.ancestors_count && exit_signal == 0;
 }
 
 static __always_inline bool is_ancestor(__u32 tgid)
 {
-	return usdt_is_among(&usdt_stock()->ancestors, tgid);
+	return usdt_is_among(&usdt_stock()->family.ancestors, tgid);
 }
 
 /* True if the current process is an ancestor's child, or its child's child ... Orphans are marked; and where the
@@ -59,19 +59,19 @@ static __always_inline bool descends(void)
 	void *task = (void *)bpf_get_current_task();
 	__u32 tgid;
 
-	if (is_marked(task_word(task, usdt_stock()->task_signal_offset)))
+	if (is_marked(task_word(task, usdt_stock()->family.task.signal)))
 		return true;
-	if (usdt_stock()->ancestors_count && is_ancestor(bpf_get_current_pid_tgid() >> 32))
+	if (usdt_stock()->family.ancestors_count && is_ancestor(bpf_get_current_pid_tgid() >> 32))
 		return true;
 	for (int i = 0; i < MAX_GENERATIONS; i++) {
 		void *child = task;
 
-		task = (void *)task_word(task, usdt_stock()->task_parent_offset);
-		if (!task || bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_stock()->task_tgid_offset))
+		task = (void *)task_word(task, usdt_stock()->family.task.parent);
+		if (!task || bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_stock()->family.task.tgid))
 			return false;
 		if (is_ancestor(tgid))
 			return !is_tracers_own(child);
-		if (usdt_stock()->all_but_tasks)
+		if (usdt_stock()->family.all_but_tasks)
 			return true;
 		if (tgid <= 1)
 			return false;

@@ -8,8 +8,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("raw_tp/sched_process_fork")
 int usdt_on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 parent = task_word((void *)bpf_get_current_task(), usdt_stock()->task_signal_offset);
-	__u64 child = task_word((void *)ctx->args[1], usdt_stock()->task_signal_offset);
+	__u64 parent = task_word((void *)bpf_get_current_task(), usdt_stock()->family.task.signal);
+	__u64 child = task_word((void *)ctx->args[1], usdt_stock()->family.task.signal);
 	__u8 mark = 1;
 
 	/* A new thread begins no new process. */
@@ -24,11 +24,11 @@ SEC("raw_tp/sched_process_free")
 int usdt_on_free(struct bpf_raw_tracepoint_args *ctx)
 {
 	void *task = (void *)ctx->args[0];
-	__u64 signal = task_word(task, usdt_stock()->task_signal_offset);
+	__u64 signal = task_word(task, usdt_stock()->family.task.signal);
 	__u32 pid = 0, tgid = 1;
 
-	bpf_probe_read_kernel(&pid, sizeof(pid), task + usdt_stock()->task_pid_offset);
-	bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_stock()->task_tgid_offset);
+	bpf_probe_read_kernel(&pid, sizeof(pid), task + usdt_stock()->family.task.pid);
+	bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_stock()->family.task.tgid);
 	if (pid == tgid)
 		bpf_map_delete_elem(&usdt_descendants, &signal);
 	return 0;
@@ -51,10 +51,11 @@ int usdt_on_exec(struct bpf_raw_tracepoint_args *ctx)
 	__u32 first = 0;
 	__u64 *count, image;
 
-	if (!usdt_stock()->task_image_offset || !usdt_stock()->dumpable_offset)
+	if (!usdt_stock()->family.task.image || !usdt_stock()->family.task.dumpable)
 		return 0;
-	image = task_word((void *)ctx->args[0], usdt_stock()->task_image_offset);
-	if (!image || (task_word((void *)image, usdt_stock()->dumpable_offset) & mask) == by_its_user || !descends())
+	image = task_word((void *)ctx->args[0], usdt_stock()->family.task.image);
+	if (!image || (task_word((void *)image, usdt_stock()->family.task.dumpable) & mask) == by_its_user ||
+	    !descends())
 		return 0;
 	count = bpf_map_lookup_elem(&usdt_shielded, &first);
 	if (count)

@@ -6,6 +6,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <usdt/bpf/constants.h>
+#include <usdt/bpf/stock_constants.h>
 
 USDT_CONSTANTS(usdt_stock)
 

@@ -30,7 +30,7 @@ static __always_inline bool is_in_cgroup(void)
 /* Whether the process is one of those that are traced. */
 static __always_inline bool is_traced(void)
 {
-	if (usdt_stock()->ancestors.count && !descends())
+	if (usdt_stock()->family.ancestors.count && !descends())
 		return false;
 	return !usdt_stock()->cgroups || is_in_cgroup();
 }

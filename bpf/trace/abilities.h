@@ -41,7 +41,7 @@ static __always_inline struct usdt_event_arg *own_args(void *record, const __u32
 
 static __always_inline __u32 args_of_record(const __u32 can)
 {
-	return can & (BEGINS_SPANS | ENDS_SPANS) ? usdt_stock()->record_args : usdt_program()->max_args;
+	return can & (BEGINS_SPANS | ENDS_SPANS) ? usdt_stock()->record.args : usdt_program()->max_args;
 }
 
 static __always_inline bool may_wait(const __u32 can)

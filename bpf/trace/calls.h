@@ -177,7 +177,7 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 static __always_inline void record_call(const struct usdt_event *event, const struct usdt_call_key *key,
 					struct usdt_site_stats *stats)
 {
-	void *record = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
+	void *record = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record.size, 0);
 
 	/* Looked at once: verifiers before Linux 5.11 do not know that a second look finds the same. */
 	if (!record) {
@@ -185,7 +185,7 @@ static __always_inline void record_call(const struct usdt_event *event, const st
 			count_lost(stats);
 		return;
 	}
-	bpf_probe_read_kernel(record, usdt_stock()->record_size, event);
+	bpf_probe_read_kernel(record, usdt_stock()->record.size, event);
 	if (take_call(key, stats))
 		bpf_ringbuf_submit(record, wake_flags());
 	else
@@ -220,7 +220,7 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 		return;
 	}
 	/* A blank record is of a call that was not sampled. */
-	if ((!(can & FILLS_TABLE) && usdt_stock()->sample && !event->ts) ||
+	if ((!(can & FILLS_TABLE) && usdt_stock()->guards.sample && !event->ts) ||
 	    (!is_session() && is_of_namesake(event->ts, is_of_process(ctx)))) {
 		bpf_map_delete_elem(&usdt_open_calls, &key);
 		return;

@@ -36,7 +36,8 @@ struct {
 
 static __always_inline struct usdt_site_stats *stats_of(__u32 site)
 {
-	__u32 key = site + (bpf_get_smp_processor_id() & usdt_stock()->stats_row_mask) * usdt_stock()->stats_row_size;
+	__u32 key =
+	    site + (bpf_get_smp_processor_id() & usdt_stock()->counters.row_mask) * usdt_stock()->counters.row_size;
 
 	return bpf_map_lookup_elem(&usdt_stats, &key);
 }

@@ -12,14 +12,14 @@ __u32 usdt_paused = 0;
 
 static __always_inline bool is_paused(void)
 {
-	return usdt_stock()->pausable && *(volatile __u32 *)&usdt_paused;
+	return usdt_stock()->guards.pausable && *(volatile __u32 *)&usdt_paused;
 }
 
 /* Whether a hit is among those that are looked at. By chance: every hundredth one would always be the same one of a
  * program that does a hundred things in turn. */
 static __always_inline bool is_sampled(void)
 {
-	const __u32 sample = usdt_stock()->sample;
+	const __u32 sample = usdt_stock()->guards.sample;
 
 	if (is_paused())
 		return false;
@@ -33,13 +33,13 @@ __u64 usdt_rate_paid = 0;
  * event each; they have paid, too, so that it does not add up. (An exchange that knows better is of Linux 5.12.) */
 static __always_inline bool may_pass(void)
 {
-	const __u64 price = usdt_stock()->rate_price, second = 1000000000ull << USDT_RATE_SHIFT;
+	const __u64 price = usdt_stock()->guards.rate_price, second = 1000000000ull << USDT_RATE_SHIFT;
 	volatile __u64 *paid = &usdt_rate_paid;
 	__u64 now, until;
 
 	if (!price)
 		return true;
-	now = (bpf_ktime_get_ns() - usdt_stock()->rate_start) << USDT_RATE_SHIFT;
+	now = (bpf_ktime_get_ns() - usdt_stock()->guards.rate_start) << USDT_RATE_SHIFT;
 	until = *paid;
 	if (until + price > now)
 		return false;
@@ -55,7 +55,7 @@ __u64 usdt_least_duration = 0;
 
 static __always_inline bool is_slow_enough(__u64 duration)
 {
-	return !usdt_stock()->slow_only || duration >= *(volatile __u64 *)&usdt_least_duration;
+	return !usdt_stock()->guards.slow_only || duration >= *(volatile __u64 *)&usdt_least_duration;
 }
 
 #endif /* USDT_TRACE_GUARDS_H */

@@ -30,7 +30,7 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, struct usdt_r
 		return;
 	}
 	for (__u32 look = 0; look < 2; look++) {
-		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
+		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record.size, 0);
 		if (!event) {
 			count_lost(stats);
 			return;

@@ -48,18 +48,18 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	event->pid = pid_tgid >> 32;
 	event->tid = (__u32)pid_tgid;
 	event->cpu = bpf_get_smp_processor_id();
-	event->site = usdt_stock()->site_base + site;
+	event->site = usdt_stock()->record.site_base + site;
 	event->ip = ctx->source == USDT_SOURCE_USER ? usdt_ip(ctx->regs) : 0;
 	event->stack_size = 0;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	event->arg_cnt = usdt_arg_cnt(ctx);
 	/* A process at a USDT site is not in the kernel. */
-	if (usdt_stock()->stack_depth && usdt_source() != USDT_SOURCE_USER)
+	if (usdt_stock()->record.stack_depth && usdt_source() != USDT_SOURCE_USER)
 		event->stack_size = take_stack(ctx, stack);
-	if ((can & COPIES_MEMORY) && usdt_stock()->user_stack_at)
+	if ((can & COPIES_MEMORY) && usdt_stock()->user_stack.at)
 		take_user_stack(ctx, event);
-	if (!(can & MAKES_NO_RECORD) && usdt_stock()->owners)
-		take_owner((void *)event + usdt_stock()->record_size - sizeof(struct usdt_owner));
+	if (!(can & MAKES_NO_RECORD) && usdt_stock()->record.owners)
+		take_owner((void *)event + usdt_stock()->record.size - sizeof(struct usdt_owner));
 	fill_args(event, ctx, can, false);
 }
 

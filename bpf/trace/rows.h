@@ -55,7 +55,7 @@ static __always_inline bool raise(__u64 *extreme, __u64 value, const __u64 flip)
 
 static __always_inline __u64 own_part(void)
 {
-	return bpf_get_smp_processor_id() & usdt_stock()->table_part_mask;
+	return bpf_get_smp_processor_id() & usdt_stock()->table.part_mask;
 }
 
 /* Whether there may be a row with these keys, which another part may have already. */
@@ -72,7 +72,7 @@ static __always_inline bool has_room(struct usdt_row *row)
 /* Adds a real, of which `order` is the number that orders it, to the exact sum behind a tally. */
 static __always_inline void add_real(struct usdt_tally *tally, __u64 order)
 {
-	const __u64 pieces = usdt_stock()->sum_pieces;
+	const __u64 pieces = usdt_stock()->table.sum_pieces;
 	const bool narrow = pieces == USDT_SUM_PIECES32, negative = !(order >> 63);
 	const __u32 fraction = narrow ? 23 : 52; /* bits of a mantissa behind its point */
 	const __u64 most = (1ull << USDT_SUM_BITS) - 1;
@@ -109,7 +109,7 @@ static __always_inline long make_row(struct usdt_row *row, struct usdt_tally *fi
 {
 	const void *blank = first;
 
-	if (usdt_stock()->sum_pieces) {
+	if (usdt_stock()->table.sum_pieces) {
 		first->count = 0;
 		blank = bpf_map_lookup_elem(&usdt_blank_row, first);
 		if (!blank)
@@ -122,7 +122,7 @@ static __always_inline long make_row(struct usdt_row *row, struct usdt_tally *fi
 static __always_inline void tally(struct usdt_row *row, struct usdt_question *question, const __u32 can,
 				  struct usdt_site_stats *stats)
 {
-	const __u64 bias = usdt_stock()->value_bias, value = question->values[0], biased = value ^ bias;
+	const __u64 bias = usdt_stock()->table.value_bias, value = question->values[0], biased = value ^ bias;
 	const __u64 piece = (1ull << USDT_TALLY_BITS) - 1, low = value & piece,
 		    middle = value >> USDT_TALLY_BITS & piece;
 	const __u64 high = bias ? value >> 2 * USDT_TALLY_BITS : (__u64)((__s64)value >> 2 * USDT_TALLY_BITS);
@@ -139,7 +139,7 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 		if (!make_row(row, first)) {
 			if (can & TAKES_STACKS)
 				__sync_fetch_and_add(&usdt_rows_made, 1);
-			if (!usdt_stock()->sum_pieces)
+			if (!usdt_stock()->table.sum_pieces)
 				return;
 		}
 		known = bpf_map_lookup_elem(&usdt_rows, row);
@@ -153,7 +153,7 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 		return;
 	}
 	__sync_fetch_and_add(&known->count, 1);
-	if (usdt_stock()->sum_pieces) {
+	if (usdt_stock()->table.sum_pieces) {
 		add_real(known, value);
 		return;
 	}

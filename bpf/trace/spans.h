@@ -20,7 +20,7 @@
  * for that of the one around it. */
 static __always_inline struct usdt_open_span *behind_record(const void *event)
 {
-	return (void *)event + usdt_stock()->record_size;
+	return (void *)event + usdt_stock()->record.size;
 }
 
 static __always_inline __u64 *open_spans(void *outermost)
@@ -117,7 +117,7 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 			break;
 		page_in(ctx, can);
 	}
-	if (usdt_stock()->span_owner)
+	if (usdt_stock()->spans.owner)
 		take_owner(&behind_record(event)->owner);
 	change_open(key, first, 1);
 }
@@ -181,7 +181,7 @@ static __always_inline struct usdt_event *find_span(struct usdt_span_key *key)
 /* Its number in the plan. */
 static __always_inline __u32 pair_of(const struct ended_span *span)
 {
-	const __u32 begins = usdt_stock()->span_begins, ends = usdt_stock()->span_ends;
+	const __u32 begins = usdt_stock()->spans.begins, ends = usdt_stock()->spans.ends;
 
 	return begins + ends + span->begin * ends + (span->end - begins);
 }
@@ -197,7 +197,7 @@ static __always_inline __u64 fact_of_beginning(const struct usdt_event *event, c
 	switch (fact) {
 		USDT_FACTS_OF_RECORD(USDT_FACT_CASE)
 	}
-	if (!usdt_stock()->span_owner)
+	if (!usdt_stock()->spans.owner)
 		return 0;
 	owner = &behind_record(event)->owner;
 	switch (fact) {
@@ -240,7 +240,7 @@ question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, 
 		usdt_put_value(question, i, value);
 	}
 	question->unread = usdt_unknown(unread);
-	question->site = usdt_stock()->site_base + pair_of(span);
+	question->site = usdt_stock()->record.site_base + pair_of(span);
 	question->duration = span->duration;
 	return question;
 }
@@ -254,14 +254,14 @@ static __always_inline void record_span(const struct usdt_ctx *ctx, const struct
 	struct usdt_event *event;
 
 	for (__u32 look = 0; look < 2; look++) {
-		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
+		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record.size, 0);
 		if (!event) {
 			if (take_span(key, span, stats))
 				count_lost(stats);
 			return;
 		}
-		bpf_probe_read_kernel(event, usdt_stock()->record_size, begun);
-		event->site = usdt_stock()->site_base + span->end; /* whose texts these are */
+		bpf_probe_read_kernel(event, usdt_stock()->record.size, begun);
+		event->site = usdt_stock()->record.site_base + span->end; /* whose texts these are */
 		event->arg_cnt = usdt_program()->first_arg + usdt_arg_cnt(ctx);
 		fill_args(event, ctx, can, false);
 		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
@@ -274,7 +274,7 @@ static __always_inline void record_span(const struct usdt_ctx *ctx, const struct
 		return;
 	}
 	event->duration = span->duration;
-	event->site = usdt_stock()->site_base + pair_of(span);
+	event->site = usdt_stock()->record.site_base + pair_of(span);
 	bpf_ringbuf_submit(event, wake_flags());
 }
 
@@ -302,12 +302,12 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 
 	if (!event)
 		return;
-	if (usdt_stock()->sample && !event->ts) {
+	if (usdt_stock()->guards.sample && !event->ts) {
 		if (take_out(key, span.first))
 			count_unsampled(stats);
 		return;
 	}
-	span.begin = event->site - usdt_stock()->site_base;
+	span.begin = event->site - usdt_stock()->record.site_base;
 	span.duration -= event->ts;
 	if (can & FILLS_TABLE) {
 		tally_span(ctx, event, key, row, can, &span, stats);

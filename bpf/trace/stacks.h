@@ -27,7 +27,7 @@ static __always_inline __u64 direct_caller(const struct usdt_ctx *ctx)
 /* The kernel's stack, innermost first; its bytes or a negative errno. */
 static __always_inline long take_stack(const struct usdt_ctx *ctx, __u64 *stack)
 {
-	const __u32 size = usdt_stock()->stack_depth * sizeof(*stack);
+	const __u32 size = usdt_stock()->record.stack_depth * sizeof(*stack);
 	__u64 caller = 0;
 	long taken;
 
@@ -62,14 +62,14 @@ static __always_inline void take_user_registers(const struct usdt_ctx *ctx, __u6
  * is memory. Returns bytes. */
 static __always_inline __u32 copy_stack(char *to, __u64 from)
 {
-	const __u32 piece = usdt_stock()->user_copy_piece;
+	const __u32 piece = usdt_stock()->user_stack.copy_piece;
 	__u64 size = piece - (from & (piece - 1));
 
 	/* As in capture() of texts.h. */
 	asm volatile("" : "+r"(size));
 	if (size > piece || bpf_probe_read_user(to, size, (const void *)from))
 		return 0;
-	for (__u32 i = 0; i < usdt_stock()->user_copy_pieces; i++) {
+	for (__u32 i = 0; i < usdt_stock()->user_stack.copy_pieces; i++) {
 		if (bpf_probe_read_user(to + size, piece, (const void *)(from + size)))
 			break;
 		size += piece;
@@ -81,20 +81,20 @@ static __always_inline __u32 copy_stack(char *to, __u64 from)
  * (struct return_instance of include/linux/uprobes.h). */
 static __always_inline void take_replaced_returns(struct usdt_replaced_return *to)
 {
-	const volatile struct usdt_stock_constants *offsets = usdt_stock();
-	void *at = (void *)bpf_get_current_task() + offsets->task_utask_offset;
+	const volatile struct usdt_return_offsets *offsets = &usdt_stock()->returns;
+	void *at = (void *)bpf_get_current_task() + offsets->utask;
 	__u32 i;
 
 	to[0].address = 0;
-	if (!offsets->task_utask_offset || bpf_probe_read_kernel(&at, sizeof(at), at) || !at ||
-	    bpf_probe_read_kernel(&at, sizeof(at), at + offsets->utask_returns_offset))
+	if (!offsets->utask || bpf_probe_read_kernel(&at, sizeof(at), at) || !at ||
+	    bpf_probe_read_kernel(&at, sizeof(at), at + offsets->first))
 		return;
 	for (i = 0; i < USDT_REPLACED_RETURNS; i++) {
 		to[i].address = 0;
-		if (!at || bpf_probe_read_kernel(&to[i].address, 8, at + offsets->return_address_offset))
+		if (!at || bpf_probe_read_kernel(&to[i].address, 8, at + offsets->address))
 			return;
-		bpf_probe_read_kernel(&to[i].stack, 8, at + offsets->return_stack_offset);
-		if (bpf_probe_read_kernel(&at, sizeof(at), at + offsets->return_next_offset))
+		bpf_probe_read_kernel(&to[i].stack, 8, at + offsets->stack);
+		if (bpf_probe_read_kernel(&at, sizeof(at), at + offsets->next))
 			at = NULL;
 	}
 }
@@ -102,8 +102,8 @@ static __always_inline void take_replaced_returns(struct usdt_replaced_return *t
 /* Threads of the kernel have no process: nothing is found by frame pointers, not even where it entered the kernel. */
 static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *record)
 {
-	struct usdt_user_stack *stack = record + usdt_stock()->user_stack_at;
-	const __u32 size = usdt_stock()->user_stack_depth * sizeof(__u64);
+	struct usdt_user_stack *stack = record + usdt_stock()->user_stack.at;
+	const __u32 size = usdt_stock()->user_stack.depth * sizeof(__u64);
 	void *addresses = (void *)stack + sizeof(*stack);
 
 	stack->size = 0;
@@ -181,16 +181,16 @@ static __always_inline void take_kernel_key(const struct usdt_ctx *ctx, struct u
 /* Both of a call that begins, behind its record: what its row will have. */
 static __always_inline struct usdt_row_stack *kept_stacks(struct usdt_event *record)
 {
-	return (void *)record + usdt_stock()->record_size;
+	return (void *)record + usdt_stock()->record.size;
 }
 
 static __always_inline void keep_stacks(const struct usdt_ctx *ctx, struct usdt_event *record)
 {
 	struct usdt_row_stack *kept = kept_stacks(record);
 
-	if (usdt_stock()->row_user_stack)
+	if (usdt_stock()->table.user_stack)
 		take_user_key(ctx, &kept[0]);
-	if (usdt_stock()->row_kernel_stack)
+	if (usdt_stock()->table.kernel_stack)
 		take_kernel_key(ctx, &kept[1]);
 }
 
@@ -199,15 +199,15 @@ static __always_inline void put_stacks(const struct usdt_ctx *ctx, struct usdt_r
 {
 	struct usdt_row_stack *key;
 
-	if (usdt_stock()->row_user_stack) {
-		key = (void *)row->key + usdt_stock()->row_user_stack - 1;
+	if (usdt_stock()->table.user_stack) {
+		key = (void *)row->key + usdt_stock()->table.user_stack - 1;
 		if (call)
 			*key = kept_stacks(call)[0];
 		else
 			take_user_key(ctx, key);
 	}
-	if (usdt_stock()->row_kernel_stack) {
-		key = (void *)row->key + usdt_stock()->row_kernel_stack - 1;
+	if (usdt_stock()->table.kernel_stack) {
+		key = (void *)row->key + usdt_stock()->table.kernel_stack - 1;
 		if (call)
 			*key = kept_stacks(call)[1];
 		else

@@ -27,7 +27,7 @@ struct {
 static __always_inline int capture_likely(const struct usdt_ctx *ctx, void *record, const __u32 can, __u32 i, char *to)
 {
 	struct usdt_event_arg *args = own_args(record, can);
-	__u32 site = ((struct usdt_event *)record)->site - usdt_stock()->site_base;
+	__u32 site = ((struct usdt_event *)record)->site - usdt_stock()->record.site_base;
 	struct usdt_misreads *misreads;
 	int length;
 
@@ -36,7 +36,7 @@ static __always_inline int capture_likely(const struct usdt_ctx *ctx, void *reco
 	misreads = bpf_map_lookup_elem(&usdt_misreads, &site);
 	if (!misreads || misreads->of_arg[i] >= MOST_MISREADS)
 		return 0;
-	length = usdt_copy_text(ctx, to, usdt_stock()->string_size, args[i].bits);
+	length = usdt_copy_text(ctx, to, usdt_stock()->record.string_size, args[i].bits);
 	if (length >= 0)
 		return length;
 	misreads->of_arg[i]++;
@@ -46,7 +46,7 @@ static __always_inline int capture_likely(const struct usdt_ctx *ctx, void *reco
 /* Copies a text with a length: as many bytes as fit and one more, which shows that it was cut. */
 static __always_inline int capture_bytes(const struct usdt_ctx *ctx, char *to, __u64 length, __u64 pointer)
 {
-	__u64 most = usdt_stock()->string_size - 1;
+	__u64 most = usdt_stock()->record.string_size - 1;
 
 	if ((__s64)length < 0)
 		return -USDT_ERANGE;
@@ -68,22 +68,23 @@ static __always_inline int capture(const struct usdt_ctx *ctx, void *record, con
 				   __u64 slot)
 {
 	struct usdt_event_arg *args = own_args(record, can);
-	__u64 text = slot * usdt_stock()->string_size, by = how - USDT_CAPTURE_LENGTH;
+	__u64 text = slot * usdt_stock()->record.string_size, by = how - USDT_CAPTURE_LENGTH;
 	__u32 at = sizeof(struct usdt_event) + args_of_record(can) * sizeof(struct usdt_event_arg) +
-		   usdt_stock()->stack_depth * sizeof(__u64);
+		   usdt_stock()->record.stack_depth * sizeof(__u64);
 	char *to;
 	int error;
 
 	/* Checked just before it is used: verifiers of old kernels (5.10) forget the bounds of what was spilled. */
 	asm volatile("" : "+r"(text));
-	if (!usdt_stock()->string_slots || text > (usdt_stock()->string_slots - 1ull) * usdt_stock()->string_size)
+	if (!usdt_stock()->record.string_slots ||
+	    text > (usdt_stock()->record.string_slots - 1ull) * usdt_stock()->record.string_size)
 		return 0;
 	to = record + at + text;
 	asm volatile("" : "+r"(to));
 	if (how == USDT_CAPTURE_LIKELY)
 		return capture_likely(ctx, record, can, i, to);
 	if (how == USDT_CAPTURE_STRING)
-		return usdt_copy_text(ctx, to, usdt_stock()->string_size, args[i].bits);
+		return usdt_copy_text(ctx, to, usdt_stock()->record.string_size, args[i].bits);
 	asm volatile("" : "+r"(by));
 	if (by >= usdt_program()->max_args)
 		return -USDT_ENOENT;
@@ -109,7 +110,7 @@ static __always_inline void capture_texts(void *record, const struct usdt_ctx *c
 	struct usdt_arg_spec spec;
 	__u64 slot = can & ENDS_SPANS ? usdt_program()->first_text : 0;
 
-	if (!usdt_stock()->string_slots || usdt_is_packed(ctx))
+	if (!usdt_stock()->record.string_slots || usdt_is_packed(ctx))
 		return;
 	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		if (!spec.capture)
@@ -137,14 +138,14 @@ static __always_inline bool find_kept_text(const struct usdt_event *event, __u32
 	const struct usdt_event_arg *arg = &args[usdt_program()->filter_args[i]];
 	const __u32 slot = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT) - 1;
 	const __u32 texts =
-	    sizeof(*event) + args_of_record(can) * sizeof(*args) + usdt_stock()->stack_depth * sizeof(__u64);
+	    sizeof(*event) + args_of_record(can) * sizeof(*args) + usdt_stock()->record.stack_depth * sizeof(__u64);
 	const bool whole = (usdt_program()->filter_texts[i] & USDT_KEPT_TEXT_WHOLE) ||
-			   usdt_stock()->string_size < USDT_ROW_WORDS * sizeof(__u64) + 2;
+			   usdt_stock()->record.string_size < USDT_ROW_WORDS * sizeof(__u64) + 2;
 
-	*address = number_of(event) + texts + slot * usdt_stock()->string_size;
+	*address = number_of(event) + texts + slot * usdt_stock()->record.string_size;
 	if (arg->error || arg->text <= 0)
 		return false;
-	return !whole || arg->text < (__s32)usdt_stock()->string_size;
+	return !whole || arg->text < (__s32)usdt_stock()->record.string_size;
 }
 
 /* Waits for the pages a text may be on: its first one, and the next where the text may get there. */
@@ -154,7 +155,7 @@ static __always_inline void page_in_text(__u64 text)
 	char touched;
 
 	bpf_copy_from_user(&touched, 1, (const void *)text);
-	if (next - text < usdt_stock()->string_size)
+	if (next - text < usdt_stock()->record.string_size)
 		bpf_copy_from_user(&touched, 1, (const void *)next);
 }
 

@@ -21,15 +21,14 @@ static __always_inline const void *leading_task(void)
 {
 	const void *task = (const void *)bpf_get_current_task();
 
-	return usdt_stock()->task_leader_offset ? (const void *)word_of_task(task, usdt_stock()->task_leader_offset)
-						: task;
+	return usdt_stock()->threads.leader ? (const void *)word_of_task(task, usdt_stock()->threads.leader) : task;
 }
 
 /* Whether something that began at `time` was begun by an earlier thread of the same number; `process`: by an earlier
  * process. */
 static __always_inline bool is_of_namesake(__u64 time, bool process)
 {
-	const __u32 offset = usdt_stock()->task_start_offset;
+	const __u32 offset = usdt_stock()->threads.start;
 
 	if (!offset)
 		return false;
@@ -40,17 +39,17 @@ static __always_inline bool is_of_namesake(__u64 time, bool process)
  * added to it. Without the kernel's BTF it is the address of the task, which a later one may have again. */
 static __always_inline __u64 pair_life(void)
 {
-	const __u32 until = usdt_stock()->pair_life;
+	const __u32 until = usdt_stock()->spans.pair_life;
 	const void *task = (const void *)bpf_get_current_task();
 	__u64 life;
 
 	if (until == USDT_PAIR_FOREVER)
 		return 0;
-	if (!usdt_stock()->task_start_offset)
+	if (!usdt_stock()->threads.start)
 		return until == USDT_PAIR_PROCESS ? 0 : (__u64)task << 20;
-	life = word_of_task(until == USDT_PAIR_PROCESS ? leading_task() : task, usdt_stock()->task_start_offset) << 20;
-	if (until == USDT_PAIR_IMAGE && usdt_stock()->task_exec_offset)
-		life += (__u32)word_of_task(task, usdt_stock()->task_exec_offset) * 0x9e3779b97f4a7c15ull;
+	life = word_of_task(until == USDT_PAIR_PROCESS ? leading_task() : task, usdt_stock()->threads.start) << 20;
+	if (until == USDT_PAIR_IMAGE && usdt_stock()->threads.exec)
+		life += (__u32)word_of_task(task, usdt_stock()->threads.exec) * 0x9e3779b97f4a7c15ull;
 	return life;
 }
 

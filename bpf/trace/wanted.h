@@ -68,7 +68,7 @@ static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, struct usd
 		((struct usdt_ctx *)ctx)->sleepable = false;
 	}
 	if (can & FILLS_TABLE)
-		question->site = usdt_stock()->site_base + usdt_site(ctx);
+		question->site = usdt_stock()->record.site_base + usdt_site(ctx);
 	if ((can & MAKES_CALLS) && start)
 		question->duration = bpf_ktime_get_ns() - start;
 	wanted = is_wanted(ctx, question, row, NULL, can, stats);

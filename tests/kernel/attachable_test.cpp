@@ -29,7 +29,7 @@ class WhyNot : public ::testing::Test {
     catalogue_ = kernel_.load();
   }
   [[nodiscard]] std::string why_not(std::string_view name, KernelKind kind, std::string_view module = "") const {
-    return catalogue_->why_not(function(*catalogue_, name, module), kind);
+    return kernel::why_not(*catalogue_, function(*catalogue_, name, module), kind);
   }
 
   FakeKernel kernel_;
@@ -69,7 +69,7 @@ TEST_F(WhyNot, trampolines_need_a_unique_name) {
 TEST_F(WhyNot, a_copy_that_only_an_address_tells_apart_needs_one) {
   kernel_.kallsyms("0 t show\n0 t show\n").traceable("");
   const auto hidden = kernel_.load();
-  EXPECT_THAT(hidden->why_not(function(*hidden, "show"), kKprobe), HasSubstr("hides addresses"));
+  EXPECT_THAT(kernel::why_not(*hidden, function(*hidden, "show"), kKprobe), HasSubstr("hides addresses"));
 }
 
 TEST_F(WhyNot, what_trampolines_call_takes_none) {
@@ -86,22 +86,22 @@ TEST_F(WhyNot, what_never_returns_has_no_exit) {
 
 TEST_F(WhyNot, a_signature_that_trampolines_refuse_is_passed_on) {
   const KernelFunction read = function(*catalogue_, "read");
-  EXPECT_EQ(catalogue_->why_not(read, kFentry, "variadic"), "variadic");
-  EXPECT_EQ(catalogue_->why_not(read, kKprobe, "variadic"), "");
-  EXPECT_EQ(catalogue_->why_not(read, kAny, "variadic"), "") << "a kprobe will do";
+  EXPECT_EQ(kernel::why_not(*catalogue_, read, kFentry, "variadic"), "variadic");
+  EXPECT_EQ(kernel::why_not(*catalogue_, read, kKprobe, "variadic"), "");
+  EXPECT_EQ(kernel::why_not(*catalogue_, read, kAny, "variadic"), "") << "a kprobe will do";
 }
 
 TEST_F(WhyNot, where_ftrace_is_unknown_nothing_is_refused_for_it) {
   FakeKernel blind;
   blind.kallsyms("10 T read\n").types({"read"});
   const auto catalogue = blind.load();
-  EXPECT_EQ(catalogue->why_not(function(*catalogue, "read"), kFentry), "");
+  EXPECT_EQ(kernel::why_not(*catalogue, function(*catalogue, "read"), kFentry), "");
 }
 
 TEST_F(WhyNot, typed_tracepoints_need_types_and_raw_ones_do_not) {
   KernelFunction tracepoint;
-  EXPECT_THAT(catalogue_->why_not(tracepoint, {KernelFamily::tp_btf, Moment::entry}), HasSubstr("BTF"));
-  EXPECT_EQ(catalogue_->why_not(tracepoint, {KernelFamily::raw_tp, Moment::entry}), "");
+  EXPECT_THAT(kernel::why_not(*catalogue_, tracepoint, {KernelFamily::tp_btf, Moment::entry}), HasSubstr("BTF"));
+  EXPECT_EQ(kernel::why_not(*catalogue_, tracepoint, {KernelFamily::raw_tp, Moment::entry}), "");
 }
 
 }  // namespace

@@ -14,7 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel/attachable.hpp"
 #include "kernel/catalogue.hpp"
+#include "kernel/match.hpp"
 #include "kernel/selection.hpp"
 
 namespace usdt::kernel::test {

@@ -30,8 +30,8 @@ class MatchTest : public ::testing::Test {
   /// The same whether the lists were read for this pattern or for any.
   Result<Match> match_twice(std::string_view text) {
     const std::vector only = {pattern(text)};
-    auto of_all = loaded_.emplace_back(kernel_.load())->match(only[0]);
-    auto of_wanted = loaded_.emplace_back(kernel_.load(only))->match(only[0]);
+    auto of_all = kernel::match(*loaded_.emplace_back(kernel_.load()), only[0]);
+    auto of_wanted = kernel::match(*loaded_.emplace_back(kernel_.load(only)), only[0]);
     if (of_all && of_wanted) {
       EXPECT_EQ(told(*of_all), told(*of_wanted)) << text;
     } else {
@@ -173,8 +173,8 @@ TEST_F(MatchTest, without_the_list_of_ftrace_globs_are_an_error_and_names_are_no
   FakeKernel blind;
   blind.kallsyms("10 T vfs_read\n");
   const auto catalogue = blind.load();
-  EXPECT_EQ(catalogue->match(pattern("kprobe:vfs_read"))->functions.size(), 1U);
-  const auto glob = catalogue->match(pattern("kprobe:vfs_*"));
+  EXPECT_EQ(kernel::match(*catalogue, pattern("kprobe:vfs_read"))->functions.size(), 1U);
+  const auto glob = kernel::match(*catalogue, pattern("kprobe:vfs_*"));
   ASSERT_FALSE(glob);
   EXPECT_EQ(glob.error().kind, ErrorKind::not_supported);
   EXPECT_THAT(glob.error().message, HasSubstr("mount -t tracefs"));

@@ -8,7 +8,8 @@
 //   what to attach      plan.hpp, cost.hpp (what a hit will cost)
 //   blind spots         shortened.hpp (values beyond what a program can read), moved_code.hpp (code that left its file)
 //   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
-//   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
+//   attaching           tracer.hpp (the stock program: trace_options.hpp, event_ring.hpp, overhead.hpp) or
+//                       bpf_object.hpp and link.hpp (your own)
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   the slowest         slowest.hpp (of calls and spans)
@@ -49,6 +50,7 @@
 #include "usdt/error.hpp"
 #include "usdt/event.hpp"
 #include "usdt/event_filter.hpp"
+#include "usdt/event_ring.hpp"
 #include "usdt/explanation.hpp"
 #include "usdt/expression.hpp"
 #include "usdt/expression_type.hpp"
@@ -64,6 +66,7 @@
 #include "usdt/link.hpp"
 #include "usdt/machine.hpp"
 #include "usdt/moved_code.hpp"
+#include "usdt/overhead.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/print_list.hpp"
@@ -90,6 +93,7 @@
 #include "usdt/surroundings.hpp"
 #include "usdt/symbolizer.hpp"
 #include "usdt/table.hpp"
+#include "usdt/trace_options.hpp"
 #include "usdt/tracer.hpp"
 #include "usdt/type_graph.hpp"
 #include "usdt/utf8.hpp"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "usdt/bpf/constants.h"
+#include "usdt/bpf/stock_constants.h"
 #include "usdt/result.hpp"
 
 namespace usdt::event {

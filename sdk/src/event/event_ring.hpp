@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "sys/unique_fd.hpp"
-#include "usdt/tracer.hpp"
+#include "usdt/event_ring.hpp"
 
 namespace usdt::event {
 

@@ -4,7 +4,7 @@
 
 #include "program/family.hpp"
 #include "usdt/plan.hpp"
-#include "usdt/tracer.hpp"
+#include "usdt/trace_options.hpp"
 
 namespace usdt::event {
 

@@ -60,27 +60,25 @@ Result<std::vector<pid_t>> kernel_pids_of(const Family& family) {
 }
 
 /// Where the kernel keeps what bpf/descends.h looks at.
-Result<void> find_offsets(usdt_stock_constants& constants) {
+Result<usdt_family_offsets> find_offsets() {
   if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
     return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
   auto types = TRY(btf::Types::load());
-  const std::array<std::pair<__u32*, const char*>, 5> members = {{{&constants.task_pid_offset, "pid"},
-                                                                  {&constants.task_tgid_offset, "tgid"},
-                                                                  {&constants.task_parent_offset, "real_parent"},
-                                                                  {&constants.task_signal_offset, "signal"},
-                                                                  {&constants.task_exit_signal_offset, "exit_signal"}}};
-  for (const auto& [constant, member] : members) {
-    auto offset = TRY(types->member_offset("task_struct", member));
-    *constant = offset;
-  }
+  usdt_family_offsets task{};
+  const std::array<std::pair<__u32*, const char*>, 5> members = {{{&task.pid, "pid"},
+                                                                  {&task.tgid, "tgid"},
+                                                                  {&task.parent, "real_parent"},
+                                                                  {&task.signal, "signal"},
+                                                                  {&task.exit_signal, "exit_signal"}}};
+  for (const auto& [offset, member] : members) *offset = TRY(types->member_offset("task_struct", member));
   // Up to Linux 7.1 the flags of the memory tell it.
   const auto offset = [&](const char* structure, const char* member) {
     return types->member_offset(structure, member).value_or(0);
   };
   const bool by_state = offset("task_struct", "exec_state") != 0;
-  constants.task_image_offset = offset("task_struct", by_state ? "exec_state" : "mm");
-  constants.dumpable_offset = by_state ? offset("task_exec_state", "dumpable") : offset("mm_struct", "flags");
-  return {};
+  task.image = offset("task_struct", by_state ? "exec_state" : "mm");
+  task.dumpable = by_state ? offset("task_exec_state", "dumpable") : offset("mm_struct", "flags");
+  return task;
 }
 
 Result<sys::UniqueFd> attach_raw(const backends::ObjectCopy& object, const char* program, const char* tracepoint) {
@@ -92,29 +90,32 @@ Result<sys::UniqueFd> attach_raw(const backends::ObjectCopy& object, const char*
 
 }  // namespace
 
-Result<void> keep_family_only(BpfObject& object, usdt_stock_constants& constants, const Family& family) {
-  TRY(object.set_max_entries("usdt_descendants", kMarks));
-  TRY(find_offsets(constants));
-  auto ancestors = TRY(kernel_pids_of(family));
-  constants.ancestors = backends::process_list(ancestors);
+Result<usdt_family_constants> count_family_only(const Family& family) {
+  usdt_family_constants constants{};
+  constants.task = TRY(find_offsets());
+  constants.ancestors = backends::process_list(TRY(kernel_pids_of(family)));
   constants.ancestors_count = family.pids.empty() ? 0 : 1;
-  return {};
+  return constants;
 }
 
-Result<void> leave_out_tasks(usdt_stock_constants& constants) {
-  TRY(find_offsets(constants));
-  auto self = TRY(kernel_pids_of({}));
-  constants.ancestors = backends::process_list(self);
+Result<usdt_family_constants> leave_out_tasks() {
+  usdt_family_constants constants{};
+  constants.task = TRY(find_offsets());
+  constants.ancestors = backends::process_list(TRY(kernel_pids_of({})));
   constants.all_but_tasks = 1;
-  return {};
+  return constants;
 }
 
-Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_stock_constants& constants) {
+Result<void> size_fork_marks(BpfObject& object) { return object.set_max_entries("usdt_descendants", kMarks); }
+
+Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_family_constants& family) {
   auto marks = object.map_fd("usdt_descendants");
   if (!marks) return fail(marks.error());
   const std::string name = "usdt_follow";
   auto follow = backends::ObjectCopy::open(follow_object(), name);
   if (!follow) return fail(follow.error());
+  usdt_stock_constants constants{};
+  constants.family = family;
   TRY(follow->set_constant("usdt_stock_constants", constants));
   const backends::LibbpfLog quiet;
   if (const int error = bpf_map__reuse_fd(follow->map("usdt_descendants"), *marks))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What has begun and not ended.
+#include "event/in_flight.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <ctime>
@@ -7,10 +8,8 @@
 #include <vector>
 
 #include "event/event_copies.hpp"
-#include "event/tracer_impl.hpp"
 
-namespace usdt {
-inline namespace v1 {
+namespace usdt::event {
 namespace {
 
 std::uint64_t monotonic_now() {
@@ -21,7 +20,14 @@ std::uint64_t monotonic_now() {
 
 }  // namespace
 
-std::vector<OwnedEvent> Tracer::in_flight() {
+EventLayout layout_of(const usdt_event& head, const Parts& parts, const OverheadGuard* guard) {
+  EventLayout layout = parts.of_site(head.site).layout;
+  if (guard) layout.weight = guard->weight_at(head.ts);
+  return layout;
+}
+
+std::vector<OwnedEvent> events_in_flight(const std::shared_ptr<const AttachPlan>& plan, Parts& parts,
+                                         const OverheadGuard* guard) {
   EventCopies copies;
   std::vector<std::byte> aged;
   const auto keep = [&](std::span<const std::byte> record) {
@@ -31,13 +37,12 @@ std::vector<OwnedEvent> Tracer::in_flight() {
     head.duration = now - std::min(now, static_cast<std::uint64_t>(head.ts));
     aged.assign(record.begin(), record.end());
     std::memcpy(aged.data(), &head, sizeof(head));
-    if (auto event = Event::from(aged, impl_->shared_plan, impl_->layout_of(head))) copies.add(*event);
+    if (auto event = Event::from(aged, plan, layout_of(head, parts, guard))) copies.add(*event);
   };
-  for (event::Part& part : impl_->parts) part.unfinished.look(part.counts, impl_->ends, keep);
+  for (Part& part : parts.all()) part.unfinished.look(part.counts, parts.ends(), keep);
   std::vector<OwnedEvent> all = std::move(copies).take();
   std::ranges::stable_sort(all, {}, [](const OwnedEvent& open) { return open->timestamp(); });
   return all;
 }
 
-}  // namespace v1
-}  // namespace usdt
+}  // namespace usdt::event

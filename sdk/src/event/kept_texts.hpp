@@ -6,7 +6,7 @@
 
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
-#include "usdt/tracer.hpp"
+#include "usdt/trace_options.hpp"
 
 namespace usdt::event {
 

@@ -23,61 +23,67 @@ namespace {
 
 bool has_events(const AttachPlan& plan, const TraceOptions& options) { return !options.count_only && !plan.table; }
 
-Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
-                       const TraceOptions& options) {
-  TRY(size_open_calls(object, plan, layout, options));
-  return object.set_max_entries("usdt_events", ring_size(has_events(plan, options) ? options.ring_bytes : 0));
-}
-
-usdt_stock_constants constants_of(const EventLayout& layout) {
-  usdt_stock_constants constants{};
-  constants.record_size = layout.record_size();
-  constants.string_slots = layout.string_slots;
-  constants.string_size = layout.string_size;
-  constants.stack_depth = layout.stack_depth;
-  constants.user_stack_at = layout.user_stack_depth > 0 ? layout.user_stack_at() : 0;
-  constants.user_stack_depth = layout.user_addresses;
-  constants.user_copy_piece = layout.user_copy_piece;
-  constants.user_copy_pieces = layout.user_copy_pieces;
-  constants.owners = layout.owners ? 1 : 0;
-  return constants;
-}
-
-/// Where the kernel keeps the return addresses that return probes replaced. Without BTF they stay unknown, which stacks
-/// then say.
-void find_replaced_returns(usdt_stock_constants& constants) {
-  const auto types = btf::Types::load();
-  if (!types) return;
-  struct Member {
-    __u32* constant;
-    const char* structure;
-    const char* name;
-  };
-  for (const Member& member : {Member{&constants.utask_returns_offset, "uprobe_task", "return_instances"},
-                               {&constants.return_address_offset, "return_instance", "orig_ret_vaddr"},
-                               {&constants.return_stack_offset, "return_instance", "stack"},
-                               {&constants.return_next_offset, "return_instance", "next"},
-                               {&constants.task_utask_offset, "task_struct", "utask"}}) {
-    const auto offset = (*types)->member_offset(member.structure, member.name);
-    if (!offset) return;  // without the last one nothing is looked for
-    *member.constant = *offset;
-  }
-}
-
-/// Which thread of a number it is (bpf/trace/threads.h).
-void find_threads(usdt_stock_constants& constants) {
-  const auto types = btf::Types::load();
-  if (!types) return;
-  const auto find = [&](const char* member) { return (*types)->member_offset("task_struct", member).value_or(0); };
-  constants.task_start_offset = find("start_time");
-  constants.task_exec_offset = find("self_exec_id");
-  constants.task_leader_offset = find("group_leader");
-}
-
 bool has_likely_texts(const AttachPlan& plan) {
   return std::ranges::any_of(plan.specs, [](const EncodedSpec& spec) {
     return std::ranges::find(spec.args, USDT_CAPTURE_LIKELY, &usdt_arg_spec::capture) != spec.args.end();
   });
+}
+
+Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
+                       const TraceOptions& options) {
+  TRY(size_open_calls(object, plan, layout, options));
+  if (follows_family(options)) TRY(size_fork_marks(object));
+  if (plan.table) TRY(size_rows(object, *plan.table));
+  if (has_likely_texts(plan)) TRY(object.set_max_entries("usdt_misreads", static_cast<std::uint32_t>(plan.places())));
+  return object.set_max_entries("usdt_events", ring_size(has_events(plan, options) ? options.ring_bytes : 0));
+}
+
+usdt_record_constants describe_record(const EventLayout& layout, std::uint32_t first_site) {
+  return {.size = layout.record_size(),
+          .args = layout.max_args,
+          .string_slots = layout.string_slots,
+          .string_size = layout.string_size,
+          .stack_depth = layout.stack_depth,
+          .site_base = first_site,
+          .owners = layout.owners ? 1U : 0U};
+}
+
+usdt_user_stack_constants describe_user_stack(const EventLayout& layout) {
+  return {.at = layout.user_stack_depth > 0 ? layout.user_stack_at() : 0,
+          .depth = layout.user_addresses,
+          .copy_piece = layout.user_copy_piece,
+          .copy_pieces = layout.user_copy_pieces};
+}
+
+/// Where the kernel keeps the return addresses that return probes replaced. Without BTF they stay unknown, which stacks
+/// then say.
+usdt_return_offsets find_replaced_returns() {
+  usdt_return_offsets offsets{};
+  const auto types = btf::Types::load();
+  if (!types) return offsets;
+  struct Member {
+    __u32* offset;
+    const char* structure;
+    const char* name;
+  };
+  for (const Member& member : {Member{&offsets.first, "uprobe_task", "return_instances"},
+                               {&offsets.address, "return_instance", "orig_ret_vaddr"},
+                               {&offsets.stack, "return_instance", "stack"},
+                               {&offsets.next, "return_instance", "next"},
+                               {&offsets.utask, "task_struct", "utask"}}) {
+    const auto offset = (*types)->member_offset(member.structure, member.name);
+    if (!offset) break;  // without the last one nothing is looked for
+    *member.offset = *offset;
+  }
+  return offsets;
+}
+
+/// Which thread of a number it is (bpf/trace/threads.h).
+usdt_thread_offsets find_threads() {
+  const auto types = btf::Types::load();
+  if (!types) return {};
+  const auto find = [&](const char* member) { return (*types)->member_offset("task_struct", member).value_or(0); };
+  return {.start = find("start_time"), .exec = find("self_exec_id"), .leader = find("group_leader")};
 }
 
 /// What older verifiers say of the instructions that extremes take names neither.
@@ -87,16 +93,26 @@ Error explained(Error error, const AttachPlan& plan) {
   return error.within("smallest and largest values need an atomic exchange in programs (Linux 5.12, arm64: 5.18)");
 }
 
-void set_guards(usdt_stock_constants& constants, const TraceOptions& options, const Shared& common) {
-  constants.sample = options.sample > 1 ? options.sample : 0;
-  constants.pausable = options.max_overhead > 0 ? 1 : 0;
-  constants.slow_only = options.slow_only ? 1 : 0;
-  if (options.max_rate == 0) return;
-  constants.rate_price = (std::uint64_t{1'000'000'000} << USDT_RATE_SHIFT) / options.max_rate;
-  constants.rate_start = common.rate_start;
+usdt_guard_constants describe_guards(const TraceOptions& options, std::uint64_t rate_start) {
+  usdt_guard_constants guards{};
+  guards.sample = options.sample > 1 ? options.sample : 0;
+  guards.pausable = options.max_overhead > 0 ? 1 : 0;
+  guards.slow_only = options.slow_only ? 1 : 0;
+  if (options.max_rate == 0) return guards;
+  guards.rate_price = (std::uint64_t{1'000'000'000} << USDT_RATE_SHIFT) / options.max_rate;
+  guards.rate_start = rate_start;
+  return guards;
 }
 
-/// The ring, who sleeps at it, and whose descendants count; the rows.
+usdt_span_constants describe_spans(const AttachPlan& plan) {
+  if (!plan.spans) return {};
+  return {.begins = plan.spans->begins,
+          .ends = plan.spans->ends,
+          .owner = asks_for_owner(plan) ? 1U : 0U,
+          .pair_life = static_cast<__u32>(life_of_beginnings(plan))};
+}
+
+/// The maps of the first part: the ring, who sleeps at it, and whose descendants count; the rows.
 Result<void> share_maps(BpfObject& object, const LoadedObject& with, const AttachPlan& plan) {
   std::vector<const char*> maps{"usdt_events", "usdt_descendants", ".bss"};
   if (plan.table) std::ranges::copy(maps_of_rows(*plan.table), std::back_inserter(maps));
@@ -114,49 +130,36 @@ Result<void> take_ring(BpfObject& object, const AttachPlan& plan, const TraceOpt
   return map ? object.reuse_map("usdt_events", map.get()) : Result<void>();
 }
 
-Result<void> set_families(BpfObject& object, usdt_stock_constants& constants, const TraceOptions& options) {
-  Family family;
-  if (options.family_of) family.pids = options.family_of->pids();
-  return keep_family_only(object, constants, family);
-}
-
 /// Whether the calling process does not count though nobody is chosen by number. A command is not its caller.
 bool leaves_out_self(const TraceOptions& options, const AttachPlan& plan) {
   return options.leave_out_self && !options.descendants_only && pids_of(plan.scope).empty();
 }
 
-/// What the programs are told, and what they share with those that were loaded before.
-Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, const TraceOptions& options,
-                                     const Shared& common, const EventLayout& layout) {
-  usdt_stock_constants constants = constants_of(layout);
-  constants.site_base = common.first_site;
-  TRY(check_cgroups(options.cgroups));
-  constants.cgroups = static_cast<__u32>(options.cgroups.size());
-  constants.record_args = layout.max_args;
-  set_guards(constants, options, common);
-  if (plan.spans) {
-    constants.span_begins = plan.spans->begins;
-    constants.span_ends = plan.spans->ends;
-    constants.span_owner = asks_for_owner(plan) ? 1 : 0;
-    constants.pair_life = static_cast<__u8>(life_of_beginnings(plan));
-  }
-  if (keeps_beginnings(plan, options)) find_threads(constants);
-  if (layout.user_stack_depth > 0) find_replaced_returns(constants);
-  if (follows_family(options)) {
-    TRY(set_families(object, constants, options));
-  }
+/// Says whose hits count by their descent.
+Result<usdt_family_constants> describe_family(const AttachPlan& plan, const TraceOptions& options) {
+  if (follows_family(options))
+    return count_family_only({options.family_of ? options.family_of->pids() : std::vector<pid_t>()});
   // Where the kernel does not say what tasks are of whom, a few hits of theirs, at the end of the trace, are seen.
-  if (leaves_out_self(options, plan) && !follows_family(options) && has_kernel_points(plan))
-    static_cast<void>(leave_out_tasks(constants));
-  if (plan.table) {
-    TRY(size_rows(object, *plan.table));
-    describe_rows(constants, *plan.table);
-  }
-  if (common.with) {
-    TRY(share_maps(object, *common.with, plan));
-  } else if (auto reused = take_ring(object, plan, options); !reused) {
-    return fail(reused.error());
-  }
+  if (leaves_out_self(options, plan) && has_kernel_points(plan))
+    return leave_out_tasks().value_or(usdt_family_constants{});
+  return usdt_family_constants{};
+}
+
+/// Makes the constants of the programs, each subject by itself.
+Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions& options, const Shared& common,
+                                      const EventLayout& layout) {
+  TRY(check_cgroups(options.cgroups));
+  usdt_stock_constants constants{};
+  if (plan.table) constants.table = describe_rows(*plan.table);
+  constants.guards = describe_guards(options, common.rate_start);
+  constants.record = describe_record(layout, common.first_site);
+  constants.user_stack = describe_user_stack(layout);
+  if (layout.user_stack_depth > 0) constants.returns = find_replaced_returns();
+  constants.family = TRY(describe_family(plan, options));
+  if (keeps_beginnings(plan, options)) constants.threads = find_threads();
+  constants.spans = describe_spans(plan);
+  constants.cgroups = static_cast<__u32>(options.cgroups.size());
+  constants.may_sleep = waits_for_pages(plan, options) ? 1 : 0;
   return constants;
 }
 
@@ -168,18 +171,15 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   auto object = TRY(BpfObject::open(trace_object(), "usdt"));
   const EventLayout layout = TRY(layout_for(plan, options, ring_size(options.ring_bytes)));
   TRY(size_maps(object, plan, layout, options));
-  const bool sleepable = waits_for_pages(plan, options);
-  usdt_stock_constants constants = TRY(prepare(object, plan, options, common, layout));
-  constants.may_sleep = sleepable ? 1 : 0;
-  auto rows = TRY(SiteCounts::size(object, constants, plan.places()));
-  const auto sites = static_cast<std::uint32_t>(plan.places());
-  if (has_likely_texts(plan)) {
-    TRY(object.set_max_entries("usdt_misreads", sites));
-  }
-  usdt_stock_constants told = constants;
+  const CountRows rows = TRY(SiteCounts::size(object, plan.places()));
+  usdt_stock_constants constants = TRY(describe(plan, options, common, layout));
+  constants.counters = rows.constants();
+  TRY(common.with ? share_maps(object, *common.with, plan) : take_ring(object, plan, options));
+  const usdt_family_constants family = constants.family;
   const bool of_family = !common.family.roots.empty();
-  if (of_family) told.ancestors.count = 0;
-  TRY(object.set_constant("usdt_stock_constants", told));
+  if (of_family) constants.family.ancestors.count = 0;  // all who come by count
+  TRY(object.set_constant("usdt_stock_constants", constants));
+  const bool sleepable = constants.may_sleep != 0;
   std::string program = plan.spans ? "" : program_for(plan, options, sleepable);  // the plan names those of spans
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
@@ -204,11 +204,11 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .counts = std::move(counts),
                          .unfinished = Unfinished(std::move(open_calls), plan, common.first_site),
                          .first_site = common.first_site,
-                         .sites = sites,
+                         .sites = static_cast<std::uint32_t>(plan.places()),
                          .begins = plan.spans ? plan.spans->begins : 0,
                          .ends_count = !counts_beginnings(plan, options),
                          .program = std::move(program)},
-                .constants = constants,
+                .family = family,
                 .plan = std::move(of_it)};
 }
 

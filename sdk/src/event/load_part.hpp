@@ -18,7 +18,7 @@
 #include "usdt/bpf_object.hpp"
 #include "usdt/event.hpp"
 #include "usdt/plan.hpp"
-#include "usdt/tracer.hpp"
+#include "usdt/trace_options.hpp"
 
 namespace usdt::event {
 
@@ -41,22 +41,22 @@ struct Part {
 struct Shared {
   const LoadedObject* with = nullptr;  ///< null: this is the first part
   std::uint32_t first_site = 0;
-  std::uint64_t rate_start = 0;  ///< usdt_stock_constants
+  std::uint64_t rate_start = 0;  ///< usdt_guard_constants
   /// LoadOptions::family: the programs then need not ask whose hits count.
   backends::Family family = {};
 };
 
-/// Holds what is loaded, and the constants it was loaded with.
+/// Holds what is loaded, and whose descendants it counts.
 struct Loaded {
   Part part;
-  usdt_stock_constants constants{};
+  usdt_family_constants family{};
   std::shared_ptr<const AttachPlan> plan;  ///< what it is loaded for: it may have fewer values (shortened_sites())
 };
 
 [[nodiscard]] Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& plan, const TraceOptions& options,
                                        const Shared& common);
 
-/// usdt_stock_constants::rate_start of a trace that begins now: a second's worth of events may come at once.
+/// usdt_guard_constants::rate_start of a trace that begins now: a second's worth of events may come at once.
 [[nodiscard]] std::uint64_t rate_start_now();
 [[nodiscard]] bool follows_family(const TraceOptions& options);
 /// Tells the programs which cgroups are meant. True: one of them is another one than they knew.

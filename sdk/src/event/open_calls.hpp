@@ -12,9 +12,10 @@
 #include "sys/unique_fd.hpp"
 #include "usdt/bpf/event.h"
 #include "usdt/bpf_object.hpp"
+#include "usdt/event.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
-#include "usdt/tracer.hpp"
+#include "usdt/trace_options.hpp"
 
 namespace usdt::event {
 

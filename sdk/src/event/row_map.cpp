@@ -279,15 +279,17 @@ bool has_stacks(const PlannedTable& table) {
   return std::ranges::find(table.keys, ExpressionType::stack, &TableColumn::type) != table.keys.end();
 }
 
-void describe_rows(usdt_stock_constants& constants, const PlannedTable& table) {
-  constants.table_part_mask = parts_of_rows(table) - 1;
-  constants.sum_pieces = static_cast<__u8>(sum_pieces(table));
+usdt_table_constants describe_rows(const PlannedTable& table) {
+  usdt_table_constants constants{};
   constants.value_bias = bias_of(table);
+  constants.part_mask = parts_of_rows(table) - 1;
+  constants.sum_pieces = static_cast<__u32>(sum_pieces(table));
   for (const TableColumn& column : table.keys) {
-    const auto behind = static_cast<__u8>(column.offset + 1);
-    if (column.field == HitField::ustack) constants.row_user_stack = behind;
-    if (column.field == HitField::kstack) constants.row_kernel_stack = behind;
+    const auto behind = static_cast<__u32>(column.offset + 1);
+    if (column.field == HitField::ustack) constants.user_stack = behind;
+    if (column.field == HitField::kstack) constants.kernel_stack = behind;
   }
+  return constants;
 }
 
 Result<void> size_rows(BpfObject& object, const PlannedTable& table) {

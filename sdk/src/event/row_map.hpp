@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "usdt/bpf/constants.h"
+#include "usdt/bpf/stock_constants.h"
 #include "usdt/bpf_object.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
@@ -17,8 +17,8 @@ namespace usdt::event {
 
 /// Whether some of its keys are stacks.
 [[nodiscard]] bool has_stacks(const PlannedTable& table);
-/// Before the load: what the program is told of the plan's table.
-void describe_rows(usdt_stock_constants& constants, const PlannedTable& table);
+/// Returns what a program is loaded with that fills the table.
+[[nodiscard]] usdt_table_constants describe_rows(const PlannedTable& table);
 /// Sizes the maps for it.
 [[nodiscard]] Result<void> size_rows(BpfObject& object, const PlannedTable& table);
 /// Behind the load: what new rows are made from.

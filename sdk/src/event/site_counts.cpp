@@ -40,11 +40,9 @@ CountRows count_rows(std::size_t sites, long processors) noexcept {
   return {static_cast<std::uint32_t>(std::min(wanted, room)), static_cast<std::uint32_t>(row)};
 }
 
-Result<CountRows> SiteCounts::size(BpfObject& object, usdt_stock_constants& constants, std::size_t sites) {
+Result<CountRows> SiteCounts::size(BpfObject& object, std::size_t sites) {
   const CountRows rows = count_rows(sites, ::sysconf(_SC_NPROCESSORS_CONF));
   TRY(object.set_max_entries(kMap, rows.entries()));
-  constants.stats_row_mask = rows.rows - 1;
-  constants.stats_row_size = rows.row_size;
   return rows;
 }
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "usdt/bpf/constants.h"
 #include "usdt/bpf/event.h"
+#include "usdt/bpf/stock_constants.h"
 #include "usdt/bpf_object.hpp"
 #include "usdt/result.hpp"
 
@@ -20,6 +20,10 @@ struct CountRows {
   std::uint32_t row_size = 1;
 
   [[nodiscard]] std::uint32_t entries() const noexcept { return rows * row_size; }
+  /// Returns what the program is loaded with, which counts in them.
+  [[nodiscard]] usdt_counter_constants constants() const noexcept {
+    return {.row_mask = rows - 1, .row_size = row_size};
+  }
 };
 /// Decides the rows of counters on a machine that says it has `processors`, which may be wrong.
 [[nodiscard]] CountRows count_rows(std::size_t sites, long processors) noexcept;
@@ -27,8 +31,8 @@ struct CountRows {
 /// The counters of a loaded object, as memory shared with its program.
 class SiteCounts {
  public:
-  /// Before the load: sizes the map, and says so in the constants the program will be loaded with.
-  [[nodiscard]] static Result<CountRows> size(BpfObject& object, usdt_stock_constants& constants, std::size_t sites);
+  /// Before the load: sizes the map.
+  [[nodiscard]] static Result<CountRows> size(BpfObject& object, std::size_t sites);
   /// Called after the load.
   [[nodiscard]] static Result<SiteCounts> open(const LoadedObject& object, CountRows rows);
   SiteCounts(SiteCounts&& other) noexcept;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "usdt/plan.hpp"
-#include "usdt/tracer.hpp"
+#include "usdt/trace_options.hpp"
 
 namespace usdt::event {
 

@@ -6,7 +6,7 @@
 
 #include "usdt/event.hpp"
 #include "usdt/plan.hpp"
-#include "usdt/tracer.hpp"
+#include "usdt/trace_options.hpp"
 
 namespace usdt::event {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "usdt/plan.hpp"
-#include "usdt/tracer.hpp"
+#include "usdt/trace_options.hpp"
 
 namespace usdt::event {
 

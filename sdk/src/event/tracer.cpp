@@ -6,18 +6,20 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <set>
 #include <utility>
 
 #include "base/no_memory.hpp"
 #include "base/try.hpp"
+#include "event/begin_trace.hpp"
+#include "event/count_probes.hpp"
 #include "event/event_copies.hpp"
 #include "event/family.hpp"
-#include "event/follow.hpp"
-#include "event/hit_prices.hpp"
+#include "event/in_flight.hpp"
 #include "event/kept_texts.hpp"
-#include "event/load_part.hpp"
 #include "event/row_map.hpp"
 #include "event/tracer_impl.hpp"
+#include "plan/changed_plan.hpp"
 #include "sys/kernel_counter.hpp"
 
 namespace usdt {
@@ -31,7 +33,7 @@ Tracer::~Tracer() = default;
 const AttachPlan& Tracer::plan() const noexcept { return *impl_->shared_plan; }
 const std::shared_ptr<const AttachPlan>& Tracer::shared_plan() const noexcept { return impl_->shared_plan; }
 const Link& Tracer::link() const noexcept { return impl_->link; }
-const EventLayout& Tracer::layout() const noexcept { return impl_->parts.front().layout; }
+const EventLayout& Tracer::layout() const noexcept { return impl_->parts.first().layout; }
 
 Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const StopToken& stop, const Tracer::Callback& on_event,
                                        const TraceOptions& options) {
@@ -50,68 +52,13 @@ Result<Tracer> Tracer::start(AttachPlan plan, const TraceOptions& options) {
   return start(std::make_shared<const AttachPlan>(std::move(plan)), options);
 }
 
-namespace {
-
-/// What a trace begins with, loaded and attached.
-struct Begun {
-  event::Loaded loaded;
-  Result<event::ForkMarks> marks;
-  Result<event::ThreadEnds> ends;
-  std::optional<Result<event::HitPrices>> prices;
-  Link link;
-};
-
-Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
-                    const event::Shared& common) {
-  auto loaded = TRY(event::load_part(shared, options, common));
-  const LoadedObject& object = *loaded.part.object;
-  // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
-  auto marks =
-      event::follows_family(options) ? event::ForkMarks::start(object, loaded.constants) : Result<event::ForkMarks>();
-  auto ends = loaded.part.unfinished.any() ? event::ThreadEnds::start() : Result<event::ThreadEnds>();
-  if (!options.cgroups.empty()) event::set_cgroups(object, options.cgroups);
-  std::optional<Result<event::HitPrices>> prices;
-  if (options.max_overhead > 0) {
-    prices = event::HitPrices::measure(object, loaded.part.program);
-    if (!*prices) return fail(prices->error());
-  }
-  auto link = TRY(shared->spans ? object.attach() : object.attach(loaded.part.program));
-  return Begun{std::move(loaded), std::move(marks), std::move(ends), std::move(prices), std::move(link)};
-}
-
-/// Whether what could not be attached to a family may do when it is attached to everybody, as `common` then says; `pay`
-/// says why.
-bool is_left_to_everybody(const Error& error, event::Shared& common, std::optional<std::string>& pay) {
-  if (common.family.roots.empty() || error.kind == ErrorKind::stopped || error.kind == ErrorKind::changed ||
-      error.kind == ErrorKind::verifier)
-    return false;
-  pay = error.message;
-  common.family = {};
-  return true;
-}
-
-/// With a family alone where that can be; else `pay` says why not.
-Result<Begun> begin_somehow(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
-                            event::Shared& common, std::optional<std::string>& pay) {
-  auto family = event::family_of(*shared, options);
-  if (!family) pay = family.error().message;
-  if (family && !family->roots.empty()) {
-    common.family = std::move(*family);
-    auto begun = begin(shared, options, common);
-    if (begun || !is_left_to_everybody(begun.error(), common, pay)) return begun;
-  }
-  return begin(shared, options, common);
-}
-
-}  // namespace
-
 Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) try {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
   auto asked = TRY(event::with_kept_texts(std::move(shared), options));
   shared = std::move(asked);
   event::Shared common{.rate_start = event::rate_start_now()};
   std::optional<std::string> pay;
-  auto begun = TRY(begin_somehow(shared, options, common, pay));
+  auto begun = TRY(event::begin_trace(shared, options, common, pay));
   auto& [loaded, marks, ends, prices, link] = begun;
   shared = loaded.plan;
   const LoadedObject& object = *loaded.part.object;
@@ -124,10 +71,10 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   impl->others_pay = std::move(pay);
   impl->of_family = !common.family.roots.empty();
   if (marks) impl->marks = std::move(*marks);
-  if (ends) impl->ends = std::move(*ends);
+  if (ends) impl->parts.watch(std::move(*ends));
   impl->rate_start = common.rate_start;
   if (options.max_overhead > 0) {
-    const event::Part& part = impl->parts.front();
+    const event::Part& part = impl->parts.first();
     auto guard =
         TRY(event::OverheadGuard::start({*part.object, part.counts, impl->link, part.sites}, std::move(**prices),
                                         event::TracedTime(*impl->shared_plan, options), options.max_overhead));
@@ -141,10 +88,11 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
 Result<AddedSites> Tracer::add(AttachPlan more) try {
   if (impl_->in_callback)
     return fail(ErrorKind::invalid_argument, "sites added by a callback of the same trace's poll()");
+  event::Parts& parts = impl_->parts;
   const std::size_t most = std::min<std::size_t>(impl_->options.max_additions, kMostAdditions);
-  if (impl_->additions >= most)
+  if (parts.additions() >= most)
     return fail(ErrorKind::limit, fmt::format("{} additions are there already: no more at once", most));
-  if (impl_->parts.size() > kMostEver)
+  if (parts.all().size() > kMostEver)
     return fail(ErrorKind::limit, fmt::format("{} times sites were added to this trace: no more", kMostEver));
   const AttachPlan& before = *impl_->shared_plan;
   AddedSites added{before.files.next(), before.probes.next(), before.sites.next()};
@@ -156,14 +104,15 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
     return fail(ErrorKind::not_supported, "an overhead is limited of the sites that there were when the trace began");
   TraceOptions options = impl_->options;
   if (!has_kernel_points(*part)) options.kernel_stack_depth = 0;
-  event::Shared common{&impl_->object(), added.first_site.value, impl_->rate_start};
+  event::Shared common{&parts.object(), added.first_site.value, impl_->rate_start};
   std::optional<std::string> pay;
   if (auto family = event::running_family_of(*part, before, options); family)
     common.family = std::move(*family);
   else
     pay = family.error().message;
   auto loaded = event::load_part(part, options, common);
-  if (!loaded && is_left_to_everybody(loaded.error(), common, pay)) loaded = event::load_part(part, options, common);
+  if (!loaded && event::is_left_to_everybody(loaded.error(), common, pay))
+    loaded = event::load_part(part, options, common);
   if (!loaded) return fail(loaded.error());
   if (const auto of_it = std::exchange(part, loaded->plan); of_it != part) {
     whole = append_plan(before, *part);
@@ -174,15 +123,14 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
   // probe.
   impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(*whole));
   impl_->counts.resize(impl_->shared_plan->probes.size());
-  impl_->append(std::move(loaded->part), *part, added.first_file.value);
-  ++impl_->additions;
+  parts.add(std::move(loaded->part), *part, added.first_file.value);
   const std::size_t before_it = impl_->link.attached();
   auto done = impl_->attach_last();
-  if (!done && is_left_to_everybody(done.error(), common, pay)) {
+  if (!done && event::is_left_to_everybody(done.error(), common, pay)) {
     loaded = event::load_part(part, options, common);
     if (loaded) {
-      impl_->parts.pop_back();
-      impl_->append(std::move(loaded->part), *part, added.first_file.value);
+      parts.remove_last();
+      parts.add(std::move(loaded->part), *part, added.first_file.value);
     }
     done = loaded ? impl_->attach_last() : Result<void>(fail(loaded.error()));
   }
@@ -205,30 +153,26 @@ Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files)
     return fail(ErrorKind::invalid_argument, "files let go by a callback of the same trace's poll()");
   if (impl_->guard)
     return fail(ErrorKind::not_supported, "where an overhead is limited, files are let go when the trace ends");
-  AttachPlan plan = *impl_->shared_plan;
-  std::vector<Index<PlannedFile>> held;
+  const AttachPlan& before = *impl_->shared_plan;
+  std::set<Index<PlannedFile>> held;
   for (const Index<PlannedFile> number : files) {
-    if (!plan.files.contains(number)) return fail(ErrorKind::invalid_argument, "a file that the plan does not have");
-    PlannedFile& file = plan.files[number];
-    if (!file.elf) continue;
-    file.machine = file.elf->machine();
-    file.elf.reset();
-    held.push_back(number);
+    if (!before.files.contains(number)) return fail(ErrorKind::invalid_argument, "a file that the plan does not have");
+    if (before.files[number].elf) held.insert(number);
   }
-  impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(plan));
-  const std::size_t sites = impl_->link.let_go(held, impl_->shared_plan);
-  for (const Index<PlannedFile> number : held) impl_->note_let_go(number);
+  impl_->shared_plan = std::make_shared<const AttachPlan>(plan::without_files(before, held));
+  const std::size_t sites = impl_->link.let_go({held.begin(), held.end()}, impl_->shared_plan);
+  for (const Index<PlannedFile> number : held) impl_->parts.note_let_go(number);
   return sites;
 } catch (const std::bad_alloc&) {
   return fail(no_memory());
 }
 
 bool Tracer::find_cgroups() {
-  return !impl_->options.cgroups.empty() && event::set_cgroups(impl_->object(), impl_->options.cgroups);
+  return !impl_->options.cgroups.empty() && event::set_cgroups(impl_->parts.object(), impl_->options.cgroups);
 }
 
 void Tracer::leave_out_faster(std::chrono::nanoseconds than) noexcept {
-  auto* least = static_cast<__u64*>(impl_->object().global("usdt_least_duration"));
+  auto* least = static_cast<__u64*>(impl_->parts.object().global("usdt_least_duration"));
   if (!least) return;
   // Programs of 32-bit machines read it in halves, of which one never changes.
   constexpr std::uint64_t most = std::numeric_limits<std::size_t>::max();
@@ -237,7 +181,7 @@ void Tracer::leave_out_faster(std::chrono::nanoseconds than) noexcept {
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
-  impl_->make_room();
+  impl_->parts.make_room();
   impl_->in_callback = true;
   const auto leave = [](bool* in_callback) { *in_callback = false; };
   const std::unique_ptr<bool, decltype(leave)> within(&impl_->in_callback, leave);
@@ -268,11 +212,20 @@ void Tracer::drain(const Callback& callback) {
   }
 }
 
+std::vector<ProbeCounts> Tracer::counts() const {
+  return event::count_probes(impl_->counts, *impl_->shared_plan, impl_->parts, impl_->link.missed_hits(),
+                             impl_->guard.get());
+}
+
+std::vector<OwnedEvent> Tracer::in_flight() {
+  return event::events_in_flight(impl_->shared_plan, impl_->parts, impl_->guard.get());
+}
+
 Result<std::vector<TableRow>> Tracer::table() const try {
   const AttachPlan& plan = *impl_->shared_plan;
   if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
   if (impl_->guard) return impl_->guard->rows();
-  auto rows = event::read_rows(impl_->object(), plan, impl_->kept_stacks);
+  auto rows = event::read_rows(impl_->parts.object(), plan, impl_->kept_stacks);
   if (rows && impl_->options.sample > 1)
     for (TableRow& row : *rows) row.scale(impl_->options.sample);
   return rows;
@@ -285,7 +238,7 @@ Result<std::vector<TableRow>> Tracer::take_rows_of_ended() try {
   if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
   if (impl_->guard || !event::has_stacks(*plan.table)) return std::vector<TableRow>();
   const auto ended = [](std::uint32_t pid) { return !event::ThreadEnds::exists(pid); };
-  auto rows = event::take_rows_of_ended(impl_->object(), plan, ended, impl_->kept_stacks);
+  auto rows = event::take_rows_of_ended(impl_->parts.object(), plan, ended, impl_->kept_stacks);
   if (rows && impl_->options.sample > 1)
     for (TableRow& row : *rows) row.scale(impl_->options.sample);
   return rows;
@@ -294,13 +247,13 @@ Result<std::vector<TableRow>> Tracer::take_rows_of_ended() try {
 }
 
 bool Tracer::table_grew() noexcept {
-  const auto* made = static_cast<const __u64*>(impl_->object().global("usdt_rows_made"));
+  const auto* made = static_cast<const __u64*>(impl_->parts.object().global("usdt_rows_made"));
   const std::uint64_t now = made ? sys::load_kernel_counter(*made) : 0;
   return std::exchange(impl_->rows_seen, now) != now;
 }
 
 std::uint64_t Tracer::undecided() const noexcept {
-  const auto* count = static_cast<const std::uint64_t*>(impl_->object().global("usdt_undecided"));
+  const auto* count = static_cast<const std::uint64_t*>(impl_->parts.object().global("usdt_undecided"));
   return count ? *count : 0;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Catalogue::why_not: what the kernel would refuse, said before it does.
+#include "kernel/attachable.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-
-#include "kernel/catalogue.hpp"
 
 namespace usdt::kernel {
 namespace {
@@ -61,17 +60,18 @@ bool not_in_globs(std::string_view name) noexcept {
   return name.starts_with("rcu_") || std::ranges::binary_search(kNotInGlobs, name);
 }
 
-std::string Catalogue::why_not(const KernelFunction& function, KernelKind kind,
-                               std::string_view signature_refusal) const {
+std::string why_not(const Catalogue& catalogue, const KernelFunction& function, KernelKind kind,
+                    std::string_view signature_refusal) {
   if (kind.family == KernelFamily::raw_tp) return {};
   if (kind.family == KernelFamily::tp_btf) return function.btf_id != 0 ? "" : "no type information (BTF)";
   if (kind.family == KernelFamily::kprobe) return why_no_kprobe(function);
   if (kind.family == KernelFamily::any) {
     std::string reason = why_no_kprobe(function);
     const KernelKind trampoline{KernelFamily::trampoline, kind.moment};
-    return reason.empty() || why_not(function, trampoline, signature_refusal).empty() ? std::string() : reason;
+    return reason.empty() || why_not(catalogue, function, trampoline, signature_refusal).empty() ? std::string()
+                                                                                                 : reason;
   }
-  if (knows_ftrace_ && !function.ftrace) return "not traceable: notrace or not compiled with fentry";
+  if (catalogue.knows_ftrace() && !function.ftrace) return "not traceable: notrace or not compiled with fentry";
   if (function.btf_id == 0) {
     const std::string_view suffix = compiler_suffix(function.name);
     if (!suffix.empty())

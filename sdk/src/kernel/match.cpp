@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Catalogue::match: which functions or raw tracepoints a pattern means.
+#include "kernel/match.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "kernel/catalogue.hpp"
-#include "usdt/pattern.hpp"
+#include "kernel/attachable.hpp"
+#include "kernel/names.hpp"
 
 namespace usdt::kernel {
 namespace {
@@ -49,52 +50,11 @@ std::string_view what_is_sought(const KernelPattern& pattern) noexcept {
   return is_tracepoint(pattern) ? "raw tracepoint" : "kernel function";
 }
 
-}  // namespace
-
-std::vector<std::span<const KernelFunction>> by_module(std::span<const KernelFunction> all) {
-  std::vector<std::span<const KernelFunction>> out;
-  while (!all.empty()) {
-    const std::string_view module = all.front().module;
-    const auto end = std::ranges::partition_point(all, [&](const auto& f) { return f.module == module; });
-    out.push_back(all.first(static_cast<std::size_t>(end - all.begin())));
-    all = all.subspan(out.back().size());
-  }
-  return out;
-}
-
-bool module_matches(const std::string& pattern, std::string_view module) noexcept {
-  return pattern.empty() || glob_match(pattern, module.empty() ? "vmlinux" : module);
-}
-
-Result<Match> Catalogue::match(const KernelPattern& pattern) const {
-  const bool tracepoint = is_tracepoint(pattern);
-  const std::span<const KernelFunction> all = tracepoint ? tracepoints() : functions();
-  if (tracepoint ? all.empty() : !lists_functions_) return fail(unusable(fmt::format("{}s", what_is_sought(pattern))));
-  const bool glob = has_glob(pattern.name);
-  if (glob && !tracepoint && !knows_ftrace_)
-    return fail(unusable("what ftrace can trace, which a glob needs").within(pattern.str()));
-  Functions meant = named(pattern, all);
-  if (meant.empty()) return fail(nothing_found(pattern));
-  Match out;
-  if (glob && !tracepoint) {
-    const std::size_t symbols = meant.size();
-    std::erase_if(meant, [](const KernelFunction* function) { return !function->ftrace; });
-    refuse_unsure(pattern, out);
-    refuse_not_in_globs(pattern, meant, out);
-    if (meant.empty() && out.refused.empty()) {
-      return fail(ErrorKind::not_found, fmt::format("ftrace can trace none of the {} functions that '{}' matches: name "
-                                                    "one, without a glob, and a kprobe may do",
-                                                    symbols, pattern.str()));
-    }
-  }
-  judge(pattern, meant, out);
-  if (glob && !tracepoint) drop_aliases(out.functions);
-  return out;
-}
-
-void Catalogue::judge(const KernelPattern& pattern, std::span<const KernelFunction* const> meant, Match& out) const {
+/// Divides `meant` into what can be attached to, and what cannot, with the reasons.
+void judge(const Catalogue& catalogue, const KernelPattern& pattern, std::span<const KernelFunction* const> meant,
+           Match& out) {
   for (const KernelFunction* function : meant) {
-    std::string reason = why_not(*function, pattern.kind);
+    std::string reason = why_not(catalogue, *function, pattern.kind);
     if (reason.empty()) {
       out.functions.push_back(function);
     } else {
@@ -104,16 +64,16 @@ void Catalogue::judge(const KernelPattern& pattern, std::span<const KernelFuncti
   }
 }
 
-void Catalogue::refuse_unsure(const KernelPattern& pattern, Match& out) const {
-  for (const std::uint32_t index : unsure_) {
-    const KernelFunction& function = functions_[index];
+void refuse_unsure(const Catalogue& catalogue, const KernelPattern& pattern, Match& out) {
+  for (const std::uint32_t index : catalogue.unsure()) {
+    const KernelFunction& function = catalogue.functions()[index];
     if (!module_matches(pattern.module, function.module) || !glob_match(pattern.name, function.name)) continue;
     out.refused.push_back({pattern.kind, std::string(function.name), std::string(function.module),
                            "its name is not unique, and kernels before 6.5 do not say which of them ftrace can trace"});
   }
 }
 
-void Catalogue::refuse_not_in_globs(const KernelPattern& pattern, Functions& meant, Match& out) {
+void refuse_not_in_globs(const KernelPattern& pattern, Functions& meant, Match& out) {
   for (const KernelFunction* function : meant) {
     if (not_in_globs(function->name))
       out.refused.push_back(
@@ -123,9 +83,9 @@ void Catalogue::refuse_not_in_globs(const KernelPattern& pattern, Functions& mea
   std::erase_if(meant, [](const KernelFunction* function) { return not_in_globs(function->name); });
 }
 
-Error Catalogue::nothing_found(const KernelPattern& pattern) const {
+Error nothing_found(const Sources& sources, const KernelPattern& pattern) {
   // What the pattern may have been meant to be was not kept.
-  const auto everything = load(sources_);
+  const auto everything = Catalogue::load(sources);
   if (!everything) return everything.error();
   const Catalogue& whole = **everything;
   const std::span<const KernelFunction> all = is_tracepoint(pattern) ? whole.tracepoints() : whole.functions();
@@ -146,6 +106,35 @@ Error Catalogue::nothing_found(const KernelPattern& pattern) const {
   const auto near = near_names(pattern.name, all);
   return {ErrorKind::not_found, fmt::format("no {} '{}'{}{}", what, pattern.name, where,
                                             near.empty() ? "" : fmt::format("; near: {}", fmt::join(near, ", ")))};
+}
+
+}  // namespace
+
+Result<Match> match(const Catalogue& catalogue, const KernelPattern& pattern) {
+  const bool tracepoint = is_tracepoint(pattern);
+  const std::span<const KernelFunction> all = tracepoint ? catalogue.tracepoints() : catalogue.functions();
+  if (tracepoint ? all.empty() : !catalogue.lists_functions())
+    return fail(catalogue.unusable(fmt::format("{}s", what_is_sought(pattern))));
+  const bool glob = has_glob(pattern.name);
+  if (glob && !tracepoint && !catalogue.knows_ftrace())
+    return fail(catalogue.unusable("what ftrace can trace, which a glob needs").within(pattern.str()));
+  Functions meant = named(pattern, all);
+  if (meant.empty()) return fail(nothing_found(catalogue.sources(), pattern));
+  Match out;
+  if (glob && !tracepoint) {
+    const std::size_t symbols = meant.size();
+    std::erase_if(meant, [](const KernelFunction* function) { return !function->ftrace; });
+    refuse_unsure(catalogue, pattern, out);
+    refuse_not_in_globs(pattern, meant, out);
+    if (meant.empty() && out.refused.empty()) {
+      return fail(ErrorKind::not_found, fmt::format("ftrace can trace none of the {} functions that '{}' matches: name "
+                                                    "one, without a glob, and a kprobe may do",
+                                                    symbols, pattern.str()));
+    }
+  }
+  judge(catalogue, pattern, meant, out);
+  if (glob && !tracepoint) drop_aliases(out.functions);
+  return out;
 }
 
 }  // namespace usdt::kernel

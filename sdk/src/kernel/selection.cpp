@@ -9,6 +9,7 @@
 
 #include "base/no_memory.hpp"
 #include "base/try.hpp"
+#include "kernel/match.hpp"
 
 namespace usdt::kernel {
 
@@ -22,17 +23,17 @@ Result<KernelSelection> select_from(const Sources& sources, const std::vector<Ke
   std::set<std::tuple<KernelFamily, Moment, const KernelFunction*>> taken;
   std::set<std::tuple<KernelFamily, Moment, std::string, std::string>> refused;
   for (std::uint32_t i = 0; i < patterns.size(); ++i) {
-    auto match = catalogue->match(patterns[i]);
-    if (!match && skip_unknown && match.error().kind == ErrorKind::not_found) {
-      out.unknown.push_back(match.error().message);
+    auto meant = match(*catalogue, patterns[i]);
+    if (!meant && skip_unknown && meant.error().kind == ErrorKind::not_found) {
+      out.unknown.push_back(meant.error().message);
       if (out.unknown.size() < patterns.size()) continue;
     }
-    if (!match) return fail(match.error());
+    if (!meant) return fail(meant.error());
     const KernelKind kind = patterns[i].kind;
-    for (const KernelFunction* function : match->functions) {
+    for (const KernelFunction* function : meant->functions) {
       if (taken.emplace(kind.family, kind.moment, function).second) out.entries.push_back({kind, function, i});
     }
-    for (RefusedFunction& function : match->refused) {
+    for (RefusedFunction& function : meant->refused) {
       if (refused.emplace(kind.family, kind.moment, function.module, function.name).second)
         out.refused.push_back(std::move(function));
     }

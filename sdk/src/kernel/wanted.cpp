@@ -7,8 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "kernel/catalogue.hpp"
-#include "usdt/pattern.hpp"
+#include "kernel/names.hpp"
 
 namespace usdt::kernel {
 namespace {

@@ -14,6 +14,7 @@
 #include "backend/table.hpp"
 #include "base/try.hpp"
 #include "btf/type_graph.hpp"
+#include "kernel/attachable.hpp"
 #include "kernel/catalogue.hpp"
 #include "plan/captures.hpp"
 #include "plan/encode_args.hpp"
@@ -187,7 +188,7 @@ class KernelPlanner {
     const KernelKind kind{slots ? KernelFamily::trampoline : KernelFamily::kprobe, entry.kind.moment};
     const std::string refusal =
         slots && entry.function->proto_id != 0 ? signature_of(entry, method).refusal : std::string();
-    std::string reason = kernel::CatalogueOf::selection(selection_).why_not(*entry.function, kind, refusal);
+    std::string reason = kernel::why_not(kernel::CatalogueOf::selection(selection_), *entry.function, kind, refusal);
     // kprobe_multi does not heed the blacklist, perf kprobes do.
     if (reason.empty() && row_of(method.backend).on_perf_event && entry.function->denied)
       reason = "on the kprobe blacklist: code that runs while a kprobe is handled, or must not trap";

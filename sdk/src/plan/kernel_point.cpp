@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernel/attachable.hpp"
 #include "kernel/catalogue.hpp"
 #include "resolve/prototype.hpp"
 #include "usdt/plan.hpp"
@@ -53,8 +54,8 @@ KernelPoint describe_point(const KernelSelection& selection, const KernelSelecti
       typed ? resolve::kernel_signature(*types, *prototype, convention_of(entry.kind), machine)
             : resolve::untyped_signature(convention_of(entry.kind), machine);
   if (typed) point.signature = signature_text(*types, *prototype, entry.kind);
-  point.refused = kernel::CatalogueOf::selection(selection).why_not(function, entry.kind,
-                                                                    typed ? found.no_trampoline : std::string());
+  point.refused = kernel::why_not(kernel::CatalogueOf::selection(selection), function, entry.kind,
+                                  typed ? found.no_trampoline : std::string());
   keep_what_is_there(point, std::move(found), entry.kind);
   return point;
 }

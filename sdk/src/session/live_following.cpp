@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "plan/changed_plan.hpp"
 #include "session/live_question.hpp"
 #include "session/notice_words.hpp"
 
@@ -144,10 +145,9 @@ void LiveQuestion::follow(const FollowEvent& event) {
 }
 
 bool LiveQuestion::follow(const FollowEvent& event, PlannedQuestion more) {
-  more.plan.scope = plan_->scope;
-  const AttachPlan part = more.plan;
+  const AttachPlan part = plan::with_scope(std::move(more.plan), plan_->scope);
   printed_.of_probe.insert(printed_.of_probe.end(), more.printed.of_probe.begin(), more.printed.of_probe.end());
-  auto added = tracer_->add(std::move(more.plan));
+  auto added = tracer_->add(part);
   printed_.of_probe.resize(tracer_->plan().probes.size());
   has_grown();
   tell(added ? followed_and_attached(event, part, added->attached) : followed_in_vain(event, added.error()));

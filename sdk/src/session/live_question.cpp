@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "plan/changed_plan.hpp"
 #include "session/notice_words.hpp"
 #include "session/option_names.hpp"
 
@@ -41,10 +42,13 @@ Result<bool> LiveQuestion::plan() {
   return false;
 }
 
-/// A command's own process is the only one that counts where what it starts is not followed.
+std::shared_ptr<const AttachPlan> LiveQuestion::of_command_alone(AttachPlan plan) const {
+  return std::make_shared<const AttachPlan>(plan::with_scope(std::move(plan), *OneProcess::of(*run_.command())));
+}
+
 void LiveQuestion::keep(PlannedQuestion planned) {
-  if (run_.command() && !question_.following.follow) planned.plan.scope = *OneProcess::of(*run_.command());
-  plan_ = std::make_shared<const AttachPlan>(std::move(planned.plan));
+  plan_ = run_.command() && !question_.following.follow ? of_command_alone(std::move(planned.plan))
+                                                        : std::make_shared<const AttachPlan>(std::move(planned.plan));
   printed_ = std::move(planned.printed);
 }
 
@@ -90,9 +94,7 @@ Result<Tracer> LiveQuestion::start(TraceOptions options) {
   if (tracer || !options.descendants_only || tracer.error().kind != ErrorKind::not_supported) return tracer;
   const std::string why = tracer.error().message;
   options.descendants_only = false;
-  AttachPlan of_command = *plan_;
-  of_command.scope = *OneProcess::of(*run_.command());
-  plan_ = std::make_shared<const AttachPlan>(std::move(of_command));
+  plan_ = of_command_alone(*plan_);
   tracer = Tracer::start(plan_, options);
   if (tracer)
     tell(NoticeKind::scope, fmt::format("only the command's own process is traced, not its children: {}", why));

@@ -70,6 +70,8 @@ class LiveQuestion {
   [[nodiscard]] Result<void> attach_once();
   void wait_again(const Error& changed);
   void keep(PlannedQuestion planned);
+  /// Returns a plan about the command's own process, the only one that counts where what it starts is not followed.
+  [[nodiscard]] std::shared_ptr<const AttachPlan> of_command_alone(AttachPlan plan) const;
   /// Returns the plan, if consumers can take it; says what the planner has to say.
   [[nodiscard]] Result<PlannedQuestion> checked(Result<PlannedQuestion> planned);
   [[nodiscard]] TraceOptions options() const;

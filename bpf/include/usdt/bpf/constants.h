@@ -62,89 +62,12 @@ struct usdt_kernel_constants {
 	__u32 reserved;
 };
 
-/* Says what the stock programs do: usdt_trace_*, and those that follow forks. */
-struct usdt_stock_constants {
-	__u32 record_size;    /* bytes (event.h) */
-	__u32 string_slots;   /* of a record */
-	__u32 string_size;    /* bytes of one slot */
-	__u32 stack_depth;    /* addresses of the kernel's stack in a record */
-	__u32 stats_row_mask; /* number of rows of usdt_stats, a power of two, less 1 */
-	__u32 stats_row_size; /* entries of one row */
-	__u32 may_sleep;      /* programs on sites of files are loaded as sleepable ones */
-	/* Only processes count that descend from one of these, as the children of a traced command do; none: all count.
-	 * They are numbered as in the initial pid namespace. */
-	struct usdt_processes ancestors;
-	__u32 ancestors_count; /* the ancestors themselves count, too */
-	/* Byte offsets in task_struct, from the kernel's BTF; set where there are ancestors. */
-	__u32 task_pid_offset;
-	__u32 task_tgid_offset;
-	__u32 task_parent_offset;
-	__u32 task_signal_offset;
-	__u32 task_exit_signal_offset;
-	__u32 user_stack_at;	/* the byte of a record at which struct usdt_user_stack begins; 0: it has none */
-	__u32 user_stack_depth; /* addresses of the process's stack in a record */
-	/* The stack is copied in pieces of so many bytes, a power of two: first what goes from the stack pointer up to
-	 * a multiple of that, then so many whole ones. */
-	__u32 user_copy_piece;
-	__u32 user_copy_pieces;
-	/* Byte offsets on the way to the calls of a thread that return probes wait for: in task_struct, in struct
-	 * uprobe_task and in struct return_instance (the kernel's include/linux/uprobes.h), from BTF; 0: not known. */
-	__u32 task_utask_offset;
-	__u32 utask_returns_offset;
-	__u32 return_address_offset;
-	__u32 return_stack_offset;
-	__u32 return_next_offset;
-	__u32 table_part_mask; /* number of parts of a table (usdt_row::part), a power of two, less 1 */
-	__u64 value_bias;      /* of a table's values: the top bit if they are unsigned, else 0 (struct usdt_tally) */
-	__u32 site_base;       /* records have site numbers so much above the plan's: sites added to a running trace */
-	__u32 cgroups;	       /* so many entries of usdt_cgroups: only processes in one of them count; 0: all count */
-	__u32 record_args;     /* struct usdt_event_arg in a record */
-	/* The first so many sites of the plan begin spans, the next so many end them. Behind them is one for each pair,
-	 * ordered by beginning, then by end: events of spans have these. */
-	__u32 span_begins;
-	__u32 span_ends;
-	__u32 sample; /* one in so many hits is looked at, chosen at random; 0 and 1: all are */
-	/* At most so many events a second, as a token bucket: an event costs rate_price, in units of
-	 * 2^-USDT_RATE_SHIFT ns, and what a second earns is the most that can be saved. rate_start is when earning
-	 * began, ns of CLOCK_MONOTONIC: a second before the trace. rate_price 0: no limit. */
-	__u64 rate_price;
-	__u64 rate_start;
-	/* The byte of usdt_row::key at which a stack that is a key begins, and 1 more; 0: no key is one. */
-	__u8 row_user_stack;
-	__u8 row_kernel_stack;
-	__u8 pausable;	 /* usdt_paused (trace/guards.h) is looked at */
-	__u8 span_owner; /* a question about spans asks whose process they are of: usdt_open_span::owner */
-	__u8 slow_only;	 /* usdt_least_duration (trace/guards.h) is looked at */
-	__u8 owners;	 /* each record ends with a struct usdt_owner */
-	__u8 sum_pieces; /* words of a table's exact sum of reals: USDT_SUM_PIECES32 or 64; 0: it has none */
-	__u8 pair_life;	 /* enum usdt_pair_life: what pairs the ends of spans lives as long as that */
-	/* Byte offsets in task_struct, from the kernel's BTF; 0: not known. */
-	__u32 task_start_offset;  /* when the thread began, ns of CLOCK_MONOTONIC */
-	__u32 task_exec_offset;	  /* how many programs it and those it was forked from have executed */
-	__u32 task_leader_offset; /* the first thread of its process */
-	__u32 task_image_offset;  /* what it has since it executed a program; and in that, */
-	__u32 dumpable_offset;	  /* in the two lowest bits, who may look into it; 0: not known */
-	__u32 all_but_tasks;	  /* all processes count but the tasks that help the one of `ancestors` */
-};
-#define USDT_RATE_SHIFT 6 /* times are below 2^58 ns, nine years, in 64 bits */
-
-/* A cgroup (v2): processes in it and in those below it count. */
-struct usdt_cgroup {
-	__u64 id;    /* the inode number of its directory; 0: it is not there now */
-	__u32 level; /* how far it is below the root, whose level is 0 */
-	__u32 reserved;
-};
-#define USDT_MAX_CGROUPS 8
-
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, windows) == 33);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, link_spec) == 40);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 8248);
 USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 8536);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 432);
 
 #ifdef __bpf__
 /* Defines the variable WHAT_constants, and WHAT() to read it as a struct WHAT_constants. The variable is an array of

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* The record that the stock program writes for one hit: one layout for the BPF program and for its consumer. The sizes
- * in brackets are constants of the program (struct usdt_stock_constants).
+ * in brackets are constants of the program (stock_constants.h).
  *
  *     struct usdt_event        the header
- *     struct usdt_event_arg    [record_args]                 values; of a span those of its beginning, then of its end
- *     __u64                    [stack_depth]                 addresses in the kernel, innermost first
- *     char                     [string_slots][string_size]   captured texts
+ *     struct usdt_event_arg    [record.args]                 values; of a span those of its beginning, then of its end
+ *     __u64                    [record.stack_depth]          addresses in the kernel, innermost first
+ *     char                     [record.string_slots][record.string_size]
+ *                                                            captured texts
  * If the stack of the process is recorded there follows, aligned to 8 bytes,
  *     struct usdt_user_stack
- *     __u64                    [user_stack_depth]            addresses in the process, innermost first
- *     char                     [user_copy_piece][user_copy_pieces + 1]
+ *     __u64                    [user_stack.depth]            addresses in the process, innermost first
+ *     char                     [user_stack.copy_piece][user_stack.copy_pieces + 1]
  *                                                            copy of the stack, from the stack pointer on
  * and if it is recorded whose the process is, last
  *     struct usdt_owner
@@ -90,7 +91,7 @@ struct usdt_site_stats {
 /* Adds up the hits of a row of a table (struct usdt_row of filter.h). The sum of the values is kept in three parts,
  * so that it cannot overflow before 2^42 hits, whatever the values are: that of their lowest 22 bits, that of the 22
  * bits above, and that of the upper 20 bits with the sign. minimum and maximum are compared as signed numbers; unsigned
- * values have their top bit flipped for that (usdt_stock_constants.value_bias). */
+ * values have their top bit flipped for that (usdt_table_constants::value_bias). */
 #define USDT_TALLY_BITS 22
 struct usdt_tally {
 	__u64 count; /* hits */
@@ -146,7 +147,7 @@ struct usdt_span_key {
 struct usdt_open_span {
 	__u64 open; /* of the outermost span with these keys: how many are open. Set once its record is complete */
 	__u64 lost; /* and how many began inside them for which there was no room: their ends come before the others' */
-	struct usdt_owner owner; /* with usdt_stock_constants::span_owner: whose the process is */
+	struct usdt_owner owner; /* with usdt_span_constants::owner: whose the process is */
 };
 
 #ifdef __cplusplus

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 
 #include "backend/table.hpp"
 #include "base/symbol_name.hpp"
@@ -83,7 +82,7 @@ Result<std::unique_ptr<Link::Impl>> Attachment::run() {
     if (!is_wanted(object_.carriers.links[number])) continue;
     TRY(add(number));
   }
-  if (impl_->attached > 0) return std::move(impl_);
+  if (impl_->sites.all() > 0) return std::move(impl_);
   if (first_refusal_) return fail(*first_refusal_);
   if (impl_->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
   return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl_->refused.front().reason));
@@ -152,12 +151,8 @@ Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& li
     return static_cast<bool>(each.deep_calls);
   });
   const auto probes = counts ? attached_probes(link, links) : std::vector<Index<PlannedProbe>>{};
-  const Backend backend = backend_of(link);
-  impl_->note_served(links, backend, probes);
-  if (auto kept = keep_program(number, program_fd, links, backend, file ? std::vector<Index<PlannedProbe>>() : probes);
-      !kept)
-    return kept;
-  take(number, link, std::move(links));
+  TRY(keep_program(number, program_fd, links, probes));
+  take(number, link, std::move(links), probes);
   return {};
 }
 
@@ -204,41 +199,38 @@ std::vector<Index<PlannedProbe>> Attachment::attached_probes(const PlannedLink& 
   return probes;
 }
 
-Result<void> Attachment::keep_program(Index<PlannedLink> link, int fd, backends::FileLinks& links, Backend backend,
+Result<void> Attachment::keep_program(Index<PlannedLink> number, int fd, backends::FileLinks& links,
                                       const std::vector<Index<PlannedProbe>>& probes) {
-  std::move(links.programs.begin(), links.programs.end(), std::back_inserter(impl_->programs));
-  if (!links.programs.empty()) return {};
-  const auto [kept, fresh] = kept_.try_emplace(object_.carriers.links[link].program.value, impl_->programs.size());
-  const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[object_.carriers.links[link].group].of);
-  impl_->note_program(kept->second, backend, probes, file ? std::optional(*file) : std::nullopt);
+  const PlannedLink& link = object_.carriers.links[number];
+  const Backend backend = backend_of(link);
+  if (!links.programs.empty()) {
+    impl_->programs.add_loaded(links.programs, backend, probes);
+    return {};
+  }
+  const auto [kept, fresh] = kept_.try_emplace(link.program.value, impl_->programs.next());
+  if (const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[link.group].of))
+    impl_->programs.note(kept->second, backend, {}, *file);
+  else
+    impl_->programs.note(kept->second, backend, probes, std::nullopt);
   if (!fresh) return {};
   sys::UniqueFd duplicate(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!duplicate) return fail(os_failure(ErrorKind::limit, "keep the program", errno));
-  impl_->programs.push_back(std::move(duplicate));
+  impl_->programs.add(std::move(duplicate));
   return {};
 }
 
-void Attachment::take(Index<PlannedLink> number, const PlannedLink& link, backends::FileLinks links) {
+void Attachment::take(Index<PlannedLink> number, const PlannedLink& link, backends::FileLinks links,
+                      const std::vector<Index<PlannedProbe>>& probes) {
   const Backend backend = backend_of(link);
   const AttachGroup& group = plan_.groups[link.group];
-  const auto* file = std::get_if<Index<PlannedFile>>(&group.of);
+  const auto* in_file = std::get_if<Index<PlannedFile>>(&group.of);
+  const auto file = in_file ? std::optional(*in_file) : std::nullopt;
   // Of calls that two programs share, the one at the entry is the one that counts.
   const PlannedProgram& program = object_.carriers.programs[link.program];
   const bool counts = !program.partner || program.kind.moment == Moment::entry;
-  const std::size_t attached = counts ? count_sites(link, links.refused) : 0;
-  impl_->attached += attached;
-  if (counts) impl_->by_backend[backend] += attached;
+  if (counts) impl_->sites.add(count_sites(link, links.refused), backend, file);
   if (impl_->backend == Backend::automatic) impl_->backend = backend;
-  for (backends::LinkFd& fd : links.fds) {
-    fd.backend = backend;
-    if (file) fd.file = *file;
-    if (!counts) fd.sites = 0;
-  }
-  std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
-  if (file && counts) impl_->sites_of_file[{*file, backend}] += attached;
-  std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
-  std::move(links.definitions.begin(), links.definitions.end(), std::back_inserter(impl_->definitions));
-  impl_->event_files.resize(impl_->events.size(), file ? std::optional(*file) : std::nullopt);
+  impl_->links.add(links, {backend, file, probes, counts});
   for (const backends::Refusal& refusal : links.refused) {
     links_[number.value].refused.insert(link.sites[refusal.index].value);
     refuse(link.sites[refusal.index], file ? why_refused(link.offsets[refusal.index], refusal.os_error)

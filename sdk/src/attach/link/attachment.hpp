@@ -67,9 +67,10 @@ class Attachment {
   /// The probe of each function that was attached.
   std::vector<Index<PlannedProbe>> attached_probes(const PlannedLink& link, const backends::FileLinks& links) const;
   /// The programs loaded for these links, or else the object's.
-  Result<void> keep_program(Index<PlannedLink> link, int fd, backends::FileLinks& links, Backend backend,
+  Result<void> keep_program(Index<PlannedLink> number, int fd, backends::FileLinks& links,
                             const std::vector<Index<PlannedProbe>>& probes);
-  void take(Index<PlannedLink> number, const PlannedLink& link, backends::FileLinks links);
+  void take(Index<PlannedLink> number, const PlannedLink& link, backends::FileLinks links,
+            const std::vector<Index<PlannedProbe>>& probes);
   Result<backends::FileLinks> attach_file(int program_fd, const PlannedLink& link, const PlannedFile& file) const;
 
   // --- to kernel functions: attach_functions.cpp ---

@@ -2,26 +2,16 @@
 #include "usdt/link.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <linux/kcmp.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <new>
-#include <optional>
+#include <iterator>
 #include <set>
 #include <utility>
 
-#include "backend/table.hpp"
-#include "base/no_memory.hpp"
 #include "base/try.hpp"
-#include "link/attachment.hpp"
-#include "link/backend.hpp"
-#include "program/process_list.hpp"
-#include "program/specialise.hpp"
-#include "usdt/discover.hpp"
-#include "usdt/features.hpp"
+#include "link/link_impl.hpp"
+#include "link/missed.hpp"
+#include "link/pin.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -40,10 +30,11 @@ Link::~Link() {
 Backend Link::backend() const noexcept { return impl_->backend; }
 std::string Link::backend_text() const {
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->by_backend.empty()) return std::string(to_string(impl_->backend));
-  if (impl_->by_backend.size() == 1) return std::string(to_string(impl_->by_backend.begin()->first));
+  const auto& by_backend = impl_->sites.by_backend();
+  if (by_backend.empty()) return std::string(to_string(impl_->backend));
+  if (by_backend.size() == 1) return std::string(to_string(by_backend.begin()->first));
   std::string text;
-  for (const auto& [backend, sites] : impl_->by_backend)
+  for (const auto& [backend, sites] : by_backend)
     text += fmt::format("{}{} ({} site{})", text.empty() ? "" : ", ", to_string(backend), sites, sites == 1 ? "" : "s");
   return text;
 }
@@ -51,132 +42,77 @@ Carrier Link::carrier() const noexcept { return impl_->carrier; }
 const std::string& Link::carrier_text() const noexcept { return impl_->carrier_text; }
 std::size_t Link::attached() const noexcept {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->attached;
+  return impl_->sites.all();
 }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
+
+std::vector<FileChange> Link::changes() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->changes;
+}
+
 void Link::pause() noexcept {
   std::unique_lock lock(impl_->mutex);
-  std::vector<backends::LinkFd> links = std::exchange(impl_->fds, {});
-  std::vector<sys::AttachedFd> events = std::exchange(impl_->events, {});
-  impl_->event_files.clear();
-  impl_->served_by_links.clear();
+  backends::KernelLinks links = impl_->links.take_all();
   lock.unlock();
-  backends::close_together(links, events);
+  links.close();
 }
+
 void Link::detach() noexcept {
   impl_->guard.reset();
-  if (!impl_->fds.empty()) impl_->missed_by_links = impl_->ask_links();
-  backends::close_together(impl_->fds, impl_->events);
-  impl_->definitions.clear();
-  impl_->attached = 0;
+  if (!impl_->links.fds().empty()) impl_->missed_by_links = backends::missed_by_links(impl_->links);
+  impl_->links.close();
+  impl_->sites.clear();
 }
 
-namespace {
-
-/// Two of them run in one memory, as after vfork(): a link for each would count the hits of both.
-bool share_memory(const std::vector<pid_t>& pids) {
-  for (std::size_t i = 0; i < pids.size(); ++i) {
-    for (std::size_t k = 0; k < i; ++k)
-      if (::syscall(SYS_kcmp, pids[i], pids[k], KCMP_VM, 0, 0) == 0) return true;
-  }
-  return false;
-}
-
-/// The pids the kernel shall filter by, with a link for each; only 0, where it cannot (before 6.10 uprobe_multi
-/// compared threads; it puts breakpoints into the memory of the first thread, which one that has ended lacks) or need
-/// not. Those that have ended are left out. Errors: not_found (all have).
-Result<std::vector<pid_t>> kernel_pid_filter(const AttachPlan& plan, Backend files) {
-  std::vector<pid_t> pids = pids_of(plan.scope);
-  if (pids.empty()) return std::vector<pid_t>{0};
-  const std::string all = fmt::format("{}", fmt::join(pids, ", "));
-  std::erase_if(pids, backends::has_ended);
-  if (pids.empty()) return fail(ErrorKind::not_found, fmt::format("no process {}", all));
-  const bool exact = std::ranges::all_of(plan.groups, [&](const AttachGroup& group) {
-    const Backend backend = group.backend == Backend::automatic ? files : group.backend;
-    const auto& fix = backends::row_of(backend).exact_pid;
-    return !fix || probe_feature(*fix).answer == Answer::yes;
-  });
-  if (!exact || std::ranges::any_of(pids, first_thread_has_ended) || share_memory(pids)) return std::vector<pid_t>{0};
-  return pids;
-}
-
-/// The one program for sites that is loaded, of an object whose plan names none. invalid_argument: there are several.
-Result<std::string> only_program(const ObjectCopy& object) {
-  std::vector<std::string> loaded;
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object.get()) {
-    if (backends::is_site_program(program) && bpf_program__fd(program) >= 0)
-      loaded.emplace_back(bpf_program__name(program));
-  }
-  if (loaded.size() == 1) return loaded.front();
-  if (loaded.empty()) return fail(ErrorKind::not_found, "the BPF object has no program for attach points");
-  return fail(ErrorKind::invalid_argument,
-              fmt::format("the plan names no program, and there are {}: say which", fmt::join(loaded, ", ")));
-}
-
-}  // namespace
-
-Result<Link> LoadedObject::attach(std::string_view program) const {
-  const Table<std::string>& named = impl_->plan->programs;
-  if (!named.empty() && std::ranges::find(named, program) == named.end())
-    return fail(ErrorKind::not_found,
-                fmt::format("the plan has no sites for '{}', but for {}", program, fmt::join(named, ", ")));
-  return attach_program(program);
-}
-
-Result<Link> LoadedObject::attach() const {
-  if (!impl_->plan->programs.empty()) return attach_program({});
-  auto only = TRY(only_program(impl_->first()));
-  return attach_program(only);
-}
-
-Result<Link> LoadedObject::attach_unguarded(std::string_view program) const {
-  auto pids = TRY(kernel_pid_filter(*impl_->plan, impl_->backend));
-  auto attached = Attachment(*impl_, program, std::move(pids), {}, impl_->stop).run();
-  if (attached) return Link(std::move(*attached));
-  // A process that has ended meanwhile is the reason, whatever the kernel called it.
-  TRY(kernel_pid_filter(*impl_->plan, impl_->backend));
-  return fail(attached.error());
-}
-
-Result<void> LoadedObject::resume(Link& link) const {
-  Link::Impl& paused = *link.impl_;
-  std::unique_lock lock(paused.mutex);
-  const bool same = paused.plan == impl_->plan && !paused.joined;
-  const bool attached = !paused.fds.empty() || !paused.events.empty();
-  const std::set<Index<PlannedFile>> changed = paused.given_up;
+std::size_t Link::let_go(const std::vector<Index<PlannedFile>>& files, std::shared_ptr<const AttachPlan> plan) {
+  const std::set<Index<PlannedFile>> all(files.begin(), files.end());
+  const std::size_t sites = impl_->detach_files(all);
+  std::unique_lock lock(impl_->mutex);
+  impl_->programs.close_those_of(all);
+  impl_->plan = std::move(plan);
   lock.unlock();
-  if (!same || attached || has_kernel_points(*impl_->plan))
-    return fail(ErrorKind::invalid_argument,
-                attached ? "the link is not paused" : "only links to files, of one object, can be attached again");
-  auto pids = TRY(kernel_pid_filter(*impl_->plan, impl_->backend));
-  auto again = TRY(Attachment(*impl_, paused.program, std::move(pids), changed, {}).run());
-  paused.take_links(*again);
-  return {};
+  impl_->forget_files(all);
+  return sites;
 }
 
-Result<Link> LoadedObject::attach_program(std::string_view program) const try {
-  auto link = attach_unguarded(program);
-  if (!link) return link;
-  TRY(link->impl_->guard_files());
-  return link;
-} catch (const std::bad_alloc&) {
-  return fail(no_memory());
+std::vector<MissedHits> Link::missed_hits() const {
+  std::unique_lock lock(impl_->mutex);
+  std::vector<MissedHits> out =
+      impl_->links.fds().empty() ? impl_->missed_by_links : backends::missed_by_links(impl_->links);
+  lock.unlock();
+  std::ranges::move(impl_->programs.missed(), std::back_inserter(out));
+  backends::leave_out_uncounted(out);
+  return out;
 }
 
-Result<void> LoadedObject::attach_to(Link& link, std::string_view program,
-                                     std::shared_ptr<const AttachPlan> whole) const try {
-  const AttachPlan& part = *impl_->plan;
-  if (!whole || whole->files.size() < part.files.size() || whole->probes.size() < part.probes.size())
-    return fail(ErrorKind::invalid_argument, "the whole plan lacks the part that is to be attached");
-  const auto files = static_cast<std::uint32_t>(whole->files.size() - part.files.size());
-  const auto probes = static_cast<std::uint32_t>(whole->probes.size() - part.probes.size());
-  auto more = TRY(attach_unguarded(program));
-  link.impl_->absorb(*more.impl_, std::move(whole), files, probes);
-  return link.impl_->guard_files();
-} catch (const std::bad_alloc&) {
-  return fail(no_memory());
+std::optional<std::uint64_t> Link::missed() const {
+  if (impl_->programs.none()) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const MissedHits& missed : missed_hits()) {
+    if (!missed.hits) return std::nullopt;
+    sum += *missed.hits;
+  }
+  return sum;
 }
+
+Result<void> Link::pin(const std::filesystem::path& directory) const {
+  const std::lock_guard lock(impl_->mutex);
+  return backends::pin_links(impl_->links, impl_->carrier, directory);
+}
+
+Result<Link> Link::open(const std::filesystem::path& directory) {
+  backends::PinnedLinks pinned = TRY(backends::open_pins(directory));
+  auto impl = std::make_unique<Impl>();
+  for (const backends::LinkFd& link : pinned.links.fds()) impl->sites.add(link.sites, link.backend, std::nullopt);
+  impl->links.replace(std::move(pinned.links));
+  impl->backend = impl->sites.by_backend().begin()->first;  // those of files come first
+  impl->carrier = pinned.carrier;
+  impl->carrier_text = to_string(impl->carrier);
+  return Link(std::move(impl));
+}
+
+Result<void> Link::unpin(const std::filesystem::path& directory) { return backends::remove_pins(directory); }
 
 }  // namespace v1
 }  // namespace usdt

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "link/link_impl.hpp"
@@ -11,28 +10,11 @@
 
 namespace usdt {
 inline namespace v1 {
-namespace {
-
-/// Moves the elements of `all` whose number is one `taken` says yes to into what is returned.
-template <class T, class Taken>
-std::vector<T> take_out(std::vector<T>& all, Taken taken) {
-  std::vector<T> out, kept;
-  for (std::size_t i = 0; i < all.size(); ++i) (taken(i) ? out : kept).push_back(std::move(all[i]));
-  all = std::move(kept);
-  return out;
-}
-
-}  // namespace
 
 /// Under the lock: the guard may be letting go of files that were attached before.
 std::vector<backends::GuardedFile> Link::Impl::take_unguarded() {
-  std::set<Index<PlannedFile>> attached_files;
-  const auto take = [&](std::optional<Index<PlannedFile>> file) {
-    if (file) attached_files.insert(*file);  // not of the kernel
-  };
   const std::lock_guard lock(mutex);
-  std::ranges::for_each(event_files, take);
-  std::ranges::for_each(fds, take, &backends::LinkFd::file);
+  std::set<Index<PlannedFile>> attached_files = links.files();
   for (const Index<PlannedFile> number : guarded) attached_files.erase(number);
   guarded.insert(guarded.end(), attached_files.begin(), attached_files.end());
   std::vector<backends::GuardedFile> files;
@@ -40,7 +22,7 @@ std::vector<backends::GuardedFile> Link::Impl::take_unguarded() {
     files.push_back({plan->files[number].elf, plan->files[number].target.access});
   constexpr std::size_t spare = 256;
   // The files, their leases, the links.
-  if (!files.empty()) sys::make_room_for(2 * files.size() + fds.size() + events.size() + spare);
+  if (!files.empty()) sys::make_room_for(2 * files.size() + links.fds().size() + links.events() + spare);
   return files;
 }
 
@@ -64,95 +46,43 @@ Result<void> Link::Impl::guard_files() {
   return {};
 }
 
-void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, std::uint32_t files,
-                        std::uint32_t probes) {
-  const auto move_file = [files](std::optional<Index<PlannedFile>>& file) {
-    if (file) file->value += files;
-  };
-  for (backends::LinkFd& fd : other.fds) move_file(fd.file);
-  for (auto& file : other.event_files) move_file(file);
-  for (auto* all : {&other.served_by_links, &other.served_by_programs}) {
-    for (Served& served : *all) {
-      for (Index<PlannedProbe>& probe : served.probes) probe.value += probes;
-      std::set<Index<PlannedFile>> moved;
-      for (const Index<PlannedFile> file : served.files) moved.emplace(file.value + files);
-      served.files = std::move(moved);
-    }
-  }
-  for (SkippedSite& site : other.refused) site.probe.value += probes;
-  const auto append = [](auto& to, auto& from) { std::move(from.begin(), from.end(), std::back_inserter(to)); };
+void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, const backends::PartPlace& place) {
+  for (SkippedSite& site : other.refused) site.probe.value += place.probes;
   const std::lock_guard lock(mutex);
   joined = true;
   plan = std::move(whole);
-  append(fds, other.fds);
-  append(events, other.events);
-  append(event_files, other.event_files);
-  append(definitions, other.definitions);
-  append(programs, other.programs);
-  append(served_by_links, other.served_by_links);
-  append(served_by_programs, other.served_by_programs);
-  append(refused, other.refused);
-  for (const auto& [attached_by, sites] : other.by_backend) by_backend[attached_by] += sites;
-  for (const auto& [of, sites] : other.sites_of_file)
-    sites_of_file[{Index<PlannedFile>(of.first.value + files), of.second}] += sites;
-  attached += other.attached;
-  other.fds.clear();
-  other.events.clear();
+  links.append(std::move(other.links), place);
+  programs.append(std::move(other.programs), place);
+  sites.append(other.sites, place);
+  std::ranges::move(other.refused, std::back_inserter(refused));
 }
 
 void Link::Impl::take_links(Impl& again) {
   std::unique_lock lock(mutex);
-  fds = std::exchange(again.fds, {});
-  events = std::exchange(again.events, {});
-  event_files = std::exchange(again.event_files, {});
-  served_by_links = std::exchange(again.served_by_links, {});
+  links.replace(std::move(again.links));
   const std::set<Index<PlannedFile>> changed = given_up;
   lock.unlock();
   if (!changed.empty()) detach_files(changed);  // while they were attached again
 }
 
 std::size_t Link::Impl::detach_files(const std::set<Index<PlannedFile>>& files) {
-  const auto is_one = [&files](std::optional<Index<PlannedFile>> file) { return file && files.contains(*file); };
   std::unique_lock lock(mutex);
   given_up.insert(files.begin(), files.end());
-  std::vector<bool> taken;
-  for (const backends::LinkFd& link : fds) taken.push_back(is_one(link.file));
-  std::vector<backends::LinkFd> links = take_out(fds, [&](std::size_t i) { return taken[i]; });
-  take_out(served_by_links, [&](std::size_t i) { return taken[i]; });
-  std::vector<sys::AttachedFd> of_links = take_out(events, [&](std::size_t i) { return is_one(event_files[i]); });
-  std::erase_if(event_files, is_one);
-  std::size_t sites = 0;
-  for (auto& [of, of_backend] : sites_of_file) {
-    if (!files.contains(of.first)) continue;
-    sites += of_backend;
-    by_backend[of.second] -= std::exchange(of_backend, 0);
-  }
-  attached -= sites;
+  backends::KernelLinks of_files = links.take(files);
+  const std::size_t detached = sites.take(files);
   lock.unlock();
-  std::error_code gone_already;
-  for (const backends::LinkFd& link : links)
-    if (!link.pin.empty()) std::filesystem::remove(link.pin, gone_already);
-  backends::close_together(links, of_links);
-  return sites;
+  of_files.unpin();
+  of_files.close();
+  return detached;
 }
 
-std::size_t Link::let_go(const std::vector<Index<PlannedFile>>& files, std::shared_ptr<const AttachPlan> plan) {
-  const std::set<Index<PlannedFile>> all(files.begin(), files.end());
-  const std::size_t sites = impl_->detach_files(all);
-  impl_->close_programs(all);
-  std::unique_lock lock(impl_->mutex);
-  impl_->plan = std::move(plan);
+void Link::Impl::forget_files(const std::set<Index<PlannedFile>>& files) {
+  std::unique_lock lock(mutex);
   std::vector<std::size_t> watched;
-  for (std::size_t i = 0; i < impl_->guarded.size(); ++i)
-    if (all.contains(impl_->guarded[i])) watched.push_back(i);
+  for (std::size_t i = 0; i < guarded.size(); ++i)
+    if (files.contains(guarded[i])) watched.push_back(i);
   lock.unlock();  // the guard may have something to say
-  if (impl_->guard) impl_->guard->forget(std::move(watched));
-  return sites;
-}
-
-std::vector<FileChange> Link::changes() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->changes;
+  if (guard) guard->forget(std::move(watched));
 }
 
 }  // namespace v1

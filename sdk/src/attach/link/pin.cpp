@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Links in the BPF file system (bpf(2): BPF_OBJ_PIN, BPF_OBJ_GET; links since 5.7): one file each, called
-// NUMBER-BACKEND-SITES-CARRIER, in a directory of their own. The kernel could tell the sites of few kinds of links, and
-// not which of two links ends the calls the other one begins.
+#include "link/pin.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,18 +13,14 @@
 
 #include "backend/table.hpp"
 #include "base/try.hpp"
-#include "link/link_impl.hpp"
 #include "program/bpf_file_system.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 
-namespace usdt {
-inline namespace v1 {
+namespace usdt::backends {
 namespace {
 
 namespace fs = std::filesystem;
-using backends::is_bpf_file_system;
-using backends::no_bpf_file_system;
 
 /// Returns 0, or a negative errno.
 int pin_fd(int fd, const fs::path& path) {
@@ -128,49 +123,46 @@ class Pins {
 
 }  // namespace
 
-Result<void> Link::pin(const fs::path& directory) const {
-  const std::lock_guard lock(impl_->mutex);
-  const auto on_events = std::count_if(impl_->fds.begin(), impl_->fds.end(), [](const backends::LinkFd& link) {
-    return backends::row_of(link.backend).on_perf_event;
-  });
-  if (static_cast<std::size_t>(on_events) < impl_->events.size())
+Result<void> pin_links(KernelLinks& all, Carrier carrier, const fs::path& directory) {
+  std::vector<LinkFd>& links = all.fds();
+  const auto on_events =
+      std::ranges::count_if(links, [](const LinkFd& link) { return row_of(link.backend).on_perf_event; });
+  if (static_cast<std::size_t>(on_events) < all.events())
     return fail(ErrorKind::not_supported, "pin: this kernel has no links on perf events (Linux 5.15)");
-  if (impl_->fds.empty()) return fail(ErrorKind::invalid_argument, "pin: the link is detached");
+  if (links.empty()) return fail(ErrorKind::invalid_argument, "pin: the link is detached");
   Pins pins(directory);
   TRY(pins.create_directory());
   unsigned number = 0;
   std::vector<fs::path> names;
-  for (const backends::LinkFd& link : impl_->fds) {
-    const PinName name{number++, link.backend, link.sites, impl_->carrier};
+  for (const LinkFd& link : links) {
+    const PinName name{number++, link.backend, link.sites, carrier};
     TRY(pins.add(link.get(), name.text()));
     names.push_back(directory / name.text());
   }
   pins.keep();
-  for (std::size_t i = 0; i < names.size(); ++i) impl_->fds[i].pin = std::move(names[i]);
+  for (std::size_t i = 0; i < names.size(); ++i) links[i].pin = std::move(names[i]);
   return {};
 }
 
-Result<Link> Link::open(const fs::path& directory) {
+Result<PinnedLinks> open_pins(const fs::path& directory) {
   std::error_code error;
-  auto impl = std::make_unique<Impl>();
+  PinnedLinks pinned;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const auto name = PinName::parse(entry.path().filename().string());
     if (!name) return fail(ErrorKind::malformed, fmt::format("{}: not a pinned link of ours", entry.path().string()));
     const int fd = open_pin(entry.path());
     if (fd < 0) return fail(os_failure(ErrorKind::io, fmt::format("open {}", entry.path().string()), -fd));
-    impl->fds.emplace_back(fd, name->sites).backend = name->backend;
-    impl->carrier = name->carrier;
-    impl->attached += name->sites;
-    impl->by_backend[name->backend] += name->sites;
+    LinkFd link(fd, name->sites);
+    link.backend = name->backend;
+    pinned.links.add_pinned(std::move(link));
+    pinned.carrier = name->carrier;
   }
   if (error) return fail(os_failure(ErrorKind::io, fmt::format("open {}", directory.string()), error.value()));
-  if (impl->fds.empty()) return fail(ErrorKind::not_found, fmt::format("{}: no pinned links", directory.string()));
-  impl->backend = impl->by_backend.begin()->first;  // those of files come first
-  impl->carrier_text = to_string(impl->carrier);
-  return Link(std::move(impl));
+  if (pinned.links.none()) return fail(ErrorKind::not_found, fmt::format("{}: no pinned links", directory.string()));
+  return pinned;
 }
 
-Result<void> Link::unpin(const fs::path& directory) {
+Result<void> remove_pins(const fs::path& directory) {
   std::error_code error;
   std::vector<fs::path> links;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
@@ -184,5 +176,4 @@ Result<void> Link::unpin(const fs::path& directory) {
   return {};
 }
 
-}  // namespace v1
-}  // namespace usdt
+}  // namespace usdt::backends

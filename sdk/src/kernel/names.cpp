@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a name that no function has may have been meant to be.
+#include "kernel/names.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include "base/near_text.hpp"
-#include "kernel/catalogue.hpp"
 
 namespace usdt::kernel {
 namespace {
@@ -12,6 +12,21 @@ namespace {
 constexpr unsigned kSuggestions = 3;
 
 }  // namespace
+
+std::vector<std::span<const KernelFunction>> by_module(std::span<const KernelFunction> all) {
+  std::vector<std::span<const KernelFunction>> out;
+  while (!all.empty()) {
+    const std::string_view module = all.front().module;
+    const auto end = std::ranges::partition_point(all, [&](const auto& f) { return f.module == module; });
+    out.push_back(all.first(static_cast<std::size_t>(end - all.begin())));
+    all = all.subspan(out.back().size());
+  }
+  return out;
+}
+
+bool module_matches(const std::string& pattern, std::string_view module) noexcept {
+  return pattern.empty() || glob_match(pattern, module.empty() ? "vmlinux" : module);
+}
 
 std::vector<std::string_view> near_names(std::string_view name, std::span<const KernelFunction> all) {
   std::vector<std::pair<unsigned, std::string_view>> found;

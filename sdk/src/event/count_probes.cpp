@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What became of the hits of each probe.
+#include "event/count_probes.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,10 +8,8 @@
 #include <vector>
 
 #include "event/kernel_counts.hpp"
-#include "event/tracer_impl.hpp"
 
-namespace usdt {
-inline namespace v1 {
+namespace usdt::event {
 namespace {
 
 /// A counter of several probes tells only, if it is 0, that none of them missed any.
@@ -25,15 +24,15 @@ void add_missed(const std::vector<MissedHits>& counters, std::vector<ProbeCounts
   }
 }
 
-/// Of `rest` that began and did not end.
+/// Says what became of `rest`, which began and did not end.
 void share_unfinished(std::uint64_t rest, ProbeCounts& probe) {
   probe.abandoned = std::min(probe.abandoned, rest);
   probe.given_up = std::min(probe.given_up, probe.abandoned);
   probe.unfinished = rest - probe.abandoned;
 }
 
-/// What became of the ends of spans, one of `ended` being a hit that was paired.
-void add_pairs(const AttachPlan& plan, const event::Part& part, const std::vector<std::uint64_t>& ended,
+/// Says what became of the ends of spans, one of `ended` being a hit that was paired.
+void add_pairs(const AttachPlan& plan, const Part& part, const std::vector<std::uint64_t>& ended,
                std::vector<ProbeCounts>& all) {
   std::vector<bool> seen(all.size());
   for (std::uint32_t site = 0; site < part.sites; ++site) {
@@ -52,6 +51,20 @@ void add_pairs(const AttachPlan& plan, const event::Part& part, const std::vecto
   }
 }
 
+/// Calls that began and did not end, where ends are counted.
+void add_unfinished_calls(const AttachPlan& plan, const Parts& parts, const std::vector<std::uint64_t>& ended,
+                          std::vector<ProbeCounts>& all) {
+  for (const AttachGroup& group : plan.groups) {
+    if (group.moment != Moment::both) continue;
+    for (const Index<PlannedSite> site : group.sites) {
+      if (!parts.of_site(site.value).ends_count) continue;
+      const std::uint32_t number = plan.sites[site].probe.value;
+      share_unfinished(all[number].hits - ended[number] - all[number].calls_full - all[number].not_sampled,
+                       all[number]);
+    }
+  }
+}
+
 void add_estimates(const AttachPlan& plan, const std::vector<double>& hits, std::vector<ProbeCounts>& all) {
   std::vector<double> sums(all.size());
   for (std::uint32_t site = 0; site < hits.size(); ++site)
@@ -61,39 +74,29 @@ void add_estimates(const AttachPlan& plan, const std::vector<double>& hits, std:
 
 }  // namespace
 
-std::vector<ProbeCounts> Tracer::counts() const {
-  std::vector<ProbeCounts> all = impl_->counts;
-  add_missed(impl_->link.missed_hits(), all);
+std::vector<ProbeCounts> count_probes(std::vector<ProbeCounts> all, const AttachPlan& plan, Parts& parts,
+                                      const std::vector<MissedHits>& missed, const OverheadGuard* guard) {
+  add_missed(missed, all);
   std::vector<std::uint64_t> ended(all.size());
-  const AttachPlan& plan = *impl_->shared_plan;
-  for (event::Part& part : impl_->parts) {
-    part.unfinished.look(part.counts, impl_->ends);
+  for (Part& part : parts.all()) {
+    part.unfinished.look(part.counts, parts.ends());
     for (std::uint32_t site = 0; site < part.sites; ++site) {
       const std::uint32_t number = plan.sites[Index<PlannedSite>(part.first_site + site)].probe.value;
       const usdt_site_stats counted = part.counts.of(site);
-      event::add_kernel_counts(all[number], counted);
+      add_kernel_counts(all[number], counted);
       all[number].abandoned += part.unfinished.abandoned(site);
       all[number].given_up += part.unfinished.given_up(site);
       ended[number] += counted.ended;
     }
   }
-  if (impl_->guard) add_estimates(plan, impl_->guard->hits(), all);
+  if (guard) add_estimates(plan, guard->hits(), all);
   if (plan.spans)
-    for (const event::Part& part : impl_->parts) add_pairs(plan, part, ended, all);
-  for (const AttachGroup& group : plan.groups) {
-    if (group.moment != Moment::both) continue;
-    for (const Index<PlannedSite> site : group.sites) {
-      if (!impl_->part_of(site.value).ends_count) continue;
-      const std::uint32_t number = plan.sites[site].probe.value;
-      share_unfinished(all[number].hits - ended[number] - all[number].calls_full - all[number].not_sampled,
-                       all[number]);
-    }
-  }
+    for (const Part& part : parts.all()) add_pairs(plan, part, ended, all);
+  add_unfinished_calls(plan, parts, ended, all);
   if (!plan.table) return all;
   for (ProbeCounts& probe : all)
     probe.delivered = probe.hits - sum_counts(probe, {CountRole::lost, CountRole::left_out, CountRole::pairing});
   return all;
 }
 
-}  // namespace v1
-}  // namespace usdt
+}  // namespace usdt::event
