@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Types of expressions: comparisons of numbers, and what all comparisons begin with.
-#include <fmt/format.h>
+#include "expr/real_comparisons.hpp"
 
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
-#include "expr/checker.hpp"
 #include "expr/numbers.hpp"
+#include "expr/typed_nodes.hpp"
 #include "usdt/int128.hpp"
 
 namespace usdt::expr {
@@ -54,70 +55,14 @@ Op mirrored(Op op) {
   return op;
 }
 
-}  // namespace
+/// Holds the values of another type next to a literal, by which it is compared with a value of that type. A literal
+/// beyond all of them has none there.
+struct Neighbours {
+  std::optional<Node> below, above;
+  bool exact = false;  ///< both are the literal
+};
 
-Result<Node> Checker::in(const ExpressionNode& node) {
-  Result<Node> chain = truth(false);
-  for (std::size_t i = 1; i < node.of.size(); ++i) {
-    auto equal = compared(Op::equal, node.of[0], node.of[i], node);
-    if (!equal) return equal;
-    if (i == 1) {
-      chain = std::move(equal);
-      continue;
-    }
-    Node made{.op = Op::logical_or};
-    made.of = {std::move(*chain), std::move(*equal)};
-    chain = std::move(made);
-  }
-  return chain;
-}
-
-Result<Node> Checker::compared(Op op, const ExpressionNode& a, const ExpressionNode& b, const ExpressionNode& at) {
-  const NamesOfEnum names(*this, a, b, true);
-  auto left = check(a);
-  if (!left) return left;
-  auto right = check(b);
-  if (!right) {
-    const bool unknown_name = b.op == Op::value && !is_argument(b);
-    if (unknown_name && (left->type == Type::text || is_declared_text(a)))
-      right.error().message += fmt::format("; a text is in quotes: \"{}\"", expression_.values[b.bits].text);
-    return right;
-  }
-  if (left->op == Op::text && right->op != Op::text) {
-    if (op != Op::equal && op != Op::not_equal) return wrong(a, "the literal comes second");
-    return text_and_literal(op, b, std::move(*right), a, *left);
-  }
-  if (right->op == Op::text || op == Op::matches) return text_and_literal(op, a, std::move(*left), b, *right);
-  const bool texts = (op == Op::equal || op == Op::not_equal) && is_declared_text(a) && is_declared_text(b);
-  if (right->type == Type::text || left->type == Type::text || texts)
-    return two_texts(op, a, std::move(*left), b, std::move(*right));
-  if (is_real(left->type) || is_real(right->type)) return reals(op, std::move(*left), std::move(*right), at);
-  Node made{.op = op};
-  made.of = {std::move(*left), std::move(*right)};
-  return folded(at, std::move(made));
-}
-
-Result<Node> Checker::reals(Op op, Node left, Node right, const ExpressionNode& at) {
-  if (is_literal(left) && is_literal(right)) return truth(holds(op, compare(left, right)));
-  if (is_literal(left)) {
-    std::swap(left, right);
-    op = mirrored(op);
-  }
-  if (!is_literal(right)) {
-    if (left.type == right.type) return pair(op, std::move(left), std::move(right));
-    return wrong(at, "reals are compared with literals, and with reals of their own size");
-  }
-  const Neighbours around = is_real(left.type) ? reals_around(left.type, right) : integers_around(right);
-  return with_literal(op, left, around);
-}
-
-Node Checker::pair(Op op, Node left, Node right, Type type) {
-  Node made{.op = op, .type = type};
-  made.of = {std::move(left), std::move(right)};
-  return made;
-}
-
-Checker::Neighbours Checker::reals_around(Type type, const Node& literal) {
+Neighbours reals_around(Type type, const Node& literal) {
   const auto real = [type](double value) {
     return Node{.op = Op::real,
                 .type = type,
@@ -138,7 +83,7 @@ Checker::Neighbours Checker::reals_around(Type type, const Node& literal) {
   return {real(below), real(next(below, kInfinity)), false};
 }
 
-Checker::Neighbours Checker::integers_around(const Node& literal) {
+Neighbours integers_around(const Node& literal) {
   constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
   constexpr std::uint64_t highest = std::numeric_limits<std::uint64_t>::max();
   const auto integer = [](const Int128& value) {
@@ -155,7 +100,7 @@ Checker::Neighbours Checker::integers_around(const Node& literal) {
   return {integer(below), integer(exact ? below : below + 1), exact};
 }
 
-Node Checker::with_literal(Op op, const Node& left, const Neighbours& around) {
+Node with_literal(Op op, const Node& left, const Neighbours& around) {
   if (around.exact) return pair(op, left, *around.below);
   // Without a number on one side of the literal, what is not on the other side is nothing.
   const auto is_below = [&] {
@@ -173,6 +118,22 @@ Node Checker::with_literal(Op op, const Node& left, const Neighbours& around) {
   Node always{.op = Op::logical_not};
   always.of = {std::move(never)};
   return always;
+}
+
+}  // namespace
+
+Result<Node> compare_reals(Op op, Node left, Node right, const ExpressionNode& at) {
+  if (is_literal(left) && is_literal(right)) return truth(holds(op, compare(left, right)));
+  if (is_literal(left)) {
+    std::swap(left, right);
+    op = mirrored(op);
+  }
+  if (!is_literal(right)) {
+    if (left.type == right.type) return pair(op, std::move(left), std::move(right));
+    return wrong(at, "reals are compared with literals, and with reals of their own size");
+  }
+  const Neighbours around = is_real(left.type) ? reals_around(left.type, right) : integers_around(right);
+  return with_literal(op, left, around);
 }
 
 }  // namespace usdt::expr
