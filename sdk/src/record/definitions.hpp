@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What events of a recording refer to, and what is beside them: a sequence of entries {tag, length, content}. Readers
+// Definitions, which events of a recording refer to, and what is beside events: a sequence of entries {tag, length, content}. Readers
 // pass over tags they do not know, and over what they do not know at the end of an entry. Private to record/.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is said of arguments is checked as far as Event takes it for granted.
 #include "record/read_arguments.hpp"
 
 #include <memory>

@@ -18,7 +18,7 @@ namespace {
 /// More would fit no record.
 constexpr std::uint64_t kMostBytes = 65536;
 
-/// What a type is called, less "const struct ".
+/// The name of a type, less "const struct ".
 std::string_view tag_of(std::string_view type) {
   return type.substr(type.find_last_of(' ') + 1);  // npos + 1 is 0
 }
@@ -38,8 +38,7 @@ struct BytesAt {
 };
 
 /// An object is where its bytes are; a number says where they are.
-Result<BytesAt> bytes_at(const PathWalker& paths, const ValuePath& path) {
-  const ObjectTypes& types = paths.types();
+Result<BytesAt> bytes_at(const ObjectTypes& types, const PathWalker& paths, const ValuePath& path) {
   auto object = TRY(paths.before_last_step(path));
   BytesAt found{.object = without_wrapper(types, std::move(object)), .type = {}, .address = {}};
   if (found.object.length) return refuse_step(fmt::format("{} is a number", found.object.text), path.steps.back());
@@ -108,7 +107,7 @@ Result<void> put_bytes(ValueList& list, const PathWalker& paths, const ValuePath
 
 Result<void> append_bytes(ValueList& list, const PathWalker& paths, const ValuePath& path) {
   const PathStep& step = path.steps.back();
-  auto at = TRY(bytes_at(paths, path));
+  auto at = TRY(bytes_at(list.types(), paths, path));
   const Type& type = at.type.type;
   const bool number = type.kind == TypeKind::integer || type.kind == TypeKind::pointer || type.kind == TypeKind::text;
   if (!at.is_object && (!number || type.size != list.types().arch().word_size))
@@ -125,7 +124,7 @@ Result<void> append_bytes(ValueList& list, const PathWalker& paths, const ValueP
 Result<void> append_address(ValueList& list, const PathWalker& paths, const ValuePath& path) {
   const ObjectTypes& types = list.types();
   const PathStep& step = path.steps.back();
-  auto at = TRY(bytes_at(paths, path));
+  auto at = TRY(bytes_at(types, paths, path));
   std::uint32_t size = at.is_object ? size_of_address(at.type.text) : 0;
   if (!at.is_object && at.type.type.kind == TypeKind::pointer && at.object.type.is_known()) {
     const auto target = TRY(types.info(target_of(at.object.type, at.type)));

@@ -69,7 +69,7 @@ std::optional<Interface> interface_of(const ObjectTypes& types, const Object& ob
   return found;
 }
 
-/// What is behind the interface's second word where its type is `dynamic`; nothing: that is not shown.
+/// The value behind the interface's second word where its type is `dynamic`; nothing: that is not shown.
 std::optional<Object> value_in_interface(const ObjectTypes& types, const Object& object, const Interface& value,
                                          const DynamicType& dynamic) {
   const auto message = std::ranges::find(kKnownMessages, dynamic.name, &KnownMessage::type);

@@ -2,8 +2,8 @@
 // Adds to the arguments of a point what they lead to: members, elements, what pointers point to, texts, as arguments of
 // their own. The types may be those of DWARF or of BTF.
 //     paths (path_walker) -- steps (path_step) --> Object -- show_object --> ValueList
-// What is known of texts, lists, alternatives and interfaces of libraries is in a file for each (known_*.cpp); they do
-// not know each other, and show their parts by a ShowPart.
+// Texts, lists, alternatives and interfaces of libraries have a file each (known_*.cpp), which do not know each other,
+// and show their parts by a ShowPart.
 #pragma once
 
 #include <cstddef>

@@ -82,7 +82,7 @@ struct Object {
 [[nodiscard]] Result<Object> without_reference(const ObjectTypes& types, Object object);
 /// Returns the part of `object` that `member`, a member of its type, is. Its text stays.
 [[nodiscard]] Object member_of(const ObjectTypes& types, Object object, const MemberInfo& member);
-/// What is at "a.b.c" of an object, and always there; nothing: it has no such member.
+/// The member at "a.b.c" of an object, if it is always there; nothing: there is none.
 [[nodiscard]] std::optional<Object> object_within(const ObjectTypes& types, const Object& object,
                                                   std::string_view members);
 /// Says that a part of `object` is there only while `discriminant` has one of these values, or else why not.

@@ -45,7 +45,7 @@ Result<TypeInfo> ObjectTypes::info(const TypeRef& type) const {
   return pointer;
 }
 
-/// What the program or kernel itself calls so comes first: "char" is of four bytes in Rust.
+/// The type that the program or kernel itself calls so comes first: "char" is of four bytes in Rust.
 Result<TypeRef> ObjectTypes::named(const std::string& name) const {
   Result<TypeId> found = fail(ErrorKind::not_found, fmt::format("({}): no types are known here but C's own", name));
   if (graph_ != nullptr) found = graph_->find_beside(name, beside_);
@@ -75,7 +75,7 @@ Result<std::optional<MemberInfo>> ObjectTypes::find_member(TypeId type, std::str
   for (const MemberInfo& each : members)
     if (each.name == name && !each.is_base) return each;
   if (depth == kMostNested) return std::nullopt;
-  // What is in something without a name is the struct's own, and hides what base classes have.
+  // A member of something without a name is the struct's own, and hides what base classes have.
   std::optional<MemberInfo> found;
   for (const bool of_base : {false, true}) {
     for (const MemberInfo& each : members) {
@@ -99,7 +99,7 @@ Result<std::optional<MemberInfo>> ObjectTypes::find_member(TypeId type, std::str
   return found;
 }
 
-/// Of two members of one name, in different base classes: as in C++ neither, but for what hides that of a virtual base,
+/// Two members of one name, in different base classes: as in C++ neither, but for what hides that of a virtual base,
 /// or is beside an object without members, as deleters and allocators are.
 Result<MemberInfo> ObjectTypes::one_of(MemberInfo one, MemberInfo other) const {
   if (one.is_virtual != other.is_virtual) return one.is_virtual ? std::move(other) : std::move(one);

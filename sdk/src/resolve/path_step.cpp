@@ -112,7 +112,7 @@ Result<Object> take_cast(const ObjectTypes& types, Object object, const PathStep
   return object;
 }
 
-/// What a type of some library has beside its members, written like one: "size", "value". `text`: how it is written.
+/// Takes what a type of some library has beside its members, written like one: "size", "value". `text`: the whole.
 Result<Object> take_known_member(const ObjectTypes& types, Object object, const TypeInfo& type, std::string text,
                                  const PathStep& step) {
   if (auto list = step.name == "size" ? list_of(types, object) : std::nullopt) {

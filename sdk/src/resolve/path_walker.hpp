@@ -26,7 +26,6 @@ class PathWalker {
   /// Remembers the arguments as they are: what is shown of one may take its place in the list. `types` lives as long.
   PathWalker(const TypedArgs& list, const ObjectTypes& types) : roots_(list), types_(types) {}
 
-  [[nodiscard]] const ObjectTypes& types() const noexcept { return types_; }
   /// The object that argument `n` is.
   [[nodiscard]] Object object_of(std::size_t n) const;
   /// Whether argument `n`, if there is such an argument, is the one that `path` begins from.

@@ -18,7 +18,7 @@
 
 namespace usdt::resolve {
 
-/// Where a value goes in the list.
+/// The place in the list that a value goes to.
 struct ListPosition {
   std::optional<std::size_t> at = {};        ///< in place of the argument there; nothing: behind all others
   std::optional<std::uint8_t> part_of = {};  ///< Arg::part_of
