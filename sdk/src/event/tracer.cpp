@@ -10,9 +10,9 @@
 
 #include "base/no_memory.hpp"
 #include "base/try.hpp"
+#include "event/descendants.hpp"
 #include "event/event_copies.hpp"
 #include "event/family.hpp"
-#include "event/follow.hpp"
 #include "event/hit_prices.hpp"
 #include "event/kept_texts.hpp"
 #include "event/load_part.hpp"

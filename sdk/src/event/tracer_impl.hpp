@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "event/follow.hpp"
+#include "event/descendants.hpp"
 #include "event/load_part.hpp"
 #include "event/overhead_guard.hpp"
 #include "event/ring.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "event/follow.hpp"
+#include "event/descendants.hpp"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
