@@ -45,7 +45,8 @@ class TextReader : protected HitReader {
   void clear_behind_nul(int at);
   /// Reads the length of a text; as in capture_bytes() of bpf/trace.bpf.c one below 0 is none.
   void length_of(const Node& text, std::uint8_t to);
-  /// Reads at most `size` bytes with the closing NUL of what `pointer` points to, less `from`, to the frame; r0: how many.
+  /// Reads at most `size` bytes with the closing NUL of what `pointer` points to, less `from`, to the frame; r0: how
+  /// many.
   void read_text(const Node& pointer, std::size_t from, std::size_t size, int to = kBuffer);
 
   /// Reads what `pointer` points to, from there on, into the frame. `set_size` puts into r2 how much, and changes

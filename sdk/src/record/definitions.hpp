@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Definitions, which events of a recording refer to, and what is beside events: a sequence of entries {tag, length, content}. Readers
-// pass over tags they do not know, and over what they do not know at the end of an entry. Private to record/.
+// Definitions, which events of a recording refer to, and what is beside events: a sequence of entries {tag, length,
+// content}. Readers pass over tags they do not know, and over what they do not know at the end of an entry. Private to
+// record/.
 #pragma once
 
 #include <cstddef>
