@@ -7,6 +7,7 @@
 
 #include "export/formats.hpp"
 #include "export/frames.hpp"
+#include "io/number_text.hpp"
 #include "io/width.hpp"
 
 namespace usdt::exports {
