@@ -19,7 +19,7 @@ struct Draft : Trouble {
   Marks marks = Marks::none;
 };
 
-auto refuse(std::string_view reason) { return x3::eps[refuse_with(reason)]; }
+constexpr Refusals refuse{x3::eps};
 
 /// Fails the parse of `ctx` with a reason about the text at `at`.
 template <class Context>

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "parsers/draft.hpp"
 #include "parsers/literal.hpp"
 #include "parsers/quote.hpp"
 #include "parsers/value_path_prefix.hpp"
@@ -39,12 +40,8 @@ struct Draft {
   bool says_unsigned = false;         ///< the last integer has a "u" at its end
   std::optional<Error> refusal = {};  ///< the first reason why it is none
 };
-struct DraftTag {};
-
-template <class Context>
-Draft& draft_of(Context& ctx) {
-  return x3::get<DraftTag>(ctx).get();
-}
+using parsers::draft_of;
+using parsers::DraftTag;
 
 void refuse(Draft& draft, ErrorKind kind, std::string reason, const char* at) {
   if (draft.refusal) return;

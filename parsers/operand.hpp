@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/draft.hpp"
 #include "usdt/operand.hpp"
 
 namespace usdt::parsers {
@@ -25,8 +26,7 @@ struct Trouble {
   }
 };
 
-/// Names the grammar's working state in an X3 context; each grammar's state derives from Trouble.
-struct DraftTag {};
+// The working state of each of these grammars derives from Trouble.
 
 /// The semantic action of an error production: `'(' >> (base | x3::eps[refuse_with("expected a register")])`. It fails
 /// the parse and keeps the first reason and its place. X3's own expectation `>` throws, and names mangled types.
@@ -37,11 +37,26 @@ constexpr auto refuse_with(std::string_view reason) {
   };
 }
 
-/// In a semantic action, what a raw[] parser has found.
-template <class Context>
-std::string_view matched(const Context& ctx) {
-  const auto& range = _attr(ctx);
-  return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
+/// Makes error productions of a grammar: `constexpr Refusals refuse{x3::eps}; '(' >> (base | refuse("expected a
+/// register"))`.
+template <class Eps>
+struct Refusals {
+  Eps eps;
+
+  auto operator()(std::string_view reason) const { return eps[refuse_with(reason)]; }
+};
+template <class Eps>
+Refusals(Eps) -> Refusals<Eps>;
+
+/// The semantic action that keeps what a raw[] parser has found in a member of the draft.
+template <class Draft>
+constexpr auto keep(std::string_view Draft::*member) {
+  return [member](auto& ctx) { get<DraftTag>(ctx).*member = matched(ctx); };
+}
+/// The semantic action that says of which kind the operand is.
+template <class Kind>
+constexpr auto is(Kind kind) {
+  return [kind](auto& ctx) { get<DraftTag>(ctx).kind = kind; };
 }
 
 #ifdef __SIZEOF_INT128__

@@ -9,6 +9,7 @@
 #include <boost/spirit/home/x3.hpp>
 #include <utility>
 
+#include "parsers/draft.hpp"
 #include "parsers/value_path_prefix.hpp"
 
 namespace usdt {
@@ -29,18 +30,8 @@ struct Draft {
   int depth = 0;
   bool too_long = false;
 };
-struct DraftTag {};
-
-template <class Context>
-Draft& draft_of(Context& ctx) {
-  return x3::get<DraftTag>(ctx).get();
-}
-
-template <class Context>
-std::string matched(const Context& ctx) {
-  const auto& range = x3::_attr(ctx);
-  return {range.begin(), range.end()};
-}
+using parsers::draft_of;
+using parsers::DraftTag;
 
 template <class Context>
 void add(Context& ctx, PathStep step, const char* at) {
@@ -58,12 +49,12 @@ struct Front {
   const char* at = nullptr;
 };
 
-const auto set_root = [](auto& ctx) { draft_of(ctx).root = matched(ctx); };
+const auto set_root = [](auto& ctx) { draft_of(ctx).root = std::string(matched(ctx)); };
 const auto set_number = [](auto& ctx) { draft_of(ctx).root = x3::_attr(ctx); };
 
 template <Kind kind>
 const auto add_member = [](auto& ctx) {
-  std::string name = matched(ctx);
+  std::string name(matched(ctx));
   if (!name.empty() && name.front() >= '0' && name.front() <= '9') name.insert(0, "__");
   add(ctx, {.kind = kind, .name = std::move(name)}, &*x3::_attr(ctx).begin());
 };
@@ -79,7 +70,7 @@ const auto set_star = [](auto& ctx) {
 };
 /// "(req)" is an operand in parentheses, "(struct request *)" a type.
 const auto set_cast = [](auto& ctx) {
-  std::string type = matched(ctx);
+  std::string type(matched(ctx));
   type.erase(type.find_last_not_of(' ') + 1);
   const bool keyword =
       std::ranges::any_of(std::initializer_list<std::string_view>{"struct ", "union ", "enum ", "class "},

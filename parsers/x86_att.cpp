@@ -23,16 +23,10 @@ struct Draft : Trouble {
   Expression expression;
 };
 
-auto refuse(std::string_view reason) { return x3::eps[refuse_with(reason)]; }
+constexpr Refusals refuse{x3::eps};
 
 // Semantic actions.
 
-constexpr auto keep(std::string_view Draft::*member) {
-  return [member](auto& ctx) { x3::get<DraftTag>(ctx).*member = matched(ctx); };
-}
-constexpr auto is(Kind kind) {
-  return [kind](auto& ctx) { x3::get<DraftTag>(ctx).kind = kind; };
-}
 const auto keep_expression = [](auto& ctx) { x3::get<DraftTag>(ctx).expression = x3::_attr(ctx); };
 
 const auto keep_scale = [](auto& ctx) {

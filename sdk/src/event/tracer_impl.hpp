@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "event/follow.hpp"
+#include "event/descendants.hpp"
 #include "event/in_flight.hpp"
 #include "event/overhead_guard.hpp"
 #include "event/parts.hpp"

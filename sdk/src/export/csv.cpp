@@ -12,7 +12,9 @@
 #include "export/frames.hpp"
 #include "export/table_output.hpp"
 #include "export/table_words.hpp"
-#include "export/text.hpp"
+#include "export/text_items.hpp"
+#include "export/text_tables.hpp"
+#include "export/text_values.hpp"
 #include "usdt/utf8.hpp"
 
 namespace usdt::exports {
@@ -24,17 +26,25 @@ std::string name_of_argument(const Arg& arg, std::size_t n) {
   return arg.name().empty() ? fmt::format("arg{}", n) : std::string(arg.name());
 }
 
-class CsvOutput final : public TextOutput {
+class CsvOutput final : public Output {
  public:
   CsvOutput(const AnswerStart& start, const OutputPlace& place)
-      : TextOutput(start, place, false),
+      : Output(start, place),
         view_(start.question.view),
-        counts_(start.question.view.count_only),
+        limits_(start.question.limits),
+        printed_(start.printed),
+        values_(out_, unreadable_),
+        items_(start, out_, values_),
         events_(start.question.view.each_event() || start.question.view.slowest > 0),
         stacks_{start.question.stacks.kernel_depth > 0, start.question.stacks.user_depth > 0} {
+    trace(start.plan, start.plan.probes.size());
     name_columns();
   }
 
+  void look_up(const AttachPlan& plan, std::size_t probes) override { items_.look_up(plan, probes); }
+  void know(std::size_t probes) override { items_.know(probes); }
+  /// A notice says it.
+  void write_followed(const Followed& /*followed*/) override {}
   void write_event(const Event& event) override {
     show(event);
     Output::printed(1);
@@ -69,6 +79,11 @@ class CsvOutput final : public TextOutput {
     cells_ = 0;
   }
 
+  /// The one list of --print; empty: every argument is shown.
+  [[nodiscard]] const PrintList& list_of_all() const {
+    static const PrintList kNone;
+    return printed_.lists.empty() ? kNone : printed_.lists.front();
+  }
   void name_columns();
   void show(const Event& event);
   void show_arguments(const Event& event);
@@ -81,7 +96,11 @@ class CsvOutput final : public TextOutput {
   }
 
   const View& view_;
-  bool counts_, events_;
+  const AskedLimits& limits_;
+  const Printed& printed_;
+  ValueWriter values_;
+  ItemWriter items_;
+  bool events_;
   struct {
     bool kernel, user;
   } stacks_;
@@ -95,9 +114,9 @@ class CsvOutput final : public TextOutput {
 void CsvOutput::name_columns() {
   if (!events_) return;
   for (const char* name : {"time", "pid", "tid", "cpu", "comm", "probe", "duration"}) cell(std::string_view(name));
-  const bool any_list = !list_of_all().empty();
-  for (const PrintItem& item : list_of_all()) cell(item.label);
-  if (!any_list) {
+  const PrintList& list = list_of_all();
+  for (const PrintItem& item : list) cell(item.label);
+  if (list.empty()) {
     for (const PlannedSite& site : plan().sites) {
       if (plan().spans && !site.span) continue;
       const std::vector<Arg>& args = plan().args[site.args];
@@ -129,12 +148,12 @@ void CsvOutput::show(const Event& event) {
   cell([&] { out_.print("{}", event.tid()); });
   cell([&] { out_.print("{}", event.cpu()); });
   cell(event.comm());
-  cell(name_of(event));
+  cell(items_.name_of(event));
   cell([&] {
     if (event.duration() > 0) out_.print("{}", event.duration());
   });
   const PrintList& list = list_of_all();
-  for (std::size_t i = 0; i < list.size(); ++i) cell([&] { show_as({.conversion = 's'}, event, list[i], i); });
+  for (std::size_t i = 0; i < list.size(); ++i) cell([&] { items_.show_as({.conversion = 's'}, event, list[i], i); });
   if (list.empty()) show_arguments(event);
   if (stacks_.kernel) stack(around_.kernel_stack());
   if (stacks_.user) stack(around_.user_stack());
@@ -167,9 +186,9 @@ void CsvOutput::argument(const Event& event, std::size_t n) {
   const Arg& arg = event.arg_info(n);
   if (is_to_come(plan(), view_, arg)) return;
   const bool is_text = arg.type.kind == TypeKind::text || (arg.length && !arg.is_list());
-  if (!is_text) return show_whole(event, n, false);
+  if (!is_text) return values_.show_whole(event, n, false);
   const auto text = event.text(n);
-  if (!text) return show_error(text.error().message);
+  if (!text) return values_.show_error(text.error().message);
   out_.print("{}{}", text->truncated ? without_partial_utf8(text->bytes) : text->bytes, text->truncated ? "..." : "");
 }
 
@@ -249,13 +268,13 @@ void CsvOutput::heat(const HeatSlice& slice, bool /*last*/) {
 }
 
 void CsvOutput::write_summary(const SessionSummary& summary) {
-  if (!counts_) return;
+  if (!view_.count_only) return;
   cell(std::string_view("hits"));
   cell(std::string_view("probe"));
   end_line();
   for (std::size_t i = 0; i < summary.probes.size(); ++i) {
     if (summary.probes[i].matched() == 0) continue;
-    cell(fmt::format("{}", number_of_hits(summary.probes[i])));
+    cell(fmt::format("{}", number_of_hits(limits_, summary.probes[i])));
     cell(full_name(plan(), plan().probes[Index<PlannedProbe>(i)]));
     end_line();
   }

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 
-#include "base/counted.hpp"
 #include "export/formats.hpp"
 #include "export/frames.hpp"
-#include "export/meaning.hpp"
+#include "io/number_text.hpp"
 #include "io/width.hpp"
 
 namespace usdt::exports {
@@ -25,20 +24,17 @@ std::string label_of(const Question& question, std::size_t width) {
 
 }  // namespace
 
-TextOutput::TextOutput(const AnswerStart& start, const OutputPlace& place, bool shows_likely_texts)
+TextOutput::TextOutput(const AnswerStart& start, const OutputPlace& place)
     : Output(start, place),
-      printed_(start.printed),
-      count_only_(start.question.view.count_only),
-      likely_texts_(start.question.values.likely_texts.value_or(shows_likely_texts)),
-      sample_(start.question.limits.sample),
-      limited_(start.question.limits.max_overhead > 0),
-      began_(start.question.began),
+      likely_texts_(start.question.values.likely_texts.value_or(true)),
       kernel_stacks_below_(!start.question.stacks.kernel_in_lists),
       user_stacks_below_(!start.question.stacks.user_in_lists),
       format_(start.question.values.format),
       view_(start.question.view),
-      question_(start.question.name),
-      label_(label_of(start.question, place.shared.options.label_width)) {
+      label_(label_of(start.question, place.shared.options.label_width)),
+      values_(out_, unreadable_),
+      items_(start, out_, values_),
+      tables_(start.question, out_, label_) {
   trace(start.plan, start.plan.probes.size());
 }
 
@@ -53,21 +49,32 @@ void TextOutput::show_header(Destination& shared) {
 }
 
 void TextOutput::look_up(const AttachPlan& plan, std::size_t probes) {
-  columns_ = Columns(plan, printed_);
-  names_ = ShortNames(plan, probes);
+  items_.look_up(plan, probes);
   measured_ = 0;
   make_room();
 }
 
 void TextOutput::make_room() {
   const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
-  for (; measured_ < names_.size(); ++measured_)
-    probe_width_ = std::max(probe_width_, std::min(io::shown_width(names_[measured_]), widest));
+  for (; measured_ < items_.names().size(); ++measured_)
+    probe_width_ = std::max(probe_width_, std::min(io::shown_width(items_.names()[measured_]), widest));
+}
+
+void TextOutput::slowest(const SlowestEvents& events, bool last) {
+  const std::uint64_t begin = tables_.begin_list();
+  if (format_.empty())
+    out_.print("{:>10} {:<15} {:<15} {:<7} {:<7} {:<{}} ARGUMENTS\n", view_.in_flight ? "OPEN" : "TOOK", "TIME",
+               "COMMAND", "PID", "TID", "PROBE", out_.terminal().interactive ? probe_width_ : 0);
+  for (const KeptEvent& kept : events.events()) {
+    around_.begin(kept);
+    show_event(*kept.event);
+  }
+  tables_.end_list(begin, last);
 }
 
 void TextOutput::show_event(const Event& event) {
   format_.empty() ? show_line(event) : show_formatted(event);
-  const PrintList& list = printed_.of(event.site());
+  const PrintList& list = items_.list_of(event);
   if (kernel_stacks_below_ && !has_word(list, HitField::kstack)) show_frames(around_.kernel_stack());
   if (user_stacks_below_ && !has_word(list, HitField::ustack)) show_frames(around_.user_stack());
 }
@@ -80,29 +87,29 @@ void TextOutput::show_line(const Event& event) {
     out_.print("{:>10} ", took());
   else
     out_.print("{}", label_);
-  show_time(wall_time(event));
+  clock_.show(out_, wall_time(event));
   if (event.tid() == event.pid() || ranked)  // which have a column for threads
     out_.print(" {:<15} {:<7}", event.comm(), event.pid());
   else
     out_.print(" {:<15} {}/{}", event.comm(), event.pid(), event.tid());
   const auto show_probe = [&] {
-    out_.print(" {:<{}}", names_[event.site().probe.value], out_.terminal().interactive ? probe_width_ : 0);
+    out_.print(" {:<{}}", items_.name_of(event), out_.terminal().interactive ? probe_width_ : 0);
   };
   if (ranked) out_.print(" {:<7}", event.tid());
   ranked ? show_piece(show_probe) : show_probe();  // which leave less room for it
-  const PrintList& list = printed_.of(event.site());
+  const PrintList& list = items_.list_of(event);
   if (list.empty()) {
     for (std::size_t n = 0; n < event.arg_count(); ++n)
       if (!event.arg_info(n).derived && !is_to_come(plan(), view_, event.arg_info(n)))
-        show_piece([&] { show_named(event, n); });
+        show_piece([&] { items_.show_argument(event, n, likely_texts_); });
   }
-  for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
+  for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { items_.show_item(event, list[i], i); });
   if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });
   out_.print("\n");
 }
 
 void TextOutput::show_formatted(const Event& event) {
-  const PrintList& list = printed_.of(event.site());
+  const PrintList& list = items_.list_of(event);
   out_.print("{}", label_);
   std::size_t next = 0;
   for (const FormatPiece& piece : format_.pieces) {
@@ -114,7 +121,7 @@ void TextOutput::show_formatted(const Event& event) {
     if (piece.kind == FormatPiece::Kind::field)
       show_field(event, piece.field);
     else if (next < list.size())
-      show_as(piece, event, list[next], next);
+      items_.show_as(piece, event, list[next], next);
     next += piece.kind == FormatPiece::Kind::value ? 1 : 0;
     const bool cuts = piece.precision && piece.conversion == 's';
     out_.fit(at, piece.width, cuts ? *piece.precision : SIZE_MAX, piece.left);
@@ -135,7 +142,7 @@ void TextOutput::show_own(std::string_view text) {
 void TextOutput::show_field(const Event& event, EventField field) {
   switch (field) {
     case EventField::time:
-      return show_time(wall_time(event));
+      return clock_.show(out_, wall_time(event));
     case EventField::nsecs:
       return out_.print("{}", event.timestamp() + event.duration());
     case EventField::pid:
@@ -147,28 +154,17 @@ void TextOutput::show_field(const Event& event, EventField field) {
     case EventField::comm:
       return out_.print("{}", event.comm());
     case EventField::probe:
-      return out_.print("{}", names_[event.site().probe.value]);
+      return out_.print("{}", items_.name_of(event));
     case EventField::duration:
       return event.duration() > 0 ? out_.print("{}", io::duration_text(static_cast<double>(event.duration())))
                                   : out_.print("-");
   }
 }
 
-void TextOutput::show_time(std::int64_t wall) {
-  const auto second = static_cast<std::time_t>(wall / 1'000'000'000);
-  if (second != clock_second_) {
-    clock_second_ = second;
-    std::tm local{};
-    ::localtime_r(&second, &local);
-    clock_ = fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
-  }
-  out_.print("{}.{:06}", clock_, wall % 1'000'000'000 / 1000);
-}
-
 void TextOutput::show_frames(const Result<Stack>& stack) {
   if (!stack) {
     out_.print("    ");
-    show_error(stack.error().message);
+    values_.show_error(stack.error().message);
     out_.print("\n");
     return;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is shown of all hits together: tables, the slowest, pictures, counts.
+#include "export/text_tables.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +9,7 @@
 #include <iterator>
 
 #include "base/counted.hpp"
-#include "export/heat_picture.hpp"
 #include "export/table_output.hpp"
-#include "export/text.hpp"
 #include "io/width.hpp"
 
 namespace usdt::exports {
@@ -25,50 +24,49 @@ io::Style style_of(unsigned level) {
 
 }  // namespace
 
-void TextOutput::slowest(const SlowestEvents& events, bool last) {
-  const io::Terminal& terminal = out_.terminal();
-  if (redraws() && table_height_ > 0) out_.erase_lines(table_height_);
-  if (!redraws()) show_when();
-  const std::uint64_t at = out_.printed();
-  if (format_.empty())
-    out_.print("{:>10} {:<15} {:<15} {:<7} {:<7} {:<{}} ARGUMENTS\n", view_.in_flight ? "OPEN" : "TOOK", "TIME",
-               "COMMAND", "PID", "TID", "PROBE", terminal.interactive ? probe_width_ : 0);
-  for (const KeptEvent& kept : events.events()) {
-    around_.begin(kept);
-    show_event(*kept.event);
-  }
-  if (redraws()) table_height_ = out_.cut(at, last ? SIZE_MAX : most_lines(), room_of_lines());
+std::uint64_t number_of_hits(const AskedLimits& limits, const Account& probe) {
+  return limits.max_overhead > 0 ? probe.estimated : probe.matched() * limits.sample;
 }
 
-void TextOutput::table(const ArrangedTable& look) {
+std::uint64_t TextTables::begin_list() {
+  if (redraws() && height_ > 0) out_.erase_lines(height_);
+  if (!redraws()) show_when();
+  return out_.printed();
+}
+
+void TextTables::end_list(std::uint64_t begin, bool last) {
+  if (redraws()) height_ = out_.cut(begin, last ? SIZE_MAX : most_lines(), room_of_lines());
+}
+
+void TextTables::show_table(const AttachPlan& plan, const ArrangedTable& look) {
   const io::Terminal& terminal = out_.terminal();
   const std::optional<Overhead>& overhead = look.overhead;
   Page page{.columns = terminal.width, .redrawn = redraws() && !look.last};
   if (terminal.interactive) page.columns = page.room = room_of_lines();
-  std::vector<std::string> lines = table_lines({view_, plan(), look.table, look.rows}, page);
+  std::vector<std::string> lines = table_lines({view_, plan, look.table, look.rows}, page);
   std::vector<std::string> notes;
-  if (sample_ > 1) notes.push_back(fmt::format("estimated from one in {} hits", sample_));
-  if (limited_ && !overhead) notes.emplace_back("estimated from the weights of events");
+  if (limits_.sample > 1) notes.push_back(fmt::format("estimated from one in {} hits", limits_.sample));
+  if (is_estimated() && !overhead) notes.emplace_back("estimated from the weights of events");
   if (overhead && overhead->looked_at < 1) notes.push_back(estimated_text(*overhead));
   if (redraws()) {
-    if (table_height_ > 0) out_.erase_lines(table_height_);
+    if (height_ > 0) out_.erase_lines(height_);
     if (!look.last) leave_out_what_is_too_high(lines, notes.size());  // which scrolls
   } else {
     show_when();
   }
   std::ranges::move(notes, std::back_inserter(lines));
-  table_height_ = 0;
+  height_ = 0;
   for (const std::string& line : lines) {
     out_.print("{}\n", line);
-    table_height_ += height_of(line);
+    height_ += height_of(line);
   }
 }
 
-void TextOutput::heat(const HeatSlice& slice, bool last) {
+void TextTables::show_heat(const HeatSlice& slice, bool last) {
   heat_map_.add(slice);
   const io::Terminal& terminal = out_.terminal();
   if (!redraws() && !last) return;
-  if (!question_.empty()) out_.print("{}:\n", question_);
+  if (!name_.empty()) out_.print("{}:\n", name_);
   HeatFrame frame{.width = terminal.width, .from = heat_map_.slices().front().from, .to = slice.to};
   if (terminal.interactive) {
     constexpr std::size_t label = 12;
@@ -78,55 +76,54 @@ void TextOutput::heat(const HeatSlice& slice, bool last) {
     const double shown = static_cast<double>(frame.width - std::min(frame.width, label)) * *view_.interval * 1e9;
     if (static_cast<double>(frame.to) - static_cast<double>(frame.from) > shown)
       frame.from = frame.to - static_cast<std::int64_t>(shown);
-    if (table_height_ > 0) out_.erase_lines(table_height_);
+    if (height_ > 0) out_.erase_lines(height_);
   }
   const auto lines = draw(heat_map_, view_, frame);
-  table_height_ = lines.size();
+  height_ = lines.size();
   for (const auto& line : lines) {
     for (const HeatPart& part : line) out_.print("{}", out_.styled(part.text, style_of(part.level)));
     out_.print("\n");
   }
 }
 
-void TextOutput::write_summary(const SessionSummary& summary) {
-  if (!count_only_) return;
+void TextTables::show_counts(const AttachPlan& plan, const SessionSummary& summary) {
   std::vector<std::size_t> hit;
   for (std::size_t i = 0; i < summary.probes.size(); ++i)
     if (summary.probes[i].matched() > 0) hit.push_back(i);
-  const auto number = [&](std::size_t i) { return number_of_hits(summary.probes[i]); };
+  const auto number = [&](std::size_t i) { return number_of_hits(limits_, summary.probes[i]); };
   std::stable_sort(hit.begin(), hit.end(), [&](std::size_t a, std::size_t b) { return number(a) > number(b); });
-  if (!question_.empty()) out_.print("{}:\n", question_);
+  if (!name_.empty()) out_.print("{}:\n", name_);
   out_.print("{:>12}  {}\n", "HITS", "PROBE");
-  for (const std::size_t i : hit) show_count(number(i), plan().probes[Index<PlannedProbe>(i)]);
-  if (sample_ > 1) out_.print("{}\n", fmt::format("estimated from one in {} hits", sample_));
+  for (const std::size_t i : hit) show_count(number(i), full_name(plan, plan.probes[Index<PlannedProbe>(i)]));
+  if (limits_.sample > 1) out_.print("{}\n", fmt::format("estimated from one in {} hits", limits_.sample));
   if (summary.overhead && summary.overhead->looked_at < 1) out_.print("{}\n", estimated_text(*summary.overhead));
-  if (limited_ && !summary.overhead) out_.print("estimated from the weights of events\n");
+  if (is_estimated() && !summary.overhead) out_.print("estimated from the weights of events\n");
 }
 
-void TextOutput::show_when() {
-  if (!view_.interval && question_.empty()) return;
+void TextTables::show_when() {
+  if (!view_.interval && name_.empty()) return;
   out_.print("{}", label_);
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  show_time(now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
+  clock_.show(out_, now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
   out_.print("\n");
 }
 
-void TextOutput::show_count(std::uint64_t hits, const PlannedProbe& probe) {
+void TextTables::show_count(std::uint64_t hits, const std::string& probe) {
   const std::uint64_t at = out_.printed();
   out_.print("{:>12}  ", hits);
-  const std::string name = io::printable(full_name(plan(), probe));
+  const std::string name = io::printable(probe);
   const std::size_t taken = out_.width(at);
   const std::size_t room = room_of_lines() - std::min(taken, room_of_lines());
   out_.print("{}\n", out_.terminal().interactive ? io::shortened(name, room) : name);
 }
 
-std::size_t TextOutput::height_of(std::string_view line) const {
+std::size_t TextTables::height_of(std::string_view line) const {
   const std::size_t width = std::max<std::size_t>(out_.terminal().width, 1);
   return std::max<std::size_t>((io::width_of(line) + width - 1) / width, 1);
 }
 
-void TextOutput::leave_out_what_is_too_high(std::vector<std::string>& lines, std::size_t others) const {
+void TextTables::leave_out_what_is_too_high(std::vector<std::string>& lines, std::size_t others) const {
   const std::size_t most = std::max<std::size_t>(most_lines(), others + 2) - others;
   std::size_t height = 0;
   std::size_t left = 0;

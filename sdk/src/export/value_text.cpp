@@ -8,6 +8,8 @@
 #include <array>
 #include <cctype>
 
+#include "base/try.hpp"
+
 namespace usdt::exports {
 
 std::optional<std::uint64_t> integer_bits(const Value& read) noexcept {
@@ -31,9 +33,8 @@ std::string address_text(std::string_view bytes) {
 Result<std::string> address_in(const Event& event, std::size_t n) {
   const Arg& arg = event.arg_info(n);
   if (arg.length) {
-    const auto bytes = event.text(n);
-    if (!bytes) return fail(bytes.error());
-    std::string shown = bytes->truncated ? std::string() : address_text(bytes->bytes);
+    const auto bytes = TRY(event.text(n));
+    std::string shown = bytes.truncated ? std::string() : address_text(bytes.bytes);
     if (shown.empty()) return fail(ErrorKind::invalid_argument, "an address has 4 or 16 bytes, and these are others");
     return shown;
   }

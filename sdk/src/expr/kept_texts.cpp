@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Texts that a record keeps from where a span or call began to where it ends, and is asked about there.
+#include "expr/kept_texts.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +14,7 @@
 #include "usdt/bpf/filter.h"
 #include "usdt/expression.hpp"
 
-namespace usdt {
-inline namespace v1 {
+namespace usdt::expr {
 namespace {
 
 using Node = TypedExpression::Node;
@@ -59,29 +60,36 @@ bool is_length(const std::vector<TypedExpression::OfList>& lists, std::uint8_t v
 
 }  // namespace
 
-Result<TypedExpression> TypedExpression::with_kept_texts(const std::vector<std::optional<std::uint8_t>>& slots) const {
-  TypedExpression made = *this;
-  for (std::size_t n = 0; n < args_.size(); ++n) {
-    if (args_[n] >= slots.size() || !slots[args_[n]].has_value()) continue;
-    const std::uint8_t slot = *slots[args_[n]];
+Result<std::vector<TypedExpression::KeptText>> keep_texts(Node& root, std::vector<std::uint8_t>& args,
+                                                          std::vector<TypedExpression::OfList>& of_lists,
+                                                          const std::vector<std::optional<std::uint8_t>>& slots) {
+  std::vector<TypedExpression::KeptText> kept;
+  const std::size_t values = args.size();
+  for (std::size_t n = 0; n < values; ++n) {
+    if (args[n] >= slots.size() || !slots[args[n]].has_value()) continue;
+    const std::uint8_t slot = *slots[args[n]];
     Uses uses;
-    find_uses(root_, n, false, uses);
+    find_uses(root, n, false, uses);
     if (!uses.text && !uses.begins) continue;
     auto value = static_cast<std::uint8_t>(n);
-    if (uses.number || is_length(of_lists_, value)) {
-      if (made.args_.size() == kMostValues)
+    if (uses.number || is_length(of_lists, value)) {
+      if (args.size() == TypedExpression::kMostValues)
         return fail(ErrorKind::limit,
-                    fmt::format("more than {} different values, of which a pointer and its text are two", kMostValues));
-      value = static_cast<std::uint8_t>(made.args_.size());
-      made.args_.push_back(args_[n]);
-      renumber_texts(made.root_, n, value);
-      const auto of_list = std::ranges::find(of_lists_, n, &OfList::value);
-      if (of_list != of_lists_.end()) made.of_lists_.emplace_back(*of_list).value = value;
+                    fmt::format("more than {} different values, of which a pointer and its text are two",
+                                TypedExpression::kMostValues));
+      value = static_cast<std::uint8_t>(args.size());
+      args.push_back(args[n]);
+      renumber_texts(root, n, value);
+      const auto of_list = std::ranges::find(of_lists, n, &TypedExpression::OfList::value);
+      if (of_list != of_lists.end()) {
+        TypedExpression::OfList copy = *of_list;
+        copy.value = value;
+        of_lists.push_back(std::move(copy));
+      }
     }
-    made.kept_texts_.push_back({.value = value, .slot = slot, .whole = uses.text});
+    kept.push_back({.value = value, .slot = slot, .whole = uses.text});
   }
-  return made;
+  return kept;
 }
 
-}  // namespace v1
-}  // namespace usdt
+}  // namespace usdt::expr

@@ -112,6 +112,9 @@ double real_of_extreme(ExpressionType type, const Int128& extreme) noexcept {
   return expr::real_of(type, expr::bits_of_order(type, static_cast<std::uint64_t>(extreme)));
 }
 
+}  // namespace v1
+
+namespace expr {
 namespace {
 
 bool is_integer(ExpressionType type) {
@@ -137,17 +140,11 @@ void take_sign(TypedExpression::Node& part, ExpressionType type) {
 
 }  // namespace
 
-TypedExpression TypedExpression::with_signs_of(const PlannedTable& table) const {
-  TypedExpression made = *this;
-  if (root_.op != Op::row) return made;
-  for (std::size_t i = 0; i < table.keys.size(); ++i) take_sign(made.root_.of[i + 1], table.keys[i].type);
-  if (table.value) take_sign(made.root_.of.back(), *table.value);
-  return made;
+void take_signs(TypedExpression::Node& row, const PlannedTable& table) {
+  if (row.op != Op::row) return;
+  for (std::size_t i = 0; i < table.keys.size(); ++i) take_sign(row.of[i + 1], table.keys[i].type);
+  if (table.value) take_sign(row.of.back(), *table.value);
 }
-
-}  // namespace v1
-
-namespace expr {
 
 void Fingerprint::add(std::uint64_t word) noexcept {
   for (std::size_t i = 0; i < words_.size(); ++i) words_[i] = std::rotr((words_[i] ^ word) * kFactors[i], 32);

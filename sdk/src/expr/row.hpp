@@ -65,4 +65,8 @@ void join_signs(PlannedTable& table, const PlannedTable& more);
 /// else than they are; empty: they can.
 [[nodiscard]] std::string why_other_rows(const PlannedTable& table, const PlannedTable& more);
 
+/// Gives the integers of a row the signs that the columns of `table` have (TypedExpression::with_signs_of()); what is
+/// no row stays.
+void take_signs(TypedExpression::Node& row, const PlannedTable& table);
+
 }  // namespace usdt::expr

@@ -102,9 +102,7 @@ struct ExecHold::State {
   }
 
   Result<void> start() {
-    auto started = sys::start_thread("that holds programs", [this] { run(); });
-    if (!started) return fail(started.error());
-    thread = std::move(*started);
+    thread = TRY(sys::start_thread("that holds programs", [this] { run(); }));
     return {};
   }
 

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/no_memory.hpp"
+#include "base/try.hpp"
 #include "follow/changing_files.hpp"
 #include "follow/clock.hpp"
 #include "follow/exec_hold.hpp"
@@ -90,13 +91,10 @@ struct Follower::Impl {
     family.insert(options.scope.pids.begin(), options.scope.pids.end());
     paths.watch(options.paths);
     if (options.hold_exec) {
-      auto started = follow::ExecHold::start(options.scope, [this] { wake(); });
-      if (!started) return fail(started.error());
-      hold.emplace(std::move(*started));
+      auto started = TRY(follow::ExecHold::start(options.scope, [this] { wake(); }));
+      hold.emplace(std::move(started));
     }
-    auto started = sys::start_thread("that follows what comes", [this] { run(); });
-    if (!started) return fail(started.error());
-    thread = std::move(*started);
+    thread = TRY(sys::start_thread("that follows what comes", [this] { run(); }));
     return {};
   }
 

@@ -45,11 +45,11 @@ ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* ty
                                    const ValueOptions& options, const TextOptions& texts,
                                    std::span<const resolve::TextAndLength> lengths) {
   if (!options.open && options.paths.empty() && !question_) return {};
-  resolve::Follower follower(list, types, machine, {.structures = options.depth});
-  judge_texts(follower, texts);
-  add_wanted(list, follower, options);
+  resolve::MemberAdder members(list, types, machine, {.structures = options.depth});
+  judge_texts(members, texts);
+  add_wanted(list, members, options);
   if (!question_) return {};
-  auto typed = ask(list, follower, lengths);
+  auto typed = ask(list, members, lengths);
   if (typed) {
     asked_ = true;
     return {.number = intern(std::move(*typed))};
@@ -58,9 +58,9 @@ ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* ty
   return {.refusal = typed.error().message};
 }
 
-void ValueAdder::judge_texts(const resolve::Follower& follower, const TextOptions& texts) {
+void ValueAdder::judge_texts(const resolve::MemberAdder& members, const TextOptions& texts) {
   const auto judge = [&](const ValuePath& path) {
-    const std::string why = follower.why_no_text(path);
+    const std::string why = members.why_no_text(path);
     if (!why.empty() && !no_text_) no_text_ = Error{ErrorKind::invalid_argument, why};
   };
   for (const std::string& name : texts.names)
@@ -69,19 +69,19 @@ void ValueAdder::judge_texts(const resolve::Follower& follower, const TextOption
     judge({.text = fmt::format("arg{}", number), .root = number, .steps = {}});
 }
 
-void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options) {
+void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::MemberAdder& members, const ValueOptions& options) {
   const std::size_t arguments = list.args.size();
-  for (std::size_t n = 0; options.open && n < arguments; ++n) follower.open(n, false);
+  for (std::size_t n = 0; options.open && n < arguments; ++n) members.open(n, false);
   for (const ValuePath& path : options.paths) {
     Outcome& outcome = outcomes_[&path];
     if (path.steps.empty()) {
       const auto n = find_arg(list.args, path.root);
       if (!n) continue;
       outcome.found = true;
-      if (!options.open) follower.open(*n, true);
+      if (!options.open) members.open(*n, true);
       continue;
     }
-    auto added = follower.add(path);
+    auto added = members.add(path);
     if (added) {
       outcome.found = true;
     } else if (added.error().kind != ErrorKind::not_found) {
@@ -94,23 +94,23 @@ void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& followe
   }
 }
 
-Result<void> ValueAdder::check_texts(const ExpressionNode& node, const resolve::Follower& follower) const {
-  for (const ExpressionNode& each : node.of) TRY(check_texts(each, follower));
+Result<void> ValueAdder::check_texts(const ExpressionNode& node, const resolve::MemberAdder& members) const {
+  for (const ExpressionNode& each : node.of) TRY(check_texts(each, members));
   if (node.op != Operator::text_of || node.of[0].op != Operator::value) return {};
-  const std::string why = follower.why_no_text(question_->values[node.of[0].bits]);
+  const std::string why = members.why_no_text(question_->values[node.of[0].bits]);
   return why.empty() ? Result<void>{} : fail(Error{ErrorKind::invalid_argument, why, 0, node.column});
 }
 
 /// What it is about is read without being shown.
-Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follower& follower,
+Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::MemberAdder& members,
                                         std::span<const resolve::TextAndLength> lengths) {
   const std::size_t shown = list.args.size();
-  TRY(check_texts(question_->root, follower));
+  TRY(check_texts(question_->root, members));
   std::vector<std::size_t> places;
   for (const ValuePath& path : question_->values) {
     auto place = find_value(list.args, path);
     if (!place && !path.steps.empty()) {
-      TRY(follower.add(path));
+      TRY(members.add(path));
       place = find_value(list.args, path);
     }
     if (!place && may_be_enumerator(path)) {
@@ -120,7 +120,7 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
     if (!place)
       return fail(ErrorKind::invalid_argument,
                   fmt::format("{}: there is no such argument{}", path.text, expr::near_names(path.text, list.args)));
-    if (path.steps.empty()) follower.open(*place, false);  // a text that is a struct, such as std::string_view
+    if (path.steps.empty()) members.open(*place, false);  // a text that is a struct, such as std::string_view
     places.push_back(*place);
   }
   for (std::size_t n = shown; n < list.args.size(); ++n) list.args[n].hidden = true;

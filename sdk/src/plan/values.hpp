@@ -8,7 +8,7 @@
 
 #include "expr/asked_texts.hpp"
 #include "resolve/describe.hpp"
-#include "resolve/follow.hpp"
+#include "resolve/members.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt::plan {
@@ -51,10 +51,10 @@ class ValueAdder {
     bool found = false;
     std::optional<Error> fault = {};
   };
-  void judge_texts(const resolve::Follower& follower, const TextOptions& texts);
-  void add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options);
-  [[nodiscard]] Result<void> check_texts(const ExpressionNode& node, const resolve::Follower& follower) const;
-  [[nodiscard]] Result<TypedExpression> ask(resolve::TypedArgs& list, resolve::Follower& follower,
+  void judge_texts(const resolve::MemberAdder& members, const TextOptions& texts);
+  void add_wanted(resolve::TypedArgs& list, resolve::MemberAdder& members, const ValueOptions& options);
+  [[nodiscard]] Result<void> check_texts(const ExpressionNode& node, const resolve::MemberAdder& members) const;
+  [[nodiscard]] Result<TypedExpression> ask(resolve::TypedArgs& list, resolve::MemberAdder& members,
                                             std::span<const resolve::TextAndLength> lengths);
   [[nodiscard]] Index<TypedExpression> intern(TypedExpression filter);
 

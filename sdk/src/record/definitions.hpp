@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What events of a recording refer to, and what is beside them: a sequence of entries {tag, length, content}. Readers
-// pass over tags they do not know, and over what they do not know at the end of an entry. Private to record/.
+// Definitions, which events of a recording refer to, and what is beside events: a sequence of entries {tag, length,
+// content}. Readers pass over tags they do not know, and over what they do not know at the end of an entry. Private to
+// record/.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +12,11 @@
 #include <vector>
 
 #include "record/bytes.hpp"
+#include "record/definition_tags.hpp"
+#include "record/read_ledger.hpp"
 #include "usdt/recording.hpp"
 
 namespace usdt::record {
-
-enum class Tag : std::uint8_t {
-  info = 1,
-  property = 2,
-  file = 3,
-  function = 4,
-  probe = 5,
-  arguments = 6,
-  spec = 7,
-  group = 8,
-  site = 9,
-  notice = 10,
-  ledger = 11,  ///< an account begins
-  counts = 12,  ///< of one probe
-  missed = 13,
-  skipped = 14,
-  change = 15,
-  ledger_end = 16,  ///< it is complete
-  string_size = 17,
-  weight = 18,
-  followed = 19,
-  owners = 20,  ///< threads have a user, a group and a cgroup
-};
 
 /// Entries on their way into blocks.
 class DefinitionWriter {
@@ -92,11 +72,11 @@ struct Definitions {
   [[nodiscard]] EventLayout layout() const;
 
  private:
-  std::optional<RecordedLedger> open_ledger_ = {};
+  std::optional<LedgerReader> open_ledger_ = {};
   bool has_info_ = false;
   std::uint64_t parts_ = 0;  ///< kMostParts
 
-  // False: it cannot be. Of entries: read_definitions.cpp.
+  // False: the entry cannot be.
   bool entry(Tag tag, ByteReader& in);
   bool read_info(ByteReader& in);
   bool read_property(ByteReader& in);
@@ -108,12 +88,7 @@ struct Definitions {
   bool read_site(ByteReader& in);
   bool read_notice(ByteReader& in);
   bool read_followed(ByteReader& in);
-  bool read_arguments(ByteReader& in);  ///< read_arguments.cpp
-  // Within a ledger that is open: read_ledger.cpp.
-  bool read_counts(ByteReader& in);
-  bool read_missed(ByteReader& in);
-  bool read_skipped(ByteReader& in);
-  bool read_change(ByteReader& in);
+  bool add_arguments(ByteReader& in);
   bool end_ledger(ByteReader& in);
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Arguments of a recording: what is said of them is checked as far as Event takes it for granted.
+#include "record/read_arguments.hpp"
+
 #include <memory>
 #include <utility>
 
 #include "record/definition_codes.hpp"
-#include "record/definitions.hpp"
 #include "record/limits.hpp"
 
 namespace usdt::record {
@@ -119,14 +119,13 @@ bool has_value_size(const Arg& arg) {
 
 }  // namespace
 
-bool Definitions::read_arguments(ByteReader& in) {
+bool read_arguments(ByteReader& in, std::vector<Arg>& args, std::uint64_t& parts) {
   const std::uint64_t count = in.up_to(USDT_MAX_ARGS);
-  std::vector<Arg> args;
   for (std::uint64_t n = 0; n < count; ++n) {
     if (!read_argument(in, args.emplace_back())) return false;
     const Declaration* declaration = args.back().declaration.get();
-    parts_ += 1 + args.back().steps.size() + (declaration ? declaration->enumerators.size() : 0);
-    if (args.back().alternative) parts_ += args.back().alternative->values.ranges.size();
+    parts += 1 + args.back().steps.size() + (declaration ? declaration->enumerators.size() : 0);
+    if (args.back().alternative) parts += args.back().alternative->values.ranges.size();
     if (!has_value_size(args.back())) return false;
     // Members come behind what they are part of, so that nothing is part of itself.
     if (args.back().part_of && *args.back().part_of >= n) return false;
@@ -134,7 +133,6 @@ bool Definitions::read_arguments(ByteReader& in) {
   }
   for (std::size_t n = 0; n < args.size(); ++n)
     if (!has_list_facts_in_order(args, n)) return false;
-  plan.args.add(std::move(args));
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include "record/definition_codes.hpp"
 #include "record/definitions.hpp"
 #include "record/limits.hpp"
+#include "record/read_arguments.hpp"
 
 namespace usdt::record {
 namespace {
@@ -70,7 +71,7 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
     case Tag::probe:
       return read_probe(in);
     case Tag::arguments:
-      return read_arguments(in);
+      return add_arguments(in);
     case Tag::spec:
       return read_spec(in);
     case Tag::group:
@@ -85,13 +86,10 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
       open_ledger_.emplace();
       return true;
     case Tag::counts:
-      return open_ledger_ && read_counts(in);
     case Tag::missed:
-      return open_ledger_ && read_missed(in);
     case Tag::skipped:
-      return open_ledger_ && read_skipped(in);
     case Tag::change:
-      return open_ledger_ && read_change(in);
+      return open_ledger_ && open_ledger_->read(tag, in, plan);
     case Tag::ledger_end:
       return open_ledger_ && end_ledger(in);
   }
@@ -159,6 +157,19 @@ bool Definitions::read_probe(ByteReader& in) {
   probe.distance = in.varint();
   if (!get_span(in, plan.probes.size(), probe.span)) return false;
   plan.probes.add(std::move(probe));
+  return true;
+}
+
+bool Definitions::add_arguments(ByteReader& in) {
+  std::vector<Arg> args;
+  if (!read_arguments(in, args, parts_)) return false;
+  plan.args.add(std::move(args));
+  return true;
+}
+
+bool Definitions::end_ledger(ByteReader& in) {
+  ledger = std::move(*open_ledger_).end(in);
+  open_ledger_.reset();
   return true;
 }
 

@@ -1,17 +1,35 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The account of a recording.
+#include "record/read_ledger.hpp"
+
 #include <utility>
 
 #include "record/count_places.hpp"
 #include "record/definition_codes.hpp"
-#include "record/definitions.hpp"
 
 namespace usdt::record {
 
-bool Definitions::read_counts(ByteReader& in) {
+bool LedgerReader::read(Tag tag, ByteReader& in, const AttachPlan& plan) {
+  switch (tag) {
+    case Tag::counts:
+      return read_counts(in, plan.probes.size());
+    case Tag::missed:
+      read_missed(in);
+      return true;
+    case Tag::skipped:
+      read_skipped(in, plan.probes.size());
+      return true;
+    case Tag::change:
+      read_change(in, plan.files.size());
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool LedgerReader::read_counts(ByteReader& in, std::size_t probes) {
   // In their order, so that the time this takes is bounded by what was read.
-  if (in.below(plan.probes.size()) != open_ledger_->probes.size() || in.failed()) return false;
-  ProbeCounts& counts = open_ledger_->probes.emplace_back();
+  if (in.below(probes) != ledger_.probes.size() || in.failed()) return false;
+  ProbeCounts& counts = ledger_.probes.emplace_back();
   for (const CountInfo* count : recorded_counts()) {
     if (may_end_before(count->recorded) && in.at_end()) break;
     counts.*count->member = in.varint();
@@ -20,36 +38,32 @@ bool Definitions::read_counts(ByteReader& in) {
   return true;
 }
 
-bool Definitions::read_missed(ByteReader& in) {
+void LedgerReader::read_missed(ByteReader& in) {
   const auto backend = backend_by_name(in.text());
   const auto hits = get(in);
-  if (backend) open_ledger_->missed_hits.push_back({.backend = *backend, .hits = hits, .probes = {}});
-  return true;
+  if (backend) ledger_.missed_hits.push_back({.backend = *backend, .hits = hits, .probes = {}});
 }
 
-bool Definitions::read_skipped(ByteReader& in) {
-  SkippedSite& site = open_ledger_->skipped.emplace_back();
-  site.probe = Index<PlannedProbe>(in.below(plan.probes.size()));
+void LedgerReader::read_skipped(ByteReader& in, std::size_t probes) {
+  SkippedSite& site = ledger_.skipped.emplace_back();
+  site.probe = Index<PlannedProbe>(in.below(probes));
   const bool has_pc = in.u8() != 0;
   const VirtAddr pc(in.varint());
   if (has_pc) site.pc = pc;
   site.reason = in.text();
-  return true;
 }
 
-bool Definitions::read_change(ByteReader& in) {
-  FileChange& change = open_ledger_->changes.emplace_back();
-  change.file = Index<PlannedFile>(in.below(plan.files.size()));
+void LedgerReader::read_change(ByteReader& in, std::size_t files) {
+  FileChange& change = ledger_.changes.emplace_back();
+  change.file = Index<PlannedFile>(in.below(files));
   change.kind = static_cast<FileChangeKind>(in.below(static_cast<std::size_t>(FileChangeKind::removed) + 1));
   change.let_go = in.varint();
-  return true;
 }
 
-bool Definitions::end_ledger(ByteReader& in) {
-  open_ledger_->missed = get(in);
-  open_ledger_->undecided = in.varint();
-  ledger = std::exchange(open_ledger_, std::nullopt);
-  return true;
+RecordedLedger LedgerReader::end(ByteReader& in) && {
+  ledger_.missed = get(in);
+  ledger_.undecided = in.varint();
+  return std::move(ledger_);
 }
 
 }  // namespace usdt::record

@@ -67,14 +67,13 @@ struct Recording::Impl {
   /// The head of the next block; nothing: there is none, and `cut` says why, or `whole` that this is the end.
   Result<std::optional<BlockHead>> next_head() {
     const std::uint64_t at = file.at();
-    auto bytes = file.read(record::kBlockHead);
-    if (!bytes) return fail(bytes.error());
-    if (bytes->empty()) {
+    const auto bytes = TRY(file.read(record::kBlockHead));
+    if (bytes.empty()) {
       cut = fmt::format("it was not finished (who made it was killed, or is still at it): {} bytes were written", at);
       return std::nullopt;
     }
-    if (bytes->size() < record::kBlockHead) return cut_at(at, "it ends in the midst of a block");
-    const auto head = record::parse_block_head(std::span<const std::uint8_t, record::kBlockHead>(*bytes));
+    if (bytes.size() < record::kBlockHead) return cut_at(at, "it ends in the midst of a block");
+    const auto head = record::parse_block_head(std::span<const std::uint8_t, record::kBlockHead>(bytes));
     if (!head) return cut_at(at, "what is there is no block");
     if (file.size() - file.at() < head->stored) return cut_at(at, "it ends in the midst of a block");
     return head;

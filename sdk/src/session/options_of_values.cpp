@@ -31,13 +31,12 @@ Result<void> take_print(QuestionDraft& draft, const SetOption& set) {
 }
 
 Result<void> take_format_string(QuestionDraft& draft, const SetOption& set) {
-  auto format = parse_format_string(set.value(), set.prefix);
-  if (!format) return fail(format.error());
+  auto format = TRY(parse_format_string(set.value(), set.prefix));
   AskedValues& values = draft.question.values;
-  if (!format->list.empty() && !values.print.empty())
+  if (!format.list.empty() && !values.print.empty())
     return refuse("--format-string names its values in place (%{arg0}): --print does not go with that", set.prefix);
-  if (!format->list.empty()) values.print.rest = format->list;
-  values.format = std::move(*format);
+  if (!format.list.empty()) values.print.rest = format.list;
+  values.format = std::move(format);
   return {};
 }
 
