@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "event/follow.hpp"
+#include "event/descendants.hpp"
 #include "event/hit_prices.hpp"
 #include "event/load_part.hpp"
 #include "event/thread_ends.hpp"
