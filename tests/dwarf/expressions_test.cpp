@@ -7,6 +7,8 @@
 
 #include "arch/arch.hpp"
 #include "dwarf/debug_info.hpp"
+#include "dwarf/functions.hpp"
+#include "dwarf/signature.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {
@@ -98,10 +100,10 @@ class Expressions : public testing::Test {
     const auto info = DebugInfo::open(*file);
     EXPECT_TRUE(info) << info.error().message;
     if (!info) return {};
-    const auto functions = info->functions_named("f");
+    const auto functions = dwarf::functions_named(*info, "f");
     EXPECT_TRUE(functions && functions->size() == 1);
     if (!functions || functions->empty()) return {};
-    const auto signature = info->signature(functions->front(), functions->front().instances.front());
+    const auto signature = dwarf::Signatures(*info).of(functions->front(), functions->front().instances.front());
     EXPECT_TRUE(signature && signature->args.size() == 1);
     if (!signature || signature->args.empty()) return {};
     pieces_ = signature->pieces.front();

@@ -7,6 +7,8 @@
 
 #include "arch/arch.hpp"
 #include "dwarf/debug_info.hpp"
+#include "dwarf/functions.hpp"
+#include "dwarf/signature.hpp"
 
 namespace {
 
@@ -85,14 +87,15 @@ int main(int argc, char** argv) {
   const auto info = dwarf::DebugInfo::open(*file);
   if (!info) return fail_with(info.error());
   const auto functions =
-      info->functions([prefix](const dwarf::FunctionInfo& each) { return each.name.starts_with(prefix); });
+      dwarf::find_functions(*info, [prefix](const dwarf::FunctionInfo& each) { return each.name.starts_with(prefix); });
   if (!functions) return fail_with(functions.error());
+  const dwarf::Signatures signatures(*info);
   const Json json(file->machine());
   std::string_view comma = "{";
   for (const dwarf::FunctionInfo& function : *functions) {
     std::string instances;
     for (const dwarf::Instance& instance : function.instances) {
-      const auto signature = info->signature(function, instance);
+      const auto signature = signatures.of(function, instance);
       if (!signature) return fail_with(signature.error());
       instances += (instances.empty() ? "" : ",\n  ") + instance_json(json, instance, *signature);
     }

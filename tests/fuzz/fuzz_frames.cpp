@@ -12,6 +12,7 @@
 
 #include "dwarf/call_frames.hpp"
 #include "dwarf/debug_info.hpp"
+#include "dwarf/running.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace {
@@ -27,7 +28,7 @@ void require(bool holds, const char* what) {
 }
 
 void check_running(const dwarf::DebugInfo& info, VirtAddr at) {
-  const auto running = info.functions_at(at);
+  const auto running = dwarf::functions_at(info, at);
   for (std::size_t i = 0; i < running.size(); ++i)
     require(running[i].inlined == (i + 1 < running.size()), "the last one is the one whose code it is");
 }

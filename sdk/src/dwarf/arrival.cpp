@@ -152,7 +152,7 @@ Contradictions contradictions(const Moment& moment, const std::vector<StatedPlac
   for (std::size_t i = 0; i < told.size(); ++i) {
     // A register told of the whole function may be what the first instructions copy it to, but not one of arguments
     // where GCC optimises.
-    const bool since_begin = each_is_told && !moment.impl.is_surely_unoptimised(moment.inside);
+    const bool since_begin = each_is_told && !moment.state.traits.is_surely_unoptimised(moment.inside);
     if (!told[i].from_list && !(since_begin && arrival.has_register(told[i]))) continue;
     const bool elsewhere = !places.empty() && arrival.is_elsewhere(told[i], places[i]);
     // (Clang says by an attribute how a function is called, if not as others are.)

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/try.hpp"
+#include "dwarf/dwarf_file.hpp"
 #include "dwarf/frame.hpp"
-#include "dwarf/impl.hpp"
 #include "dwarf/operation.hpp"
 
 namespace usdt::dwarf {

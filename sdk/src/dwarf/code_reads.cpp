@@ -37,8 +37,8 @@ struct Code {
 };
 
 /// The code in the file from `begin` on, up to `end`.
-Code code_of(const DebugInfo::Impl& impl, std::uint64_t begin, std::uint64_t end) {
-  const elf::OpenedFile& opened = *impl.opened;
+Code code_at(const DebugFiles& files, std::uint64_t begin, std::uint64_t end) {
+  const elf::OpenedFile& opened = *files.opened;
   const auto offset = elf::code_offset(opened.image, VirtAddr(begin));
   if (!offset || end <= begin) return {begin, {}};
   const std::uint64_t size =
@@ -59,13 +59,13 @@ std::pair<Dwarf_Addr, Dwarf_Addr> range_around(const Moment& moment) {
 
 /// That range from the instance on.
 Code function_code(const Moment& moment) {
-  return code_of(moment.impl, moment.instance.pc.value, range_around(moment).second);
+  return code_at(moment.info.files, moment.instance.pc.value, range_around(moment).second);
 }
 
 /// The same from its beginning on.
 Code code_around(const Moment& moment) {
   const auto [begin, end] = range_around(moment);
-  return code_of(moment.impl, begin, end);
+  return code_at(moment.info.files, begin, end);
 }
 
 /// Calls `visit(address, effects)` for each instruction until it returns false; whether all were seen.
@@ -114,13 +114,13 @@ class Callees {
   /// where a register or memory says it.
   [[nodiscard]] bool are_unknown(std::optional<std::uint64_t> target) const {
     if (!target) return true;
-    const elf::Image& image = moment_.impl.opened->image;
+    const elf::Image& image = moment_.info.files.opened->image;
     for (const std::string_view name : {".plt", ".plt.sec", ".plt.got"}) {
       const elf::Section* section = image.find(name);
       if (section != nullptr && section->addr <= *target && *target - section->addr < section->size) return true;
     }
     if (!unit_ && !at_link_time_) return false;
-    const auto other = moment_.impl.unit_at(VirtAddr(*target));
+    const auto other = moment_.info.units.unit_at(VirtAddr(*target));
     // GCC tells of each function that it makes at link time, whether its source was compiled with -g or not.
     if (at_link_time_) return !other || !is_linked_as_whole(*other);
     return !other || other->addr != unit_->addr;
@@ -140,7 +140,7 @@ class Callees {
     if (!target) return by_any;
     std::uint32_t changed = 0;
     bool returns = false;
-    for_each_instruction(machine, code_of(moment_.impl, *target, *target + longest_leaf),
+    for_each_instruction(machine, code_at(moment_.info.files, *target, *target + longest_leaf),
                          [&](std::uint64_t, const Effects& effects) {
                            changed |= effects.changed;
                            returns = effects.code.flow == arch::Flow::ret && effects.code.size == 1;
@@ -158,7 +158,7 @@ class Callees {
 /// What call frame information says of the call frame address, going through a function forward.
 class CallFrameAddress {
  public:
-  explicit CallFrameAddress(const Moment& moment) : frames_(&moment.impl.frames()) {}
+  explicit CallFrameAddress(const Moment& moment) : frames_(&moment.state.frames()) {}
 
   /// Nothing: it is not told, or is no sum of a register and a number.
   [[nodiscard]] const std::optional<Sum>& at(std::uint64_t at) {
@@ -291,7 +291,7 @@ class Follow {
     --callees_left_;
     ++depth_;
     const FrameWalk walk = std::exchange(walk_, FrameWalk(moment_, std::move(passed)));
-    const Code code = std::exchange(code_, code_of(moment_.impl, target, target + longest_callee));
+    const Code code = std::exchange(code_, code_at(moment_.info.files, target, target + longest_callee));
     for_each_instruction(arch_.machine, Code(code_),
                          [this](std::uint64_t at, const Effects& effects) { return visit(at, effects); });
     code_ = code;
@@ -349,7 +349,7 @@ ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
   if (arch::kept_by_calls(moment_.arch.machine) == 0) return filled;  // no code of that machine is followed
   const Code code = code_around(moment_);
   const auto base = static_cast<std::uint8_t>(object.base);
-  if (object.base >= most_registers || !moment_.impl.code_walks.spend(code.bytes.size()))
+  if (object.base >= most_registers || !moment_.state.code_walks.spend(code.bytes.size()))
     return ReadBytes(filled.size(), true);
   ReadBytes there(filled.size(), false);
   std::size_t calls = object.calls;
@@ -384,11 +384,11 @@ ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
 }
 
 arch::ResultRegisters CodeReads::proven_results() const {
-  const DebugInfo::Impl& impl = moment_.impl;
-  const auto [known, is_new] = impl.proven_results.try_emplace(moment_.instance.pc.value);
+  ProvenResults& results = moment_.state.results;
+  const auto [known, is_new] = results.known.try_emplace(moment_.instance.pc.value);
   if (!is_new) return known->second;
   const Code code = function_code(moment_);
-  if (!impl.result_walks.spend(code.bytes.size())) return {};
+  if (!results.bytes.spend(code.bytes.size())) return {};
   const auto variables =
       is_rust(moment_.die) ? arch::StackVariables::are_not_volatile : arch::StackVariables::may_be_volatile;
   return known->second = arch::proven_results(moment_.arch.machine, code.bytes, variables);

@@ -146,8 +146,8 @@ std::string Convention::why_unknown(const std::vector<Parameter>& parameters) {
   if (language_ == Language::other) return "its language has a calling convention of its own";
   const auto told_convention = number(attribute(moment_.die, DW_AT_calling_convention));
   if (told_convention && !take(*told_convention)) return "it has a calling convention of its own";
-  const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
-  const CodeName name = moment_.impl.code_names().at(entry);
+  const VirtAddr entry = moment_.info.entry_of(moment_.die).value_or(moment_.instance.pc);
+  const CodeName name = moment_.info.code_names().at(entry);
   only_arguments_differ_ = name == CodeName::other_args;
   if (name == CodeName::other_args || name == CodeName::other_result)
     return "this copy of the function has other parameters";
@@ -157,7 +157,7 @@ std::string Convention::why_unknown(const std::vector<Parameter>& parameters) {
     return "debug information lacks some of its parameters";
   }
   const bool complete = std::ranges::none_of(stated_, [](const StatedPlace& each) { return each.pieces.empty(); });
-  const bool external = external_ && moment_.impl.code_names().is_external(entry);
+  const bool external = external_ && moment_.info.code_names().is_external(entry);
   if (!external && is_clang(moment_.die) && (is_optimised(moment_.die) || !complete)) {
     result_may_be_proven_ = true;
     return "its compiler may have changed how it is called";
@@ -181,7 +181,7 @@ bool Convention::passes_as_double(const Type& type) const {
 bool Convention::lacks_some(const std::vector<Parameter>& parameters) const {
   const std::string_view symbol = text(attribute(moment_.die, DW_AT_linkage_name));
   if (symbol.empty()) return language_ != Language::c;
-  const elf::Demangled name = moment_.impl.demangler.demangle(symbol);
+  const elf::Demangled name = moment_.info.demangler.demangle(symbol);
   const auto count = elf::count_parameters(name.name.substr(name.without_parameters.size()));
   const auto told = std::ranges::count_if(
       parameters, [](const Parameter& each) { return !flag(attribute(each.declared, DW_AT_artificial)); });
@@ -230,7 +230,7 @@ bool Convention::is_on_stack_at(Sum sum, const arch::UserPlace& place) const {
   // Counted from the stack pointer as it is behind the prologue. Where the line table's end of the prologue is too
   // late, the frame seems larger than it is, and nothing is confirmed that is not so.
   const auto body = function_lines(moment_.inside).prologue_end;
-  const auto cfa = body ? moment_.impl.frames().cfa_at(*body) : std::nullopt;
+  const auto cfa = body ? moment_.state.frames().cfa_at(*body) : std::nullopt;
   return cfa && sum.base && !sum.index && cfa->base == sum.base && sum.displacement - cfa->displacement == expected;
 }
 

@@ -5,21 +5,23 @@
 #include <elfutils/libdw.h>
 
 #include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
+#include "dwarf/locate_state.hpp"
 
 namespace usdt::dwarf {
 
 /// When an instance of a function is at its first instruction, or at another one that somebody stops at.
 struct Moment {
-  Moment(const DebugInfo::Impl& of, const Instance& at, Dwarf_Die of_instance, Dwarf_Die of_frame)
-      : impl(of),
-        arch(of.arch),
+  Moment(LocateState& of, const Instance& at, Dwarf_Die of_instance, Dwarf_Die of_frame)
+      : state(of),
+        info(*of.shared),
+        arch(info.files.arch),
         instance(at),
         die(of_instance),
         inside(of_frame),
-        at_entry(of.entry_of(inside) == at.pc) {}
+        at_entry(info.entry_of(inside) == at.pc) {}
 
-  const DebugInfo::Impl& impl;
+  LocateState& state;
+  DebugState& info;
   const arch::Arch& arch;
   const Instance& instance;
   Dwarf_Die die;                ///< of the instance

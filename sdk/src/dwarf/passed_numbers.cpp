@@ -5,8 +5,8 @@
 #include <array>
 
 #include "dwarf/calls.hpp"
+#include "dwarf/debug_state.hpp"
 #include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
 #include "dwarf/operation.hpp"
 
 namespace usdt::dwarf {
@@ -40,17 +40,16 @@ void add_number(Dwarf_Die die, PassedNumbers& found) {
 
 }  // namespace
 
-const PassedNumbers& DebugInfo::Impl::numbers_passed_in(Dwarf_Die unit) const {
-  const auto [known, is_new] = numbers_passed_in_units.try_emplace(unit.addr);
-  if (!is_new) return known->second;
-  TreeWalk tree(stop, &shared_reads);
-  for_each_call(unit, tree, [&, &found = known->second](Dwarf_Die call) {
+PassedNumbers numbers_passed_in(DebugState& info, Dwarf_Die unit) {
+  PassedNumbers found;
+  TreeWalk tree(info.stop, &info.shared_reads);
+  for_each_call(unit, tree, [&](Dwarf_Die call) {
     tree.children(call, [&](Dwarf_Die parameter) {
       add_number(parameter, found);
       return true;
     });
   });
-  return known->second;
+  return found;
 }
 
 bool states_number(const Dwarf_Op& op) noexcept { return operation_of(op, 0).kind == Operation::Kind::constant; }

@@ -12,6 +12,8 @@
 
 namespace usdt::dwarf {
 
+struct DebugState;
+
 /// The different numbers that callers pass for one parameter.
 class NumbersOfParameter {
  public:
@@ -24,6 +26,9 @@ class NumbersOfParameter {
 };
 /// By the declaration of the parameter.
 using PassedNumbers = std::unordered_map<const void*, NumbersOfParameter>;
+
+/// Reads the numbers that calls in functions of `unit` pass for parameters that have no place.
+[[nodiscard]] PassedNumbers numbers_passed_in(DebugState& info, Dwarf_Die unit);
 
 /// Whether an operation is a number.
 [[nodiscard]] bool states_number(const Dwarf_Op& op) noexcept;

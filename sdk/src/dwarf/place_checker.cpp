@@ -48,7 +48,7 @@ bool PlaceChecker::count_from_registers(Sum& sum, std::string& reason) const {
     }
     return add_base(sum, stack_pointer_number(), moment_.arch.entry_frame, reason);
   }
-  const auto cfa = moment_.impl.frames().cfa_at(moment_.instance.pc);
+  const auto cfa = moment_.state.frames().cfa_at(moment_.instance.pc);
   if (!cfa) {
     reason = "in a stack slot, whose frame no call frame information describes";
     return false;
@@ -68,7 +68,7 @@ void PlaceChecker::to_cfa(Sum& sum) const {
   if (!sum.base || sum.index || locator_.id_of(*sum.base) == moment_.arch.stack_pointer ||
       dwarf_lowpc(&function, &low) != 0 || dwarf_highpc(&function, &high) != 0)
     return;
-  const auto distance = moment_.impl.frames().known_distance(*sum.base, VirtAddr(low), VirtAddr(high));
+  const auto distance = moment_.state.frames().known_distance(*sum.base, VirtAddr(low), VirtAddr(high));
   if (!distance) return;
   sum.anchor = Anchor::cfa;
   sum.base.reset();
@@ -78,7 +78,7 @@ void PlaceChecker::to_cfa(Sum& sum) const {
 /// Without optimisation the prologue is one piece and ends where the line table says.
 void PlaceChecker::stack_frame_to_cfa(Sum& sum) const {
   const auto body = function_lines(moment_.inside).prologue_end;
-  const auto cfa = body ? moment_.impl.frames().cfa_at(*body) : std::nullopt;
+  const auto cfa = body ? moment_.state.frames().cfa_at(*body) : std::nullopt;
   if (!cfa || cfa->base != sum.base) return;
   sum.anchor = Anchor::cfa;
   sum.base.reset();
@@ -92,14 +92,14 @@ std::optional<std::uint64_t> PlaceChecker::from_cfa(Sum sum, std::optional<VirtA
     auto function = moment_.inside;
     const auto body = function_lines(function).prologue_end;
     if (!body || dwarf_highpc(&function, &high) != 0) return std::nullopt;
-    const auto distance = moment_.impl.frames().body_distance(*sum.base, *body, VirtAddr(high));
+    const auto distance = moment_.state.frames().body_distance(*sum.base, *body, VirtAddr(high));
     if (!distance) return std::nullopt;
     return sum.displacement - *distance;
   }
   if (sum.anchor == Anchor::frame) to_cfa(sum);
   if (sum.anchor == Anchor::cfa && !sum.base) return sum.displacement;
   if (sum.anchor != Anchor::none || !sum.base || !at) return std::nullopt;
-  const auto cfa = moment_.impl.frames().cfa_at(*at);
+  const auto cfa = moment_.state.frames().cfa_at(*at);
   if (!cfa || cfa->base != sum.base) return std::nullopt;
   return sum.displacement - cfa->displacement;
 }
@@ -134,7 +134,7 @@ bool PlaceChecker::may_hold_argument(unsigned reg) const {
 /// (tests/dwarf/chance_rust.py finds it, and that GDB shows the address).
 bool PlaceChecker::is_frame_address(const Sum& sum) const {
   if (sum.anchor != Anchor::none) return true;
-  const auto cfa = sum.base ? moment_.impl.frames().cfa_at(moment_.instance.pc) : std::nullopt;
+  const auto cfa = sum.base ? moment_.state.frames().cfa_at(moment_.instance.pc) : std::nullopt;
   return sum.base && (locator_.id_of(*sum.base) == moment_.arch.stack_pointer || (cfa && cfa->base == sum.base));
 }
 
@@ -167,8 +167,8 @@ std::string PlaceChecker::hold(StatedPlace& what, TypeKind kind) const {
   std::string reason;
   for (WherePiece& piece : what.pieces) {
     if (auto* reg = std::get_if<InRegister>(&piece.where)) {
-      const bool is_copied =
-          !may_hold_argument(reg->number) || moment_.impl.is_surely_unoptimised(moment_.inside);  // "register int n"
+      const bool is_copied = !may_hold_argument(reg->number) ||
+                             moment_.state.traits.is_surely_unoptimised(moment_.inside);  // "register int n"
       if (moment_.at_entry && !moment_.instance.inlined && !what.from_list && is_copied)
         return "in a register that is set only behind this instruction";
       continue;

@@ -63,7 +63,7 @@ void Results::put(const std::optional<Dwarf_Die>& declared_type, Located located
       argument_at(std::move(located),
                   {.name = {}, .type = types_.text(declared_type), .enumerators = types_.enumerators(declared_type)});
   signature.result->result = true;
-  signature.result_type = moment_.impl.type_id(declared_type);
+  signature.result_type = moment_.info.types.known.id_of(declared_type);
 }
 
 void Results::add_of_rust(Signature& signature) const {
@@ -82,9 +82,9 @@ std::string Results::why_not_returned(const RustResult& result) const {
   const auto told = number(attribute(moment_.die, DW_AT_calling_convention));
   if (told && *told != DW_CC_normal) return "its compiler changed how it is called";
   if (result.has_flag) return "with a flag of one bit in a register whose other bits may be anything";
-  const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
+  const VirtAddr entry = moment_.info.entry_of(moment_.die).value_or(moment_.instance.pc);
   const bool as_written =
-      moment_.impl.is_surely_unoptimised(moment_.inside) || moment_.impl.code_names().is_linked(entry);
+      moment_.state.traits.is_surely_unoptimised(moment_.inside) || moment_.info.code_names().is_linked(entry);
   const bool wants_low = result.in_low && (!as_written || result.only_of_c);
   const bool wants_high = result.in_high && (!as_written || result.only_of_c || result.only_rust_has);
   if (!wants_low && !wants_high) return {};
@@ -104,14 +104,14 @@ void Results::add_of_go(const std::vector<Parameter>& results, Signature& signat
   const auto declared_type = type_of(results.front().declared);
   Located whole = of_go(results.front(), places.front());
   std::string text = types_.text(declared_type);
-  signature.result_type = moment_.impl.type_id(declared_type);
+  signature.result_type = moment_.info.types.known.id_of(declared_type);
   if (results.size() > 1) {
     const std::vector<GoResult> members = go_results(declaration_of(moment_), types_);
     if (members.size() != results.size()) return;
     whole = arch::nowhere({.size = 0, .kind = TypeKind::structure}, fmt::format("{} results", results.size()));
     for (std::size_t i = 0; i < results.size(); ++i) add_member(of_go(results[i], places[i]), members[i], whole);
     text = go_results_text(members, types_);
-    signature.result_type = moment_.impl.type_id(declaration_of(moment_));
+    signature.result_type = moment_.info.types.known.id_of(declaration_of(moment_));
   }
   const auto names = results.size() == 1 ? types_.enumerators(declared_type) : std::vector<Enumerator>();
   signature.result_pieces = std::move(whole.pieces);

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "dwarf/impl.hpp"
 #include "dwarf/locator.hpp"
 #include "dwarf/moment.hpp"
 #include "dwarf/parameters.hpp"
 #include "dwarf/place_checker.hpp"
 #include "dwarf/rust_result.hpp"
+#include "dwarf/signature.hpp"
 #include "dwarf/types.hpp"
 
 namespace usdt::dwarf {

@@ -5,6 +5,8 @@
 // not true yet: the stack slot that GCC and Clang give each parameter at -O0, or one whose address is taken, is filled
 // by the prologue. What is true there is a location list's entry for that address, what was on the stack before the
 // call, and the calling convention.
+#include "dwarf/signature.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +19,6 @@
 #include "dwarf/convention.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/go_parts.hpp"
-#include "dwarf/impl.hpp"
 #include "dwarf/locator.hpp"
 #include "dwarf/moment.hpp"
 #include "dwarf/parameters.hpp"
@@ -38,13 +39,12 @@ constexpr std::string_view not_filled = "in memory that may be filled only behin
 /// Finds the signature of one instance of a function.
 class Signer {
  public:
-  Signer(const DebugInfo::Impl& impl, const FunctionInfo& function, const Instance& instance, Dwarf_Die die,
-         Dwarf_Die inside)
-      : moment_(impl, instance, die, inside),
+  Signer(LocateState& state, const FunctionInfo& function, const Instance& instance, Dwarf_Die die, Dwarf_Die inside)
+      : moment_(state, instance, die, inside),
         checker_(moment_),
         spilled_(moment_),
-        types_(impl.names, impl.arch, [&impl] { return impl.code_names().has_quads(); }),
-        locator_(impl.arch),
+        types_(moment_.info.names, moment_.arch, [&info = moment_.info] { return info.code_names().has_quads(); }),
+        locator_(moment_.arch),
         language_(language_of(die)),
         is_noreturn_(function.noreturn),
         convention_(moment_, checker_, spilled_, types_, language_, function.external, stated_, shapes_) {}
@@ -101,7 +101,7 @@ class Signer {
       if (const auto length = length_among(parameters, i)) make_text(arg, i, *length);
       signature.args.push_back(std::move(arg));
       signature.pieces.push_back(std::move(pieces));
-      signature.types.push_back(moment_.impl.type_id(type_of(parameters[i].declared)));
+      signature.types.push_back(moment_.info.types.known.id_of(type_of(parameters[i].declared)));
     }
   }
 
@@ -238,7 +238,7 @@ class Signer {
       if (is_copy_behind_pointer(before) && callers_may_leave_out())
         return as_read(locator_.from_pieces(what.pieces, type), behind(address_register(before), type, number));
     }
-    if (reason.empty() && moment_.instance.inlined && moment_.impl.entry_of(moment_.die) == moment_.instance.pc)
+    if (reason.empty() && moment_.instance.inlined && moment_.info.entry_of(moment_.die) == moment_.instance.pc)
       return as_filled(locator_.from_pieces(what.pieces, type), shapes_[number].bit_fields);
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
@@ -405,12 +405,12 @@ class Signer {
   /// Whoever calls a function that another file may replace knows nothing of what it uses.
   [[nodiscard]] bool callers_may_leave_out() const {
     if (is_unoptimised(moment_.die)) return false;
-    const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
-    return !(is_replaceable(moment_.die) && moment_.impl.code_names().is_replaceable(entry));
+    const VirtAddr entry = moment_.info.entry_of(moment_.die).value_or(moment_.instance.pc);
+    return !(is_replaceable(moment_.die) && moment_.info.code_names().is_replaceable(entry));
   }
 
   Moment moment_;
-  ReadingEnds ends_{moment_.impl.stop, moment_.impl.shared_reads};
+  ReadingEnds ends_{moment_.info.stop, moment_.info.shared_reads};
   PlaceChecker checker_;
   SpilledPlaces spilled_;
   Types types_;
@@ -423,11 +423,13 @@ class Signer {
   Convention convention_;
 };
 
-/// What `read(signer)` has of an instance; the lock is held.
+/// What `read(signer)` has of an instance.
 template <class Read>
-Result<Signature> read_instance(const DebugInfo::Impl& impl, const FunctionInfo& function, const Instance& instance,
+Result<Signature> read_instance(LocateState& state, const FunctionInfo& function, const Instance& instance,
                                 Read&& read) {
-  const auto known = impl.known(instance.die);
+  DebugState& info = *state.shared;
+  const std::scoped_lock lock(info.mutex);
+  const auto known = info.dies.find(instance.die);
   if (!known)
     return fail(ErrorKind::invalid_argument, fmt::format("'{}': an instance of another file", function.qualified));
   Dwarf_Die unit;
@@ -435,27 +437,30 @@ Result<Signature> read_instance(const DebugInfo::Impl& impl, const FunctionInfo&
   // Assemblers describe a function without its parameters.
   if (dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Mips_Assembler)
     return fail(ErrorKind::not_found, fmt::format("'{}' is written in assembler", function.qualified));
-  if (!impl.tells_signature(known->die))
+  if (!state.traits.tells_signature(known->die))
     return fail(ErrorKind::not_found,
                 fmt::format("debug information tells only the lines of '{}'", function.qualified));
-  Signer signer(impl, function, instance, known->die, known->function);
+  Signer signer(state, function, instance, known->die, known->function);
   Signature signature = read(signer);
   // What was not read to the end may lack parameters, or have others in their places.
-  TRY(impl.may_read_on());
+  TRY(info.may_read_on());
   return signature;
 }
 
 }  // namespace
 
-Result<Signature> DebugInfo::signature(const FunctionInfo& function, const Instance& instance) const {
-  const std::scoped_lock lock(impl_->mutex);
-  return read_instance(*impl_, function, instance, [](Signer& signer) { return signer.run(); });
+Signatures::Signatures(const DebugInfo& info) : state_(std::make_unique<LocateState>(info.state())) {}
+Signatures::Signatures(Signatures&&) noexcept = default;
+Signatures& Signatures::operator=(Signatures&&) noexcept = default;
+Signatures::~Signatures() = default;
+
+Result<Signature> Signatures::of(const FunctionInfo& function, const Instance& instance) const {
+  return read_instance(*state_, function, instance, [](Signer& signer) { return signer.run(); });
 }
 
-Result<Signature> DebugInfo::variables(const FunctionInfo& function, const Instance& instance,
-                                       std::uint32_t line) const {
-  const std::scoped_lock lock(impl_->mutex);
-  return read_instance(*impl_, function, instance, [line](Signer& signer) { return signer.variables(line); });
+Result<Signature> Signatures::with_variables(const FunctionInfo& function, const Instance& instance,
+                                             std::uint32_t line) const {
+  return read_instance(*state_, function, instance, [line](Signer& signer) { return signer.variables(line); });
 }
 
 }  // namespace usdt::dwarf

@@ -19,7 +19,7 @@ constexpr std::uint64_t longest_prologue = 512;
 std::optional<std::vector<WherePiece>> SpilledPlaces::at_entry(const StatedPlace& told, std::uint64_t size,
                                                                bool is_structure) {
   if (told.from_list || !moment_.at_entry || moment_.instance.inlined || told.pieces.size() != 1) return std::nullopt;
-  if (!moment_.impl.is_surely_unoptimised(moment_.inside) || size == 0) return std::nullopt;
+  if (!moment_.state.traits.is_surely_unoptimised(moment_.inside) || size == 0) return std::nullopt;
   if (told.pieces.front().size != 0 && told.pieces.front().size < size) return std::nullopt;
   const auto* place = std::get_if<AtAddress>(&told.pieces.front().where);
   constexpr std::uint64_t most = 64;
@@ -60,7 +60,7 @@ std::optional<std::int64_t> SpilledPlaces::slot_of(Sum sum) const {
   if (sum.anchor == Anchor::cfa && !sum.base) return from_entry(sum.displacement);
   if (!sum.base || sum.anchor == Anchor::cfa) return std::nullopt;
   const auto body = function_lines(moment_.inside).body();
-  const auto cfa = body ? moment_.impl.frames().cfa_at(*body) : std::nullopt;
+  const auto cfa = body ? moment_.state.frames().cfa_at(*body) : std::nullopt;
   if (!cfa || cfa->base != sum.base || cfa->index) return std::nullopt;
   return from_entry(sum.displacement - cfa->displacement);
 }
@@ -108,17 +108,18 @@ const std::vector<arch::Spill>& SpilledPlaces::spills() {
 std::vector<RegisterId> SpilledPlaces::used_registers() const { return arch::first_uses(moment_.arch, first_code()); }
 
 std::vector<std::uint8_t> SpilledPlaces::first_code() const {
-  const elf::OpenedFile& opened = *moment_.impl.opened;
+  const elf::OpenedFile& opened = *moment_.info.files.opened;
   const auto offset = elf::code_offset(opened.image, moment_.instance.pc);
   if (!offset || !arch::knows_instructions(moment_.arch.machine)) return {};
-  const std::uint64_t size = std::min(code_size(moment_.inside, moment_.instance.pc, moment_.impl.shared_reads),
+  const std::uint64_t size = std::min(code_size(moment_.inside, moment_.instance.pc, moment_.info.shared_reads),
                                       elf::code_bytes_from(opened.image, moment_.instance.pc));
   return opened.file.bytes(offset->value, std::min(size, longest_prologue));
 }
 
 bool SpilledPlaces::contradict(const StatedPlace& told, const arch::UserPlace& place) {
   using Place = arch::UserPlace::Where;
-  if (told.from_list || told.pieces.size() != 1 || !moment_.impl.is_surely_unoptimised(moment_.inside)) return false;
+  if (told.from_list || told.pieces.size() != 1 || !moment_.state.traits.is_surely_unoptimised(moment_.inside))
+    return false;
   const auto* address = std::get_if<AtAddress>(&told.pieces.front().where);
   if (address == nullptr || (address->address.width != 0 && address->address.width != moment_.arch.word_size))
     return false;

@@ -77,7 +77,7 @@ class Reader {
     std::size_t count = 0;
     const bool arrives = !moment_.instance.inlined && moment_.at_entry;
     if (!find_expression(*at, single, arrives, expression, count)) {
-      if (!moment_.impl.list_entries.spent()) return {};
+      if (!moment_.state.lists.entries.spent()) return {};
       return {{WherePiece{0, Nowhere{std::string(lists_again)}}}, true};
     }
     StatedPlace found{evaluate({expression, count}, context_of(*at)), !single};
@@ -91,7 +91,7 @@ class Reader {
     std::vector<ListedPlace> all;
     auto at = parameter.here ? own_expression(*parameter.here, DW_AT_location) : std::nullopt;
     if (!at || is_single_expression(*at)) return all;
-    ListEntries entries(moment_.impl.list_entries, *at);
+    ListEntries entries(moment_.state.lists.entries, *at);
     while (all.size() < most_listed) {
       const auto entry = entries.next();
       if (!entry) break;
@@ -120,7 +120,7 @@ class Reader {
     if (tells_each_value(moment_.die))
       return !single && moment_.instance.inlined && has_other_value(parameter, at, expression);
     if (is_never_assigned(parameter.declared)) return false;
-    const bool begins = moment_.instance.inlined && moment_.impl.entry_of(moment_.die) == moment_.instance.pc;
+    const bool begins = moment_.instance.inlined && moment_.info.entry_of(moment_.die) == moment_.instance.pc;
     if (begins && moment_.wants_arguments && !is_unoptimised(moment_.inside)) {
       const bool views = !single && own_attribute(*parameter.here, DW_AT_GNU_locviews);  // of GCC, also at link time
       if (!views || has_other_value(parameter, at, expression)) return true;
@@ -139,7 +139,8 @@ class Reader {
     const auto another_in = [&](Dwarf_Die die) {  // the unit of `die`
       Dwarf_Die unit;
       if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return false;
-      const PassedNumbers& passed = moment_.impl.numbers_passed_in(unit);
+      const PassedNumbers& passed =
+          moment_.state.passed_numbers.of(unit, [&] { return numbers_passed_in(moment_.info, unit); });
       const auto found = passed.find(parameter.declared.addr);
       return found != passed.end() && found->second.contradict(*told);
     };
@@ -162,7 +163,7 @@ class Reader {
     const std::uint64_t pc = moment_.instance.pc.value;
     const std::uint64_t entry_view = own_number(moment_.die, DW_AT_GNU_entry_view).value_or(0);
     auto views = views_of(*parameter.here);
-    ListEntries entries(moment_.impl.list_entries, at);
+    ListEntries entries(moment_.state.lists.entries, at);
     while (const auto entry = entries.next()) {
       const std::uint64_t view = views ? views->next() : 0;
       if (views) views->next();  // where it ends
@@ -198,11 +199,11 @@ class Reader {
     if (!at) return std::nullopt;
     const auto offset = number(at);
     Dwarf* const file = dwarf_cu_getdwarf(variable.cu);
-    const DebugSections& sections = moment_.impl.sections_of(file);
+    const DebugSections& sections = moment_.state.lists.sections_of(file);
     const bool lists_have_head = unit_version(variable) >= 5;
     const SectionBytes bytes = lists_have_head ? sections.loclists : sections.loc;
     // GCC counts them from the section's beginning, and in .dwo files from behind the head, as indexes of lists are.
-    const std::uint64_t head = lists_have_head && moment_.impl.is_split(file) ? head_of_lists(bytes) : 0;
+    const std::uint64_t head = lists_have_head && moment_.info.files.is_split(file) ? head_of_lists(bytes) : 0;
     if (!offset || bytes.size() < head || *offset >= bytes.size() - head) return Views({});
     return Views(bytes.subspan(head + *offset));
   }
@@ -241,7 +242,7 @@ class Reader {
 
   [[nodiscard]] bool find_entry(Dwarf_Attribute& at, std::uint64_t pc, bool arrives, Dwarf_Op*& expression,
                                 std::size_t& count) const {
-    ListEntries entries(moment_.impl.list_entries, at);
+    ListEntries entries(moment_.state.lists.entries, at);
     while (const auto entry = entries.next()) {
       if (!(entry->begin <= pc && pc < entry->end) && !(entry->begin == pc && arrives)) continue;
       expression = entry->expression.data();
@@ -253,7 +254,7 @@ class Reader {
 
   /// Bytes from the function's first instruction to the one behind what is patched at run time; 0: nothing is.
   [[nodiscard]] std::uint64_t patch_room() const {
-    const elf::OpenedFile& opened = *moment_.impl.opened;
+    const elf::OpenedFile& opened = *moment_.info.files.opened;
     const auto offset = elf::code_offset(opened.image, moment_.instance.pc);
     if (!offset) return 0;
     constexpr std::uint64_t longest = 16;
@@ -269,7 +270,7 @@ class Reader {
     Dwarf_Op* expression = nullptr;
     std::size_t count = 0;
     if (!at || !find_expression(*at, is_single_expression(*at), false, expression, count))
-      return std::string(moment_.impl.list_entries.spent() ? lists_again : "in a frame whose base is not told");
+      return std::string(moment_.state.lists.entries.spent() ? lists_again : "in a frame whose base is not told");
     const auto pieces = evaluate(
         {expression, count}, {.arch = moment_.arch, .attribute = &*at, .at_entry = moment_.at_entry, .frame_base = {}});
     const Where& where = pieces.front().where;

@@ -112,27 +112,28 @@ Result<void> FunctionFinder::take_bodies_of_entries(std::vector<Function>& funct
 
 Result<void> FunctionFinder::open_debug_information() {
   auto debug = dwarf::DebugInfo::open(*file_.elf, stop_);
-  if (debug)
-    debug_.emplace(std::move(*debug));
-  else if (debug.error().kind == ErrorKind::stopped || debug.error().os_error == ENOMEM)
-    return fail(std::move(debug.error()));
-  else
-    file_.no_types = debug.error().message;
-  const bool none =
-      debug || debug.error().kind == ErrorKind::not_found || debug.error().kind == ErrorKind::not_supported;
+  if (debug) {
+    debug_.emplace(*std::move(debug));
+    signatures_.emplace(*debug_);
+    return {};
+  }
+  const Error& why = debug.error();
+  if (why.kind == ErrorKind::stopped || why.os_error == ENOMEM) return fail(why);
+  file_.no_types = why.message;
+  const bool none = why.kind == ErrorKind::not_found || why.kind == ErrorKind::not_supported;
   if (!none) file_.refused = file_.no_types;
   return {};
 }
 
 Result<void> FunctionFinder::add_line(const FunctionPattern& pattern) {
-  const auto addresses = debug_->addresses_of_line(pattern.source_file, pattern.line, stop_);
+  const auto addresses = dwarf::addresses_of_line(*debug_, pattern.source_file, pattern.line, stop_);
   if (!addresses && addresses.error().kind == ErrorKind::stopped) return fail(addresses.error());
   if (!addresses) return {};
   for (const VirtAddr pc : *addresses) {
     FunctionPoint point;
     point.name = line_text(pattern.source_file, pattern.line);
     point.signature = nothing();
-    const auto function = debug_->function_around(pc);
+    const auto function = dwarf::function_around(*debug_, pc);
     if (function) describe(point, *function, pattern);
     if (point.inlined && !pattern.inlined) continue;
     point.source_line = pattern.line;
@@ -150,7 +151,7 @@ void FunctionFinder::describe(FunctionPoint& point, const dwarf::FunctionInfo& f
   point.inlined = instance.inlined;
   point.caller = instance.inlined ? instance.caller : named(function).name;
   point.source_file = function.declared.file;
-  if (auto variables = debug_->variables(function, instance, pattern.line); variables && !go_)
+  if (auto variables = signatures_->with_variables(function, instance, pattern.line); variables && !go_)
     point.signature = shared(*std::move(variables));
 }
 
@@ -192,7 +193,7 @@ Result<void> FunctionFinder::find_folded(const std::vector<Function>& functions)
     addresses.push_back(function.address);
   }
   if (names.empty()) return {};
-  auto defined = TRY(debug_->defined(names, addresses, stop_));
+  auto defined = TRY(dwarf::find_defined(*debug_, names, addresses, stop_));
   defined_.insert(defined.begin(), defined.end());
   return {};
 }
@@ -260,7 +261,7 @@ FunctionFinder::Known FunctionFinder::look_up(const Function& function) {
     if (!go_) note_one_address(function);
     return {untyped(), {}, {}, go_.has_value()};
   }
-  auto info = debug_->function_at(function.address, function.symbol);
+  auto info = dwarf::function_at(*debug_, function.address, function.symbol);
   if (!info) note_refusal(info.error());
   if (!info || info->instances.empty()) return {untyped(), {}, {}, go_.has_value()};
   auto parts = parts_of(info->instances.front());
@@ -387,7 +388,7 @@ Result<void> FunctionFinder::add_by_debug_information() {
       return means(name, function) || (may_be_lambda(info) && name.text().find("lambda") != std::string::npos);
     });
   };
-  auto found = debug_->functions(wanted, names_hint(), stop_);
+  auto found = dwarf::find_functions(*debug_, wanted, names_hint(), stop_);
   if (!found && found.error().kind == ErrorKind::stopped) return fail(std::move(found.error()));
   if (!found) {
     file_.refused = std::move(found.error().message);
@@ -443,7 +444,7 @@ void FunctionFinder::warn_of_repeated(const std::vector<dwarf::FunctionInfo>& fu
   std::vector<std::string> names;
   for (const dwarf::FunctionInfo& each : functions) {
     const auto repeated = std::ranges::count_if(
-        each.instances, [&](const dwarf::Instance& one) { return debug_->is_repeated(each, one); });
+        each.instances, [&](const dwarf::Instance& one) { return dwarf::is_repeated(*debug_, each, one); });
     copies += static_cast<std::size_t>(repeated);
     if (repeated > 0) names.push_back(each.qualified);
   }

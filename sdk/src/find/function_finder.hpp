@@ -14,7 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "dwarf/copies.hpp"
 #include "dwarf/debug_info.hpp"
+#include "dwarf/functions.hpp"
+#include "dwarf/lines.hpp"
+#include "dwarf/running.hpp"
+#include "dwarf/signature.hpp"
 #include "elf/code_reader.hpp"
 #include "elf/code_ways.hpp"
 #include "elf/demangle.hpp"
@@ -114,7 +119,7 @@ class FunctionFinder {
 
   // --- how inlined copies are come to: inlined_copies.cpp ---
   /// The ways through the code of a function, whose instructions are told apart once.
-  const Result<elf::CodeWays>& ways_through(const dwarf::DebugInfo::Code& code);
+  const Result<elf::CodeWays>& ways_through(const dwarf::InstanceCode& code);
   /// Returns whether debug information has a place within an instruction, or that of other places of this function: it
   /// is of other code, as a copy of the function that the linker left out had.
   bool is_of_other_code(const dwarf::Instance& instance);
@@ -205,7 +210,8 @@ class FunctionFinder {
   elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
-  std::vector<std::string> folded_;  ///< what is to be said of them
+  std::optional<dwarf::Signatures> signatures_;  ///< of debug_
+  std::vector<std::string> folded_;              ///< what is to be said of them
   std::vector<std::string> one_address_;
   std::set<std::string> defined_;  ///< names of functions that share their address, and are no aliases
   std::map<std::string, std::set<VirtAddr>, std::less<>> variants_of_;  ///< destructors and constructors, by name

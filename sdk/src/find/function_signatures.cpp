@@ -13,7 +13,7 @@ namespace usdt::find {
 FunctionFinder::Signature FunctionFinder::signature_of(const dwarf::FunctionInfo& info,
                                                        const dwarf::Instance& instance) {
   if (go_ && !go_->by_registers) return nothing();
-  auto found = debug_->signature(info, instance);
+  auto found = signatures_->of(info, instance);
   if (!found) note_refusal(found.error());
   if (found) return shared(*std::move(found));
   return instance.inlined ? nothing() : untyped();  // a copy in another function is not called

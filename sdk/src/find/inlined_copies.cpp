@@ -10,7 +10,7 @@
 
 namespace usdt::find {
 
-const Result<elf::CodeWays>& FunctionFinder::ways_through(const dwarf::DebugInfo::Code& code) {
+const Result<elf::CodeWays>& FunctionFinder::ways_through(const dwarf::InstanceCode& code) {
   auto known = ways_.of_callers.find(code.entry);
   if (known == ways_.of_callers.end())
     known = ways_.of_callers.emplace(code.entry, elf::CodeWays::of(*file_.elf, code.entry, code.function)).first;
@@ -18,7 +18,7 @@ const Result<elf::CodeWays>& FunctionFinder::ways_through(const dwarf::DebugInfo
 }
 
 bool FunctionFinder::is_of_other_code(const dwarf::Instance& instance) {
-  const dwarf::DebugInfo::Code code = debug_->code_of(instance);
+  const dwarf::InstanceCode code = dwarf::code_of(*debug_, instance);
   const auto& ways = ways_through(code);
   return ways_.other_code.contains(code.entry) || (ways && !ways->has_instruction(instance.pc));
 }
@@ -31,13 +31,13 @@ void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
   for (const dwarf::Instance& one : info.instances)
     if (is_copy(one)) {
       begin.push_back(one.pc);
-      dwarf::DebugInfo::Code code = debug_->code_of(one);
+      dwarf::InstanceCode code = dwarf::code_of(*debug_, one);
       copies[code.entry].code.push_back(std::move(code.copy));
     }
   if (begin.empty()) return;
   std::ranges::sort(begin);
   for (const dwarf::Instance& one : info.instances)
-    if (is_copy(one) && is_of_other_code(one)) ways_.other_code.insert(debug_->code_of(one).entry);
+    if (is_copy(one) && is_of_other_code(one)) ways_.other_code.insert(dwarf::code_of(*debug_, one).entry);
   const auto those_in = [&begin](const std::vector<elf::CodeRange>& function) {
     std::vector<VirtAddr> there;
     for (const elf::CodeRange& range : function)
@@ -47,7 +47,7 @@ void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
   };
   for (const dwarf::Instance& one : info.instances) {
     if (!is_copy(one) || ways_.steps == 0 || stop_.stop_requested()) continue;
-    const dwarf::DebugInfo::Code code = debug_->code_of(one);
+    const dwarf::InstanceCode code = dwarf::code_of(*debug_, one);
     const auto& ways = ways_through(code);
     if (!ways || ways_.other_code.contains(code.entry)) continue;
     elf::CopiesInside& beside = copies[code.entry];
@@ -58,7 +58,7 @@ void FunctionFinder::look_at_ways(const dwarf::FunctionInfo& info) {
     if (found.rounds) ways_.rounds.insert(info.qualified);
   }
   ways_.of_callers.clear();
-  if (debug_->may_be_merged(info)) ways_.missed.insert(info.qualified);
+  if (dwarf::may_be_merged(*debug_, info)) ways_.missed.insert(info.qualified);
 }
 
 void FunctionFinder::look_at_part(const dwarf::FunctionInfo& info, const dwarf::Instance& part) {

@@ -52,7 +52,7 @@ bool FunctionFinder::begins_with_variant(const Function& function, const dwarf::
   const auto variants = variants_of_.find(function.name);
   if (variants == variants_of_.end()) return false;
   // (GCC's ranges may have an empty one first.)
-  std::vector<elf::CodeRange> ranges = debug_->code_of(copy).copy;
+  std::vector<elf::CodeRange> ranges = dwarf::code_of(*debug_, copy).copy;
   std::ranges::sort(ranges, {}, &elf::CodeRange::begin);
   const auto first = std::ranges::find_if(ranges, [&](const elf::CodeRange& range) { return range.end > copy.pc; });
   if (first == ranges.end()) return false;

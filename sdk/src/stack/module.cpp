@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "arch/instructions.hpp"
+#include "dwarf/running.hpp"
 #include "elf/code_reader.hpp"
 #include "elf/elf_impl.hpp"
 
@@ -159,7 +160,7 @@ std::vector<Frame> Module::read(VirtAddr lookup) {
   FrameIssue issue = FrameIssue::file_changed;
   if (is_as_opened()) {
     symbol = symbol_at(lookup);
-    if (const auto* debug = options_.lines ? debug_info() : nullptr) running = debug->functions_at(lookup);
+    if (const auto* debug = options_.lines ? debug_info() : nullptr) running = dwarf::functions_at(*debug, lookup);
     issue = FrameIssue::no_symbol;
   }
   if (running.empty()) running.emplace_back();

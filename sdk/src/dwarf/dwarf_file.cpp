@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which files have the debug information, and what they must be like to be given to libdw.
-#include <elfutils/libdwelf.h>
+// What files must be like to be given to libdw.
+#include "dwarf/dwarf_file.hpp"
+
 #include <fmt/format.h>
 #include <gelf.h>
 #include <sys/mman.h>
@@ -12,10 +13,7 @@
 #include "base/no_memory.hpp"
 #include "base/try.hpp"
 #include "dwarf/budget.hpp"
-#include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
 #include "dwarf/unpack.hpp"
-#include "elf/debug_package.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -35,20 +33,8 @@ constexpr std::uint64_t largest_unpacked = 8ULL << 30;
 constexpr std::uint64_t best_ratio = 1032;
 /// Bytes of abbreviations that units may read in all, besides those for each byte of debug information.
 constexpr std::uint64_t tables_at_first = 1U << 20;
-/// The same of what functions may have in common: for the .dwo files of a program, whose sizes are not known here.
-constexpr std::uint64_t reads_at_first = 1U << 25;
-/// Bytes of code that inlined copies may make read, besides those of the file: some seconds' worth.
-constexpr std::uint64_t code_at_first = 1U << 24;
-/// Bytes of code that functions may make read for their results, besides those of the file. Each does so once, and
-/// functions of compilers do not overlap: the bytes of the file are enough for them.
-constexpr std::uint64_t results_at_first = 1U << 22;
-
 /// What libdw allocates for a file before it reads any of it, and then some.
 constexpr std::size_t work_of_libdw = 1U << 16;
-
-bool has_dwarf(const elf::Image& image) {
-  return image.find(".debug_info") != nullptr || image.find(".zdebug_info") != nullptr;
-}
 
 /// What `section` comes to if it is compressed; its size if not.
 std::uint64_t unpacked_size(const elf::File& file, const elf::Image& image, const elf::Section& section) {
@@ -115,67 +101,6 @@ Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, con
   return opened;
 }
 
-namespace {
-
-std::string hex(const void* bytes, std::size_t size) {
-  std::string text;
-  for (const std::uint8_t byte : std::span(static_cast<const std::uint8_t*>(bytes), size))
-    text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-/// The file that dwz shares, of the very build that `main` names; no handles where `main` names none.
-Result<DwarfFile> open_shared(const DwarfFile& main, const elf::OpenedFile& opened) {
-  const char* name = nullptr;
-  const void* id_bytes = nullptr;
-  const ssize_t id_size = dwelf_dwarf_gnu_debugaltlink(main.dwarf.get(), &name, &id_bytes);
-  if (id_size <= 0 || name == nullptr) return DwarfFile{};
-  const std::string id = hex(id_bytes, static_cast<std::size_t>(std::min<ssize_t>(id_size, 64)));
-  std::vector<fs::path> candidates = {main.path.parent_path() / name};  // an absolute one stays as it is
-  for (const fs::path& dir : opened.options.debug_dirs) {
-    if (id.size() > 2) candidates.push_back(dir / ".build-id" / id.substr(0, 2) / (id.substr(2) + ".debug"));
-    candidates.push_back(dir / ".dwz" / fs::path(name).filename());
-  }
-  for (const fs::path& path : candidates) {
-    const auto file = elf::File::open(path);
-    if (!file || elf::magic_of(*file, 0) != elf::Magic::elf) continue;
-    const auto image = elf::read_image(*file, 0, file->size(), path.string());
-    if (!image || elf::build_id(*file, *image) != id) continue;
-    auto shared = open_dwarf(*file, *image, path);
-    if (shared) return shared;
-  }
-  return fail(ErrorKind::not_found,
-              fmt::format("{} refers to debug information in {} (build id {}), which is not there", main.path.string(),
-                          name, id));
-}
-
-/// Lets units be read from a package beside the file or its debug file, where debuggers look for it.
-Result<void> use_package(DwarfFile& main, const elf::OpenedFile& opened, SplitUnits& split) {
-  for (fs::path path : {main.path, opened.path}) {
-    path += ".dwp";
-    const auto file = elf::File::open(path);
-    if (!file && file.error().kind == ErrorKind::not_found) continue;
-    if (!file) return fail(file.error());
-    const auto image = TRY(elf::read_image(*file, 0, file->size(), path.string()));
-    TRY(check_claims(*file, image, path));
-    auto package = TRY(open_elf(*file, path));
-    TRY(unpack_sections(package));
-    return split.use(std::move(package), main);
-  }
-  return split.use({}, main);
-}
-
-Error no_debug_information(const elf::OpenedFile& opened, const Result<elf::DebugFile>& separate) {
-  const std::string id = elf::build_id(opened.file, opened.image);
-  const std::string package = elf::where_symbols_are(elf::package_of(opened.path), id);
-  std::string text = fmt::format("{} has no debug information (DWARF), nor is there a separate file with it{}{}",
-                                 opened.path.string(), package.empty() ? "" : ": ", package);
-  if (!separate && opened.options.debuginfod) text += "; " + separate.error().message;
-  return {ErrorKind::not_found, std::move(text)};
-}
-
-}  // namespace
-
 void Unmap::operator()(char* bytes) const noexcept { ::munmap(bytes, size); }
 
 Result<FileBytes> FileBytes::read(const elf::File& file, const fs::path& path) {
@@ -216,9 +141,6 @@ void FileBytes::let_go() const noexcept {
   if (mapped_) ::madvise(mapped_.get(), size_, MADV_DONTNEED);
 }
 
-namespace {
-
-/// Those whose names end with `suffix`.
 DebugSections sections_in(Elf* elf, std::string_view suffix) {
   DebugSections found;
   const std::pair<std::string_view, SectionBytes*> wanted[] = {
@@ -254,16 +176,7 @@ DebugSections sections_in(Elf* elf, std::string_view suffix) {
   return found;
 }
 
-}  // namespace
-
 DebugSections DwarfFile::sections() const { return sections_in(elf.get(), {}); }
-
-const DebugSections& DebugInfo::Impl::sections_of(Dwarf* of) const {
-  if (of == main.dwarf.get()) return sections();
-  const auto [known, fresh] = other_sections.try_emplace(of);
-  if (fresh) known->second = sections_in(dwarf_getelf(of), is_split(of) ? ".dwo" : "");
-  return known->second;
-}
 
 Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {
   static const unsigned version = elf_version(EV_CURRENT);
@@ -275,62 +188,5 @@ Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {
   const char* why = elf_errmsg(-1);
   return fail(ErrorKind::malformed, fmt::format("{}: {}", path.string(), why ? why : "no ELF file"));
 }
-
-CodeRanges::CodeRanges(const elf::Image& image) {
-  for (const elf::Section& section : image.sections)
-    if ((section.flags & SHF_EXECINSTR) != 0 && (section.flags & SHF_ALLOC) != 0 && section.size != 0)
-      ranges_.emplace_back(section.addr, section.addr + (section.size - 1));
-  if (ranges_.empty()) {
-    for (const elf::Segment& segment : image.segments)
-      if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && segment.memsz != 0)
-        ranges_.emplace_back(segment.vaddr, segment.vaddr + (segment.memsz - 1));
-  }
-  std::ranges::sort(ranges_);
-}
-
-bool CodeRanges::contains(VirtAddr address) const noexcept {
-  const auto after =
-      std::ranges::upper_bound(ranges_, address.value, {}, &std::pair<std::uint64_t, std::uint64_t>::first);
-  return after != ranges_.begin() && address.value <= std::prev(after)->second;
-}
-
-Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
-  const auto& opened = elf::Inside::of(file);
-  if (file.kind() == ElfKind::relocatable || file.kind() == ElfKind::archive)
-    return fail(ErrorKind::not_supported,
-                fmt::format("{} is not linked: its functions have no addresses yet", opened->path.string()));
-  std::optional<elf::DebugFile> separate;
-  if (!has_dwarf(opened->image)) {
-    auto found = elf::find_debug_file(*opened);
-    if (stop.stop_requested() || opened->options.stop.stop_requested())
-      return fail(ErrorKind::stopped, "stopped while looking for debug information");
-    if (!found || !has_dwarf(found->image)) return fail(no_debug_information(*opened, found));
-    separate = *std::move(found);
-  }
-  auto impl = std::make_shared<Impl>(opened, std::move(separate), stop);
-  const auto& debug = impl->debug_file;
-  const auto prepare = [&](DwarfFile& file_read) { return use_package(file_read, *opened, impl->split); };
-  auto main = TRY(debug ? open_dwarf(debug->file, debug->image, debug->path, prepare)
-                        : open_dwarf(opened->file, opened->image, opened->path, prepare));
-  impl->main = std::move(main);
-  auto shared = TRY(open_shared(impl->main, *opened));
-  impl->shared = std::move(shared);
-  if (impl->shared.dwarf) dwarf_setalt(impl->main.dwarf.get(), impl->shared.dwarf.get());
-  const std::uint64_t of_shared = impl->shared.elf ? impl->shared.sections().bytes_of_dies() : 0;
-  impl->list_entries.add(impl->main.bytes.size() * Budget::per_byte);
-  impl->code_walks = Budget(code_at_first + opened->file.size(), 0);
-  impl->result_walks = Budget(results_at_first + opened->file.size(), 0);
-  const DebugSections sections = impl->main.sections();
-  impl->names = ScopeNames(sections.bytes_of_dies() + of_shared, stop);
-  impl->shared_reads = Budget(reads_at_first, sections.bytes_of_dies() + of_shared + sections.bytes_of_ranges());
-  return DebugInfo(std::move(impl));
-}
-
-DebugInfo::DebugInfo(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
-DebugInfo::DebugInfo(DebugInfo&&) noexcept = default;
-DebugInfo& DebugInfo::operator=(DebugInfo&&) noexcept = default;
-DebugInfo::~DebugInfo() = default;
-
-const std::filesystem::path& DebugInfo::path() const noexcept { return impl_->main.path; }
 
 }  // namespace usdt::dwarf
