@@ -17,7 +17,7 @@
 #include "dwarf/debug_info.hpp"
 #include "dwarf/lines.hpp"
 #include "dwarf/running.hpp"
-#include "dwarf/signature.hpp"
+#include "locate/signature.hpp"
 #include "packaged.hpp"
 #include "toolchain.hpp"
 
@@ -285,7 +285,7 @@ class InPieces : public testing::Test {
     EXPECT_EQ(dwarf::function_at(info, VirtAddr(entry)).value().name, "work");
     EXPECT_FALSE(dwarf::function_at(info, VirtAddr(address_of("work.__part.1"))));
     const auto function = dwarf::functions_named(info, "work").value().front();
-    EXPECT_THAT(dwarf::Signatures(info).of(function, function.instances[0])->args, SizeIs(2));
+    EXPECT_THAT(locate::Signatures(info).of(function, function.instances[0])->args, SizeIs(2));
   }
 
   TempDir dir_;
@@ -352,7 +352,7 @@ int main(int argc, char **argv) { return late(argc, 3) + late(argc + 1, 4); }
     const auto addresses = dwarf::addresses_of_line(info, "prog.c", line);
     EXPECT_TRUE(addresses && addresses->size() == 1) << line;
     const FunctionInfo function = dwarf::function_around(info, addresses->front()).value();
-    const auto variables = dwarf::Signatures(info).with_variables(function, function.instances.front(), line);
+    const auto variables = locate::Signatures(info).with_variables(function, function.instances.front(), line);
     EXPECT_TRUE(variables && variables->args.size() == 2);
     return variables->args.front();
   };
@@ -362,7 +362,7 @@ int main(int argc, char **argv) { return late(argc, 3) + late(argc + 1, 4); }
   };
   EXPECT_THAT(reason(gone_at(6)), HasSubstr("in a register when the function began"));
   const FunctionInfo function = dwarf::functions_named(info, "late").value().front();
-  const auto at_entry = dwarf::Signatures(info).of(function, function.instances.front());
+  const auto at_entry = locate::Signatures(info).of(function, function.instances.front());
   ASSERT_TRUE(at_entry);
   EXPECT_TRUE(at_entry->args.front().readable());
 }

@@ -7,7 +7,7 @@
 #include "dwarf/debug_info.hpp"
 #include "dwarf/functions.hpp"
 #include "dwarf/lines.hpp"
-#include "dwarf/signature.hpp"
+#include "locate/signature.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {
@@ -36,7 +36,7 @@ class OpenedProgram : public testing::Test {
     ASSERT_TRUE(info) << info.error().message;
     const auto found = dwarf::functions_named(*info, "twice");
     ASSERT_TRUE(found && found->size() == 1);
-    const auto signature = dwarf::Signatures(*info).of(found->front(), found->front().instances.front());
+    const auto signature = locate::Signatures(*info).of(found->front(), found->front().instances.front());
     ASSERT_TRUE(signature && signature->args.size() == 1);
     EXPECT_EQ(signature->args[0].name(), "x");
     EXPECT_EQ(signature->args[0].c_type(), "int");
@@ -142,7 +142,7 @@ TEST_F(OpenedProgram, has_no_signature_that_may_lack_parameters_once_it_was_stop
   ASSERT_TRUE(functions);
   ASSERT_FALSE(functions->empty());
   const auto& function = functions->front();
-  const dwarf::Signatures signatures(*info);
+  const locate::Signatures signatures(*info);
   EXPECT_TRUE(signatures.of(function, function.instances.front()));
   stop.request_stop();
   const auto signature = signatures.of(function, function.instances.front());
@@ -156,7 +156,7 @@ TEST_F(OpenedProgram, has_no_signature_that_may_lack_parameters_once_it_was_stop
 TEST_F(OpenedProgram, refuses_instances_of_another) {
   const auto info = open("whole");
   ASSERT_TRUE(info);
-  EXPECT_FALSE(dwarf::Signatures(*info).of({}, {.pc = VirtAddr(1), .die = static_cast<dwarf::DieId>(7)}));
+  EXPECT_FALSE(locate::Signatures(*info).of({}, {.pc = VirtAddr(1), .die = static_cast<dwarf::DieId>(7)}));
 }
 
 TEST_F(OpenedProgram, does_not_wait_for_a_fifo_in_place_of_a_split_file) {
@@ -186,7 +186,7 @@ TEST_F(OpenedProgram, has_parameters_in_their_slots_behind_the_prologue) {
     ASSERT_TRUE(body && *body > entry);
     for (const VirtAddr pc : {entry, entry + 1, *body}) {
       instance.pc = pc;
-      const auto signature = dwarf::Signatures(*info).of(found->front(), instance);
+      const auto signature = locate::Signatures(*info).of(found->front(), instance);
       ASSERT_TRUE(signature && signature->args.size() == 2);
       for (const Arg& arg : signature->args) {
         EXPECT_EQ(std::holds_alternative<Register>(arg.location), pc == entry);
@@ -231,7 +231,7 @@ _start: nop
 class HostileUnit : public testing::Test {
  protected:
   /// All functions with their signatures.
-  [[nodiscard]] Result<std::vector<dwarf::Signature>> read(std::string_view dies) {
+  [[nodiscard]] Result<std::vector<locate::Signature>> read(std::string_view dies) {
     dir_.write("x.s", hostile(dies));
     const auto built = run_in(dir_, "as -64 x.s -o x.o && ld -Ttext=0x401000 x.o -o x");
     EXPECT_EQ(built.status, 0) << built.output;
@@ -242,8 +242,8 @@ class HostileUnit : public testing::Test {
     const auto functions = dwarf::find_functions(*info, [](const dwarf::FunctionInfo&) { return true; });
     if (!functions) return fail(functions.error());
     types_ = info->types();
-    const dwarf::Signatures signatures(*info);
-    std::vector<dwarf::Signature> all;
+    const locate::Signatures signatures(*info);
+    std::vector<locate::Signature> all;
     for (const auto& function : *functions)
       for (const auto& instance : function.instances) all.push_back(*signatures.of(function, instance));
     return all;

@@ -13,7 +13,7 @@
 
 #include "dwarf/debug_info.hpp"
 #include "dwarf/functions.hpp"
-#include "dwarf/signature.hpp"
+#include "locate/signature.hpp"
 #include "packaged.hpp"
 #include "toolchain.hpp"
 
@@ -75,7 +75,7 @@ std::vector<Known> all_of(const DebugInfo& info) {
   const auto functions = dwarf::find_functions(info, [](const FunctionInfo&) { return true; });
   EXPECT_TRUE(functions) << functions.error().message;
   if (!functions) return all;
-  const dwarf::Signatures signatures(info);
+  const locate::Signatures signatures(info);
   for (const FunctionInfo& function : *functions) {
     for (const dwarf::Instance& instance : function.instances) {
       std::vector<Value> values;
@@ -163,7 +163,7 @@ TEST_P(Packages, that_are_damaged_end_in_an_error_or_in_less) {
     dir_.write("prog.dwp", bad);
     const auto info = open();
     if (!info) continue;
-    const dwarf::Signatures signatures(*info);
+    const locate::Signatures signatures(*info);
     if (const auto functions = dwarf::find_functions(*info, [](const FunctionInfo&) { return true; }))
       for (const FunctionInfo& function : *functions)
         for (const dwarf::Instance& instance : function.instances) static_cast<void>(signatures.of(function, instance));
@@ -201,7 +201,7 @@ TEST_P(SplitFiles, of_others_may_be_cut_off_while_they_are_read) {
   run("for each in *.dwo; do truncate -s 0 $each; done");
   for (const FunctionInfo& function : *functions)
     for (const dwarf::Instance& instance : function.instances)
-      EXPECT_TRUE(dwarf::Signatures(*info).of(function, instance));
+      EXPECT_TRUE(locate::Signatures(*info).of(function, instance));
 }
 
 class SharedInformation : public Packages {};

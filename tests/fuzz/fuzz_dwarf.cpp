@@ -14,7 +14,7 @@
 #include "dwarf/functions.hpp"
 #include "dwarf/lines.hpp"
 #include "dwarf/running.hpp"
-#include "dwarf/signature.hpp"
+#include "locate/signature.hpp"
 
 namespace {
 
@@ -48,7 +48,7 @@ void check_types(const TypeGraph& graph, TypeId type, unsigned depth) {
   }
 }
 
-void check_function(const dwarf::DebugInfo& info, const dwarf::Signatures& signatures,
+void check_function(const dwarf::DebugInfo& info, const locate::Signatures& signatures,
                     const dwarf::FunctionInfo& function) {
   require(!function.name.empty() && !function.instances.empty(), "a function without name or code");
   for (const dwarf::Instance& instance : function.instances) {
@@ -70,7 +70,7 @@ void check_file(const std::string& path) {
   if (!file) return;
   const auto info = dwarf::DebugInfo::open(*file);
   if (!info) return require(!info.error().message.empty(), "an error without a message");
-  const dwarf::Signatures signatures(*info);
+  const locate::Signatures signatures(*info);
   // Before all of them are asked for: only then units are left out by their bytes.
   const auto named = dwarf::functions_named(*info, "main");
   for (std::size_t i = 0; named && i < named->size(); ++i) check_function(*info, signatures, (*named)[i]);
@@ -82,7 +82,7 @@ void check_file(const std::string& path) {
       const auto function = dwarf::function_around(*info, pc);
       require(!function || function->instances.size() == 1, "a line in several functions");
       const auto variables =
-          function ? signatures.with_variables(*function, function->instances.front(), 3) : Result<dwarf::Signature>();
+          function ? signatures.with_variables(*function, function->instances.front(), 3) : Result<locate::Signature>();
       for (std::size_t i = 0; variables && i < variables->args.size(); ++i)
         check_arg(variables->args[i], variables->pieces[i]);
     }

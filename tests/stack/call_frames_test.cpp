@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Rules of files that nobody can trust. What those of real ones lead to GDB judges (tests/kernel/ustack_test.py).
-#include "dwarf/call_frames.hpp"
+#include "locate/call_frames.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

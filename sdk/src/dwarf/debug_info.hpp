@@ -3,7 +3,8 @@
 // lines by lines.hpp, of inlined copies by copies.hpp, and of values by signature.hpp; libdw stays behind these
 // headers.
 //
-// Sources: DWARF 4 and 5; what GCC and Clang make of them was looked up in objects they wrote (tests/dwarf).
+// Sources: DWARF 4 and 5; what GCC and Clang make of them was looked up in objects they wrote (tests/dwarf,
+// tests/locate).
 #pragma once
 
 #include <filesystem>

@@ -19,7 +19,6 @@
 #include "dwarf/functions.hpp"
 #include "dwarf/lines.hpp"
 #include "dwarf/running.hpp"
-#include "dwarf/signature.hpp"
 #include "elf/code_reader.hpp"
 #include "elf/code_ways.hpp"
 #include "elf/demangle.hpp"
@@ -31,6 +30,7 @@
 #include "elf/return_address.hpp"
 #include "find/indirect.hpp"
 #include "find/joined_types.hpp"
+#include "locate/signature.hpp"
 #include "usdt/select.hpp"
 
 namespace usdt::find {
@@ -143,7 +143,7 @@ class FunctionFinder {
 
   // --- what is known of their values: function_signatures.cpp ---
   Signature signature_of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance);
-  [[nodiscard]] Signature shared(dwarf::Signature&& found) const;
+  [[nodiscard]] Signature shared(locate::Signature&& found) const;
   [[nodiscard]] Signature typed_by_hand(std::vector<Type> types) const;
   const Signature& untyped();
   [[nodiscard]] const std::shared_ptr<const TypeGraph>& types() const;
@@ -210,8 +210,8 @@ class FunctionFinder {
   elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
-  std::optional<dwarf::Signatures> signatures_;  ///< of debug_
-  std::vector<std::string> folded_;              ///< what is to be said of them
+  std::optional<locate::Signatures> signatures_;  ///< of debug_
+  std::vector<std::string> folded_;               ///< what is to be said of them
   std::vector<std::string> one_address_;
   std::set<std::string> defined_;  ///< names of functions that share their address, and are no aliases
   std::map<std::string, std::set<VirtAddr>, std::less<>> variants_of_;  ///< destructors and constructors, by name

@@ -19,7 +19,7 @@ FunctionFinder::Signature FunctionFinder::signature_of(const dwarf::FunctionInfo
   return instance.inlined ? nothing() : untyped();  // a copy in another function is not called
 }
 
-FunctionFinder::Signature FunctionFinder::shared(dwarf::Signature&& found) const {
+FunctionFinder::Signature FunctionFinder::shared(locate::Signature&& found) const {
   return std::make_shared<const FunctionSignature>(FunctionSignature{.args = std::move(found.args),
                                                                      .result = std::move(found.result),
                                                                      .varargs = found.varargs,

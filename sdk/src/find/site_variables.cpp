@@ -6,12 +6,12 @@
 #include "base/try.hpp"
 #include "dwarf/debug_info.hpp"
 #include "dwarf/running.hpp"
-#include "dwarf/signature.hpp"
+#include "locate/signature.hpp"
 
 namespace usdt {
 namespace {
 
-std::vector<Arg> variables_at(const dwarf::DebugInfo& debug, const dwarf::Signatures& signatures, VirtAddr pc) {
+std::vector<Arg> variables_at(const dwarf::DebugInfo& debug, const locate::Signatures& signatures, VirtAddr pc) {
   const auto function = dwarf::function_around(debug, pc);
   if (!function || function->instances.empty() || function->go) return {};
   const auto running = dwarf::functions_at(debug, pc);
@@ -27,7 +27,7 @@ inline namespace v1 {
 Result<std::vector<std::vector<Arg>>> site_variables(const ElfFile& file, std::span<const Site> sites,
                                                      const StopToken& stop) {
   const auto debug = TRY(dwarf::DebugInfo::open(file, stop));
-  const dwarf::Signatures signatures(debug);
+  const locate::Signatures signatures(debug);
   std::vector<std::vector<Arg>> all;
   for (const Site& site : sites) {
     if (stop.stop_requested()) return fail(ErrorKind::stopped, "the variables at sites were not all read");

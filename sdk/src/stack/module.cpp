@@ -141,9 +141,9 @@ const dwarf::DebugInfo* Module::debug_info() {
   return debug_ ? &*debug_ : nullptr;
 }
 
-dwarf::CallFrames* Module::call_frames() {
+locate::CallFrames* Module::call_frames() {
   if (!std::exchange(frames_asked_, true)) {
-    if (auto opened = dwarf::CallFrames::open(file_)) call_frames_.emplace(std::move(*opened));
+    if (auto opened = locate::CallFrames::open(file_)) call_frames_.emplace(std::move(*opened));
   }
   return call_frames_ ? &*call_frames_ : nullptr;
 }
