@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is known of the values of a function: by its debug information, by who names it, or by the calling convention.
+#include "find/function_values.hpp"
+
 #include <filesystem>
 #include <utility>
 
 #include "arch/arch.hpp"
-#include "find/function_finder.hpp"
-#include "find/joined_types.hpp"
 #include "resolve/untyped.hpp"
 
 namespace usdt::find {
 
-FunctionFinder::Signature FunctionFinder::signature_of(const dwarf::FunctionInfo& info,
-                                                       const dwarf::Instance& instance) {
-  if (go_ && !go_->by_registers) return nothing();
-  auto found = signatures_->of(info, instance);
+SharedSignature FunctionValues::of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
+  if (code_.go() && !code_.go()->by_registers) return nothing();
+  auto found = debug_->signatures.of(info, instance);
   if (!found) note_refusal(found.error());
   if (found) return shared(*std::move(found));
   return instance.inlined ? nothing() : untyped();  // a copy in another function is not called
 }
 
-FunctionFinder::Signature FunctionFinder::shared(locate::Signature&& found) const {
+SharedSignature FunctionValues::at_line(const dwarf::FunctionInfo& info, const dwarf::Instance& instance,
+                                        std::uint32_t line) {
+  auto variables = debug_->signatures.with_variables(info, instance, line);
+  return variables && !code_.go() ? shared(*std::move(variables)) : nullptr;
+}
+
+void FunctionValues::note_refusal(const Error& error) {
+  if (error.kind == ErrorKind::limit) file_.refused = error.message;
+}
+
+SharedSignature FunctionValues::shared(locate::Signature&& found) {
   return std::make_shared<const FunctionSignature>(FunctionSignature{.args = std::move(found.args),
                                                                      .result = std::move(found.result),
                                                                      .varargs = found.varargs,
@@ -32,36 +40,36 @@ FunctionFinder::Signature FunctionFinder::shared(locate::Signature&& found) cons
 }
 
 /// Of a file of this machine's own root: those of a container need libraries that are elsewhere.
-const std::shared_ptr<const TypeGraph>& FunctionFinder::types() const {
+const std::shared_ptr<const TypeGraph>& FunctionValues::types() {
   if (types_) return types_;
   std::error_code error;
   const TargetFile& target = file_.target;
   const bool own_root = target.access.empty() || target.access == target.path ||
                         std::filesystem::equivalent(target.access, target.path, error);
-  types_ = debug_->types();
+  types_ = debug_->info.types();
   if (own_root && !target.deleted) types_ = with_types_of_libraries(std::move(types_), target.path, beside_, stop_);
   return types_;
 }
 
-FunctionFinder::Signature FunctionFinder::typed_by_hand(std::vector<Type> types) const {
+SharedSignature FunctionValues::typed_by_hand(std::vector<Type> types) const {
   for (Type& type : types)
-    if (type.size == 0) type.size = arch::for_machine(file_.elf->machine()).word_size;
-  resolve::UntypedValues values = resolve::hand_typed_function(file_.elf->machine(), types);
+    if (type.size == 0) type.size = arch::for_machine(code_.machine()).word_size;
+  resolve::UntypedValues values = resolve::hand_typed_function(code_.machine(), types);
   return std::make_shared<const FunctionSignature>(
       FunctionSignature{.args = std::move(values.args), .result = std::move(values.result), .typed = true});
 }
 
-const FunctionFinder::Signature& FunctionFinder::untyped() {
-  if (go_) return nothing();
+const SharedSignature& FunctionValues::untyped() {
+  if (code_.go()) return nothing();
   if (!untyped_) {
-    resolve::UntypedValues values = resolve::untyped_function(file_.elf->machine());
+    resolve::UntypedValues values = resolve::untyped_function(code_.machine());
     untyped_ =
         std::make_shared<const FunctionSignature>(FunctionSignature{std::move(values.args), std::move(values.result)});
   }
   return untyped_;
 }
 
-const FunctionFinder::Signature& FunctionFinder::nothing() {
+const SharedSignature& FunctionValues::nothing() {
   if (!nothing_) nothing_ = std::make_shared<const FunctionSignature>();
   return nothing_;
 }
