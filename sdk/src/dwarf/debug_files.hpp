@@ -49,7 +49,7 @@ struct DebugFiles {
   [[nodiscard]] bool is_split(const Dwarf* dwarf) const noexcept {
     return dwarf != main.dwarf.get() && dwarf != shared.dwarf.get();
   }
-  /// What `main` was read from: the program's own file, or the separate one.
+  /// The file that `main` was read from: the program's own, or the separate one.
   [[nodiscard]] const elf::File& main_file() const noexcept { return debug_file ? debug_file->file : opened->file; }
 };
 

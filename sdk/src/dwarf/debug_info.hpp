@@ -24,11 +24,11 @@ struct DebugState;
 /// time.
 class DebugInfo {
  public:
-  /// That of `file` itself, else of its separate debug file of the same build (elf::find_debug_file); with what these
-  /// refer to: the file that dwz shares between packages (.gnu_debugaltlink), split units of a package beside one of
-  /// them (FILE.dwp), else of .dwo files. `file` may be gone afterwards.
-  /// Errors: not_found (there is none; the message names the package that would have it), not_supported (a file that
-  /// is not linked), malformed, limit, stopped.
+  /// Opens that of `file` itself, else of its separate debug file of the same build (elf::find_debug_file); with what
+  /// these refer to: the file that dwz shares between packages (.gnu_debugaltlink), split units of a package beside one
+  /// of them (FILE.dwp), else of .dwo files. `file` may be gone afterwards. Errors: not_found (there is none; the
+  /// message names the package that would have it), not_supported (a file that is not linked), malformed, limit,
+  /// stopped.
   [[nodiscard]] static Result<DebugInfo> open(const ElfFile& file, const StopToken& stop = {});
 
   DebugInfo(DebugInfo&&) noexcept;
@@ -38,14 +38,14 @@ class DebugInfo {
   /// The file it was read from: the given one, or its separate debug file.
   [[nodiscard]] const std::filesystem::path& path() const noexcept;
 
-  /// Of what was asked for up to here: which split units (.dwo, .dwp) it would have been in that are not there. Empty:
+  /// Returns which split units (.dwo, .dwp) are not there that what was asked for up to here would have been in. Empty:
   /// nothing is missing.
   [[nodiscard]] std::string missing() const;
 
-  /// What the types of signatures are made of; may outlive this.
+  /// Returns the graph that the types of signatures belong to; may outlive this.
   [[nodiscard]] std::shared_ptr<const TypeGraph> types() const;
 
-  /// What the readers of debug information share (debug_state.hpp).
+  /// The state that the readers of debug information share (debug_state.hpp).
   [[nodiscard]] const std::shared_ptr<DebugState>& state() const noexcept { return state_; }
 
  private:

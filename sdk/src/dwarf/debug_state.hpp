@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is open and remembered of a program's debug information. Private to dwarf/.
+// Keeps what is open and remembered of a program's debug information. Private to dwarf/.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -46,7 +46,7 @@ struct TypeState {
   std::optional<GoTypes> go_types;
 };
 
-/// What DebugInfo has. All but `files` and `stop` belongs to whoever holds `mutex`, and so do libdw's caches.
+/// The state of DebugInfo. All but `files` and `stop` belongs to whoever holds `mutex`, and so do libdw's caches.
 struct DebugState {
   /// `stop_token` ends all that is read later, too.
   DebugState(DebugFiles opened, StopToken stop_token);
@@ -67,7 +67,7 @@ struct DebugState {
   ByUnit<std::vector<MergedCall>> calls;           ///< in functions of the unit, which lead to known functions
 
   [[nodiscard]] const CodeNames& code_names();
-  /// Where the code of a function, an inlined copy or a block begins.
+  /// Returns where the code of a function, an inlined copy or a block begins.
   [[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die);
   /// Nothing but once it was stopped, or what functions share is spent.
   [[nodiscard]] Result<void> may_read_on() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is said of a function in a list of them. Private to dwarf/.
+// Reads what lists say of each function. Private to dwarf/.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -11,11 +11,12 @@
 
 namespace usdt::dwarf {
 
-/// Names and flags of the function `die` is; neither `declared` nor instances.
+/// Returns names and flags of the function `die` is; neither `declared` nor instances.
 [[nodiscard]] FunctionInfo describe(DebugState& state, Dwarf_Die die);
-/// Where `die`, or the class of a lambda expression that it belongs to, was declared.
+/// Returns where `die`, or the class of a lambda expression that it belongs to, was declared.
 [[nodiscard]] SourceLine place_of(DebugState& state, Dwarf_Die die);
-/// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.
+/// Returns the functions of `unit` that have code, by where it begins; of several, first the one that the unit has
+/// first.
 [[nodiscard]] const std::vector<DieEntry>& entries_of(DebugState& state, Dwarf_Die unit);
 
 }  // namespace usdt::dwarf

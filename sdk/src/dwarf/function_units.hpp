@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which units can have functions of some names. Private to dwarf/.
+// Finds the units that can have functions of some names. Private to dwarf/.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,9 @@ class FunctionUnits {
   [[nodiscard]] UnitSet naming(const NameHint& hint, const StopToken& stop) const;
 
  private:
-  /// Of all units; or of those that `filter`, if it is not null, lets through.
+  /// Makes the index of all units; or of those that `filter`, if it is not null, lets through.
   [[nodiscard]] FunctionIndex make_index(const StopToken& stop, const NameFilter* filter) const;
-  /// That of all units, from the cache if it is there. Nothing: it was stopped.
+  /// Returns the index of all units, from the cache if it is there. Nothing: it was stopped.
   [[nodiscard]] std::optional<FunctionIndex> find_index(const StopToken& stop) const;
   /// Called now and then: what was read of the sections is not needed soon.
   [[nodiscard]] FunctionIndex::LetGo let_go() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What runs at an address of a program: a function, and those that are inlined there.
+// Tells what runs at an address of a program: a function, and those that are inlined there.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where programs can run when a function is called and when it returns, by its instructions or by the kernel's return
-// probes. Private to find/.
+// Finds where programs can run when a function is called and when it returns, by its instructions or by the kernel's
+// return probes. Private to find/.
 #pragma once
 
 #include <cstdint>

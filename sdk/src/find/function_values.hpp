@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is known of the values of a file's functions. Private to find/.
+// Finds out what is known of the values of a file's functions. Private to find/.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct FileDebug {
   locate::Signatures signatures;
 };
 
-/// What debug information says of a function.
+/// A function, as debug information describes it.
 struct KnownFunction {
   SharedSignature signature;
   dwarf::SourceLine declared;

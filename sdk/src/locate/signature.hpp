@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the values of a function are: its parameters, its result, its local variables.
+// Finds where the values of a function are: its parameters, its result, its local variables.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace usdt::locate {
 
 struct State;
 
-/// What is known of a function's parameters at one of its instances.
+/// The parameters and the result of a function, as far as they are known at one of its instances.
 struct Signature {
   /// {Type, Location} at the very pc of the instance. What cannot be read is unreadable with the reason and keeps its
   /// place. A value that is no number (TypeKind::structure, or wider than 8 bytes) is unreadable itself.

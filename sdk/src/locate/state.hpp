@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is remembered while the values of one file's functions are located. Private to locate/.
+// Remembers what was read while the values of one file's functions are located. Private to locate/.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -43,7 +43,7 @@ struct ProvenResults {
 /// How functions were compiled, of which each unit is looked through once.
 class UnitTraits {
  public:
-  /// What signature_told() says.
+  /// Answers as signature_told() does.
   [[nodiscard]] bool tells_signature(Dwarf_Die function);
   /// Whether a function has been compiled without optimisation; false where that is not known.
   [[nodiscard]] bool is_surely_unoptimised(Dwarf_Die function);
@@ -65,7 +65,7 @@ class FrameRules {
   std::optional<Frames> frames_;
 };
 
-/// What Signatures has. All of it belongs to whoever holds the mutex of `shared`.
+/// The state of Signatures. All of it belongs to whoever holds the mutex of `shared`.
 struct State {
   explicit State(std::shared_ptr<DebugState> shared_state);
 

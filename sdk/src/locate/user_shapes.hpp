@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What calling conventions ask of types: by which of their rules a value is passed, and of which scalars it is made.
+// Tells how values of a type are passed: by which rules of calling conventions, and of which scalars they are made.
 // Private to locate/.
 #pragma once
 
