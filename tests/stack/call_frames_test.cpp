@@ -13,7 +13,7 @@
 
 #include "elf/elf_impl.hpp"
 
-namespace usdt::dwarf {
+namespace usdt::locate {
 namespace {
 
 std::string bytes_of(const std::string& path) {
@@ -86,4 +86,4 @@ TEST(CallFrames, a_file_without_rules_has_no_rule) {
 }
 
 }  // namespace
-}  // namespace usdt::dwarf
+}  // namespace usdt::locate
