@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Libraries that stay behind a wall: header pattern -> stages that may include it, though never in a public header.
 WALLS = [
-    (re.compile(r"(libelf|gelf|dwarf|elfutils/.*)\.h"), {"dwarf"}),
+    (re.compile(r"(libelf|gelf|dwarf|elfutils/.*)\.h"), {"dwarf", "locate"}),
     (re.compile(r"libiberty/.*|(lzma|zlib)\.h"), {"elf"}),
     (re.compile(r"Zydis/.*"), {"arch"}),
     (re.compile(r"zstd\.h"), {"dwarf", "record"}),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "btf/names.hpp"
 #include "btf_builder.hpp"
 
 namespace usdt::btf {
@@ -131,7 +132,7 @@ TEST(Types, classes_sizes_and_signs_are_those_behind_typedefs_and_qualifiers) {
   EXPECT_EQ(prototype->result.value_class, ValueClass::none);
   EXPECT_FALSE(prototype->varargs);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    SCOPED_TRACE(types->type_name(cases[i].type));
+    SCOPED_TRACE(type_name(*types, cases[i].type));
     const ValueType& type = prototype->parameters.at(i).type;
     EXPECT_EQ(type.value_class, cases[i].value_class);
     EXPECT_EQ(type.size, cases[i].size);
@@ -172,8 +173,8 @@ TEST(Types, names_are_what_C_writes) {
       {9999, "?"},
   };
   const auto types = made.types();
-  for (const auto& [id, name] : names) EXPECT_EQ(types->type_name(id), name);
-  EXPECT_EQ(types->declaration(handler, "done"), "int (*done)(struct sk_buff *, int)");
+  for (const auto& [id, name] : names) EXPECT_EQ(type_name(*types, id), name);
+  EXPECT_EQ(declaration(*types, handler, "done"), "int (*done)(struct sk_buff *, int)");
   EXPECT_EQ(prototype_text(*types, "f", *types->prototype(nothing)), "void f(void)");
 }
 
@@ -244,7 +245,7 @@ TEST(Types, of_a_module_that_is_none_or_not_loaded_are_errors) {
 /// Asks everything of every type, those past the end included.
 void ask_everything(const Types& types) {
   for (std::uint32_t id = 0; id < 40; ++id) {
-    (void)types.type_name(id);
+    (void)type_name(types, id);
     (void)types.enumerator(id, 1);
     (void)types.layout(id);
     if (const auto prototype = types.prototype(id)) (void)prototype_text(types, "f", *prototype);
@@ -302,7 +303,7 @@ TEST(Types, that_lead_to_themselves_end) {
   const auto types = made.types();
   EXPECT_EQ(types->prototype(made.prototype(0, {})).error().kind, ErrorKind::malformed) << "added behind the bytes";
   for (const auto id : {self, pointer, array, box, call, call + 1})
-    EXPECT_LT(types->type_name(id).size(), 40000U) << id;
+    EXPECT_LT(type_name(*types, id).size(), 40000U) << id;
   EXPECT_FALSE(types->member_offset("box", "none"));
   (void)types->layout(5);
   (void)types->layout(array);
@@ -395,7 +396,7 @@ TEST_F(RunningKernel, has_the_type_names_libbpf_prints) {
     text.clear();
     ASSERT_EQ(btf_dump__emit_type_decl(dump.get(), id, nullptr), 0);
     const auto prototype = ours->prototype(id);
-    const std::string name = prototype ? prototype_text(*ours, {}, *prototype) : ours->type_name(id);
+    const std::string name = prototype ? prototype_text(*ours, {}, *prototype) : type_name(*ours, id);
     // libbpf writes anonymous structs and enums out, and has names in the parameter lists of function pointers too.
     if (name.find("{...}") != std::string::npos || name.find("(*") != std::string::npos) continue;
     if (text.ends_with("()")) text.insert(text.size() - 1, "void");
@@ -418,7 +419,7 @@ TEST_F(RunningKernel, has_well_known_prototypes_and_tracepoints) {
     fork = true;
     const auto prototype = ours->prototype(tracepoint.proto);
     ASSERT_EQ(prototype->parameters.size(), 3U);
-    EXPECT_EQ(ours->type_name(prototype->parameters[1].type.type_id), "struct task_struct *");
+    EXPECT_EQ(type_name(*ours, prototype->parameters[1].type.type_id), "struct task_struct *");
   }
   EXPECT_TRUE(read);
   EXPECT_TRUE(fork);

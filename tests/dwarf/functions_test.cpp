@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Functions by name and by address, and source lines; nm and the sources say what is right.
+#include "dwarf/functions.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -13,6 +15,9 @@
 #include <tuple>
 
 #include "dwarf/debug_info.hpp"
+#include "dwarf/lines.hpp"
+#include "dwarf/running.hpp"
+#include "locate/signature.hpp"
 #include "packaged.hpp"
 #include "toolchain.hpp"
 
@@ -77,7 +82,7 @@ class Program : public testing::TestWithParam<std::string> {
   }
 
   [[nodiscard]] std::vector<FunctionInfo> named(std::string_view name) const {
-    auto found = info_->functions_named(name);
+    auto found = dwarf::functions_named(*info_, name);
     EXPECT_TRUE(found) << found.error().message;
     return found ? *std::move(found) : std::vector<FunctionInfo>();
   }
@@ -116,10 +121,10 @@ TEST_P(Program, names_a_member_function_by_each_of_its_names) {
 }
 
 TEST_P(Program, finds_the_function_at_an_address) {
-  const auto found = info_->function_at(address_of("_ZN3net6Server6handleEi"));
+  const auto found = dwarf::function_at(*info_, address_of("_ZN3net6Server6handleEi"));
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->qualified, "net::Server::handle");
-  const auto none = info_->function_at(address_of("_ZN3net6Server6handleEi") + 1);
+  const auto none = dwarf::function_at(*info_, address_of("_ZN3net6Server6handleEi") + 1);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::not_found);
 }
@@ -160,16 +165,16 @@ TEST_P(Program, finds_nothing_under_a_name_that_nothing_has) { EXPECT_THAT(named
 
 TEST_P(Program, finds_the_addresses_of_a_line) {
   for (const std::string_view file : {"prog.cpp", "/prog.cpp"}) {
-    const auto found = info_->addresses_of_line(file, 7);
+    const auto found = dwarf::addresses_of_line(*info_, file, 7);
     ASSERT_TRUE(found) << found.error().message;
     ASSERT_THAT(*found, SizeIs(1));
     EXPECT_GE(found->front(), address_of("_ZN3net6Server6handleEi"));
     EXPECT_LT(found->front(), address_of("_ZN3net6Server6handleEi") + 32);
   }
-  EXPECT_THAT(*info_->addresses_of_line("prog.cpp", 9), IsEmpty());
-  EXPECT_EQ(info_->next_line_with_code("prog.cpp", 8), 10U);
-  EXPECT_EQ(info_->next_line_with_code("prog.cpp", 1000), std::nullopt);
-  const auto none = info_->addresses_of_line("rog.cpp", 7);
+  EXPECT_THAT(*dwarf::addresses_of_line(*info_, "prog.cpp", 9), IsEmpty());
+  EXPECT_EQ(dwarf::next_line_with_code(*info_, "prog.cpp", 8), 10U);
+  EXPECT_EQ(dwarf::next_line_with_code(*info_, "prog.cpp", 1000), std::nullopt);
+  const auto none = dwarf::addresses_of_line(*info_, "rog.cpp", 7);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::not_found);
   EXPECT_THAT(none.error().message, HasSubstr("'rog.cpp'"));
@@ -216,7 +221,7 @@ int entry{0}(int x) {{ return app{0}::Handler::run(x) {1} + shared::Box<int>{{x}
   const auto info = DebugInfo::open(*file);
   ASSERT_TRUE(info) << info.error().message;
 
-  const auto all = info->functions([](const FunctionInfo&) { return true; });
+  const auto all = dwarf::find_functions(*info, [](const FunctionInfo&) { return true; });
   ASSERT_TRUE(all) << all.error().message;
   std::map<std::string, ShownPlaces> expected;
   ShownPlaces whole;
@@ -232,13 +237,13 @@ int entry{0}(int x) {{ return app{0}::Handler::run(x) {1} + shared::Box<int>{{x}
   EXPECT_GE(count("shared::odd_ones"), units / 2);
   for (int unit = 0; unit < units; ++unit) EXPECT_GE(count(fmt::format("app{}::Handler::run", unit)), 1);
   for (const auto& [name, places] : expected) {
-    const auto asked = info->functions_named(name);
+    const auto asked = dwarf::functions_named(*info, name);
     ASSERT_TRUE(asked) << asked.error().message;
     ShownPlaces found;
     for (const FunctionInfo& function : *asked) add_places(found, function);
     EXPECT_EQ(found, places) << name;
   }
-  EXPECT_THAT(*info->functions_named("no_such_function"), IsEmpty());
+  EXPECT_THAT(*dwarf::functions_named(*info, "no_such_function"), IsEmpty());
 }
 
 /// Debuggers look for such a value in the caller: a probe does not know which one that is.
@@ -268,7 +273,7 @@ class InPieces : public testing::Test {
   }
   [[nodiscard]] std::vector<dwarf::Instance> instances() const {
     const auto info = DebugInfo::open(ElfFile::open(dir_ / "prog").value()).value();
-    const auto found = info.functions_named("work").value();
+    const auto found = dwarf::functions_named(info, "work").value();
     return found.empty() ? std::vector<dwarf::Instance>() : found.front().instances;
   }
   void expect_its_entry() const {
@@ -277,10 +282,10 @@ class InPieces : public testing::Test {
     EXPECT_EQ(instances()[0].pc.value, entry);
     EXPECT_THAT(instances()[0].elsewhere, SizeIs(3));
     const auto info = DebugInfo::open(ElfFile::open(dir_ / "prog").value()).value();
-    EXPECT_EQ(info.function_at(VirtAddr(entry)).value().name, "work");
-    EXPECT_FALSE(info.function_at(VirtAddr(address_of("work.__part.1"))));
-    const auto function = info.functions_named("work").value().front();
-    EXPECT_THAT(info.signature(function, function.instances[0])->args, SizeIs(2));
+    EXPECT_EQ(dwarf::function_at(info, VirtAddr(entry)).value().name, "work");
+    EXPECT_FALSE(dwarf::function_at(info, VirtAddr(address_of("work.__part.1"))));
+    const auto function = dwarf::functions_named(info, "work").value().front();
+    EXPECT_THAT(locate::Signatures(info).of(function, function.instances[0])->args, SizeIs(2));
   }
 
   TempDir dir_;
@@ -344,10 +349,10 @@ int main(int argc, char **argv) { return late(argc, 3) + late(argc + 1, 4); }
   ASSERT_THAT(built.output, HasSubstr("DW_OP_entry_value"));
   const auto info = DebugInfo::open(*ElfFile::open(dir / "prog")).value();
   const auto gone_at = [&](std::uint32_t line) {
-    const auto addresses = info.addresses_of_line("prog.c", line);
+    const auto addresses = dwarf::addresses_of_line(info, "prog.c", line);
     EXPECT_TRUE(addresses && addresses->size() == 1) << line;
-    const FunctionInfo function = info.function_around(addresses->front()).value();
-    const auto variables = info.variables(function, function.instances.front(), line);
+    const FunctionInfo function = dwarf::function_around(info, addresses->front()).value();
+    const auto variables = locate::Signatures(info).with_variables(function, function.instances.front(), line);
     EXPECT_TRUE(variables && variables->args.size() == 2);
     return variables->args.front();
   };
@@ -356,8 +361,8 @@ int main(int argc, char **argv) { return late(argc, 3) + late(argc + 1, 4); }
     return unreadable == nullptr ? std::string() : unreadable->reason;
   };
   EXPECT_THAT(reason(gone_at(6)), HasSubstr("in a register when the function began"));
-  const FunctionInfo function = info.functions_named("late").value().front();
-  const auto at_entry = info.signature(function, function.instances.front());
+  const FunctionInfo function = dwarf::functions_named(info, "late").value().front();
+  const auto at_entry = locate::Signatures(info).of(function, function.instances.front());
   ASSERT_TRUE(at_entry);
   EXPECT_TRUE(at_entry->args.front().readable());
 }

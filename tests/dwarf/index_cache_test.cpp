@@ -14,7 +14,7 @@
 #include <iterator>
 #include <random>
 
-#include "dwarf/impl.hpp"
+#include "dwarf/dwarf_file.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {

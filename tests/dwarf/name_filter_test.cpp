@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "dwarf/impl.hpp"
+#include "dwarf/dwarf_file.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {

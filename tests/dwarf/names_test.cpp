@@ -9,7 +9,10 @@
 #include <cstdlib>
 
 #include "dwarf/debug_info.hpp"
-#include "dwarf/impl.hpp"
+#include "dwarf/die.hpp"
+#include "dwarf/dwarf_file.hpp"
+#include "dwarf/functions.hpp"
+#include "dwarf/units.hpp"
 #include "sys/unique_fd.hpp"
 #include "toolchain.hpp"
 
@@ -129,7 +132,7 @@ TEST_F(ScopesWithoutEnd, are_an_error_and_no_names_that_lack_them) {
   ASSERT_TRUE(file);
   const auto info = dwarf::DebugInfo::open(*file);
   ASSERT_TRUE(info) << info.error().message;
-  const auto functions = info->functions([](const dwarf::FunctionInfo&) { return true; });
+  const auto functions = dwarf::find_functions(*info, [](const dwarf::FunctionInfo&) { return true; });
   ASSERT_FALSE(functions);
   EXPECT_EQ(functions.error().kind, ErrorKind::limit);
 }
@@ -140,7 +143,7 @@ TEST_F(ScopesWithoutEnd, of_a_file_that_is_small_are_known) {
   ASSERT_TRUE(file);
   const auto info = dwarf::DebugInfo::open(*file);
   ASSERT_TRUE(info) << info.error().message;
-  const auto functions = info->functions([](const dwarf::FunctionInfo&) { return true; });
+  const auto functions = dwarf::find_functions(*info, [](const dwarf::FunctionInfo&) { return true; });
   ASSERT_TRUE(functions) << functions.error().message;
   ASSERT_EQ(functions->size(), 2U);
   EXPECT_EQ((*functions)[0].qualified, "a::f");

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include "dwarf/debug_info.hpp"
+#include "dwarf/functions.hpp"
+#include "dwarf/lines.hpp"
+#include "locate/signature.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {
@@ -31,9 +34,9 @@ class OpenedProgram : public testing::Test {
   }
   static void expect_twice(const Result<DebugInfo>& info) {
     ASSERT_TRUE(info) << info.error().message;
-    const auto found = info->functions_named("twice");
+    const auto found = dwarf::functions_named(*info, "twice");
     ASSERT_TRUE(found && found->size() == 1);
-    const auto signature = info->signature(found->front(), found->front().instances.front());
+    const auto signature = locate::Signatures(*info).of(found->front(), found->front().instances.front());
     ASSERT_TRUE(signature && signature->args.size() == 1);
     EXPECT_EQ(signature->args[0].name(), "x");
     EXPECT_EQ(signature->args[0].c_type(), "int");
@@ -114,7 +117,7 @@ TEST_F(OpenedProgram, stops_when_asked) {
   ASSERT_TRUE(info);
   StopSource stop;
   stop.request_stop();
-  const auto functions = info->functions_named("twice", stop.get_token());
+  const auto functions = dwarf::functions_named(*info, "twice", stop.get_token());
   ASSERT_FALSE(functions);
   EXPECT_EQ(functions.error().kind, ErrorKind::stopped);
 }
@@ -125,7 +128,7 @@ TEST_F(OpenedProgram, stops_when_who_opened_it_asks) {
   const auto info = DebugInfo::open(*file, stop.get_token());
   ASSERT_TRUE(info);
   stop.request_stop();
-  const auto functions = info->functions_named("twice");
+  const auto functions = dwarf::functions_named(*info, "twice");
   ASSERT_FALSE(functions);
   EXPECT_EQ(functions.error().kind, ErrorKind::stopped);
 }
@@ -135,16 +138,17 @@ TEST_F(OpenedProgram, has_no_signature_that_may_lack_parameters_once_it_was_stop
   const auto file = ElfFile::open(dir_ / "whole");
   const auto info = DebugInfo::open(*file, stop.get_token());
   ASSERT_TRUE(info);
-  const auto functions = info->functions_named("twice");
+  const auto functions = dwarf::functions_named(*info, "twice");
   ASSERT_TRUE(functions);
   ASSERT_FALSE(functions->empty());
   const auto& function = functions->front();
-  EXPECT_TRUE(info->signature(function, function.instances.front()));
+  const locate::Signatures signatures(*info);
+  EXPECT_TRUE(signatures.of(function, function.instances.front()));
   stop.request_stop();
-  const auto signature = info->signature(function, function.instances.front());
+  const auto signature = signatures.of(function, function.instances.front());
   ASSERT_FALSE(signature);
   EXPECT_EQ(signature.error().kind, ErrorKind::stopped);
-  const auto again = info->function_at(function.instances.front().pc);
+  const auto again = dwarf::function_at(*info, function.instances.front().pc);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().kind, ErrorKind::stopped);
 }
@@ -152,7 +156,7 @@ TEST_F(OpenedProgram, has_no_signature_that_may_lack_parameters_once_it_was_stop
 TEST_F(OpenedProgram, refuses_instances_of_another) {
   const auto info = open("whole");
   ASSERT_TRUE(info);
-  EXPECT_FALSE(info->signature({}, {.pc = VirtAddr(1), .die = static_cast<dwarf::DieId>(7)}));
+  EXPECT_FALSE(locate::Signatures(*info).of({}, {.pc = VirtAddr(1), .die = static_cast<dwarf::DieId>(7)}));
 }
 
 TEST_F(OpenedProgram, does_not_wait_for_a_fifo_in_place_of_a_split_file) {
@@ -163,7 +167,7 @@ TEST_F(OpenedProgram, does_not_wait_for_a_fifo_in_place_of_a_split_file) {
   ASSERT_EQ(built.status, 0) << built.output;
   const auto info = open("split");
   ASSERT_TRUE(info) << info.error().message;
-  const auto found = info->functions_named("main");
+  const auto found = dwarf::functions_named(*info, "main");
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->empty());
 }
@@ -174,15 +178,15 @@ TEST_F(OpenedProgram, has_parameters_in_their_slots_behind_the_prologue) {
     ASSERT_EQ(run_in(dir_, compiler + " -g -O0 slots.c -o slots").status, 0);
     const auto info = open("slots");
     ASSERT_TRUE(info) << info.error().message;
-    const auto found = info->functions_named("f");
+    const auto found = dwarf::functions_named(*info, "f");
     ASSERT_TRUE(found && found->size() == 1);
     dwarf::Instance instance = found->front().instances.front();
     const VirtAddr entry = instance.pc;
-    const auto body = info->body_of(instance);
+    const auto body = dwarf::body_of(*info, instance);
     ASSERT_TRUE(body && *body > entry);
     for (const VirtAddr pc : {entry, entry + 1, *body}) {
       instance.pc = pc;
-      const auto signature = info->signature(found->front(), instance);
+      const auto signature = locate::Signatures(*info).of(found->front(), instance);
       ASSERT_TRUE(signature && signature->args.size() == 2);
       for (const Arg& arg : signature->args) {
         EXPECT_EQ(std::holds_alternative<Register>(arg.location), pc == entry);
@@ -227,7 +231,7 @@ _start: nop
 class HostileUnit : public testing::Test {
  protected:
   /// All functions with their signatures.
-  [[nodiscard]] Result<std::vector<dwarf::Signature>> read(std::string_view dies) {
+  [[nodiscard]] Result<std::vector<locate::Signature>> read(std::string_view dies) {
     dir_.write("x.s", hostile(dies));
     const auto built = run_in(dir_, "as -64 x.s -o x.o && ld -Ttext=0x401000 x.o -o x");
     EXPECT_EQ(built.status, 0) << built.output;
@@ -235,12 +239,13 @@ class HostileUnit : public testing::Test {
     if (!file) return fail(file.error());
     const auto info = DebugInfo::open(*file);
     if (!info) return fail(info.error());
-    const auto functions = info->functions([](const dwarf::FunctionInfo&) { return true; });
+    const auto functions = dwarf::find_functions(*info, [](const dwarf::FunctionInfo&) { return true; });
     if (!functions) return fail(functions.error());
     types_ = info->types();
-    std::vector<dwarf::Signature> all;
+    const locate::Signatures signatures(*info);
+    std::vector<locate::Signature> all;
     for (const auto& function : *functions)
-      for (const auto& instance : function.instances) all.push_back(*info->signature(function, instance));
+      for (const auto& instance : function.instances) all.push_back(*signatures.of(function, instance));
     return all;
   }
   TempDir dir_;

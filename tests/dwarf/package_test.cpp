@@ -12,6 +12,8 @@
 #include <tuple>
 
 #include "dwarf/debug_info.hpp"
+#include "dwarf/functions.hpp"
+#include "locate/signature.hpp"
 #include "packaged.hpp"
 #include "toolchain.hpp"
 
@@ -70,13 +72,14 @@ using Known = std::tuple<std::string, std::uint64_t, std::string, std::string, s
 /// All that is known of a program's functions.
 std::vector<Known> all_of(const DebugInfo& info) {
   std::vector<Known> all;
-  const auto functions = info.functions([](const FunctionInfo&) { return true; });
+  const auto functions = dwarf::find_functions(info, [](const FunctionInfo&) { return true; });
   EXPECT_TRUE(functions) << functions.error().message;
   if (!functions) return all;
+  const locate::Signatures signatures(info);
   for (const FunctionInfo& function : *functions) {
     for (const dwarf::Instance& instance : function.instances) {
       std::vector<Value> values;
-      if (const auto signature = info.signature(function, instance)) {
+      if (const auto signature = signatures.of(function, instance)) {
         for (std::size_t i = 0; i < signature->args.size(); ++i)
           values.emplace_back(signature->args[i].name(), signature->args[i].c_type(), signature->args[i].location,
                               told(*info.types(), signature->types[i], 4));
@@ -160,10 +163,10 @@ TEST_P(Packages, that_are_damaged_end_in_an_error_or_in_less) {
     dir_.write("prog.dwp", bad);
     const auto info = open();
     if (!info) continue;
-    if (const auto functions = info->functions([](const FunctionInfo&) { return true; }))
+    const locate::Signatures signatures(*info);
+    if (const auto functions = dwarf::find_functions(*info, [](const FunctionInfo&) { return true; }))
       for (const FunctionInfo& function : *functions)
-        for (const dwarf::Instance& instance : function.instances)
-          static_cast<void>(info->signature(function, instance));
+        for (const dwarf::Instance& instance : function.instances) static_cast<void>(signatures.of(function, instance));
   }
 }
 
@@ -193,11 +196,12 @@ TEST_P(SplitFiles, of_others_may_be_cut_off_while_they_are_read) {
   run(GetParam() + " a.cpp b.cpp -o prog && chown 65534 *.dwo");
   const auto info = open();
   ASSERT_TRUE(info) << info.error().message;
-  const auto functions = info->functions([](const FunctionInfo&) { return true; });
+  const auto functions = dwarf::find_functions(*info, [](const FunctionInfo&) { return true; });
   ASSERT_TRUE(functions && functions->size() >= 5);
   run("for each in *.dwo; do truncate -s 0 $each; done");
   for (const FunctionInfo& function : *functions)
-    for (const dwarf::Instance& instance : function.instances) EXPECT_TRUE(info->signature(function, instance));
+    for (const dwarf::Instance& instance : function.instances)
+      EXPECT_TRUE(locate::Signatures(*info).of(function, instance));
 }
 
 class SharedInformation : public Packages {};

@@ -151,14 +151,15 @@ TEST_P(Symbols, that_are_thread_local_have_the_offset_readelf_shows) {
   ASSERT_EQ(run_in(dir_, fmt::format("cc {} -fPIC -shared tls.c -o tls.so", GetParam())).status, 0);
   const SymbolIndex symbols = index("tls.so");
   for (const char* name : {"padding", "hidden_tls", "exported_tls"}) {
-    const auto offset = symbols.thread_offset(name);
+    const auto offset = elf::ThreadOffsets(symbols).in_block(name);
     ASSERT_TRUE(offset) << offset.error().message;
     EXPECT_EQ(*offset, readelf_tls(dir_, "tls.so", name)) << name;
   }
-  EXPECT_NE(*symbols.thread_offset("hidden_tls"), 0U);
-  EXPECT_EQ(symbols.thread_offset("padded").error().kind, ErrorKind::not_supported) << "a function";
-  EXPECT_EQ(symbols.thread_offset("nowhere").error().kind, ErrorKind::not_found);
-  EXPECT_EQ(symbols.thread_pointer_offset("padding").error().kind, ErrorKind::not_supported) << "in a library";
+  EXPECT_NE(*elf::ThreadOffsets(symbols).in_block("hidden_tls"), 0U);
+  EXPECT_EQ(elf::ThreadOffsets(symbols).in_block("padded").error().kind, ErrorKind::not_supported) << "a function";
+  EXPECT_EQ(elf::ThreadOffsets(symbols).in_block("nowhere").error().kind, ErrorKind::not_found);
+  EXPECT_EQ(elf::ThreadOffsets(symbols).from_pointer("padding").error().kind, ErrorKind::not_supported)
+      << "in a library";
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, Symbols, testing::Values("-m64", "-m32"));
@@ -227,7 +228,7 @@ int main(void) {{ return first + large[2]; }}
   const SymbolIndex symbols(*file);
   EXPECT_TRUE(symbols.is_program());
   for (const char* name : {"first", "large", "last"}) {
-    const auto offset = symbols.thread_pointer_offset(name);
+    const auto offset = elf::ThreadOffsets(symbols).from_pointer(name);
     ASSERT_TRUE(offset) << offset.error().message;
     std::int64_t distance = 0;
     ASSERT_TRUE(words >> distance);

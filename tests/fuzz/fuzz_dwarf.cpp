@@ -11,6 +11,10 @@
 #include <string>
 
 #include "dwarf/debug_info.hpp"
+#include "dwarf/functions.hpp"
+#include "dwarf/lines.hpp"
+#include "dwarf/running.hpp"
+#include "locate/signature.hpp"
 
 namespace {
 
@@ -44,10 +48,11 @@ void check_types(const TypeGraph& graph, TypeId type, unsigned depth) {
   }
 }
 
-void check_function(const dwarf::DebugInfo& info, const dwarf::FunctionInfo& function) {
+void check_function(const dwarf::DebugInfo& info, const locate::Signatures& signatures,
+                    const dwarf::FunctionInfo& function) {
   require(!function.name.empty() && !function.instances.empty(), "a function without name or code");
   for (const dwarf::Instance& instance : function.instances) {
-    const auto signature = info.signature(function, instance);
+    const auto signature = signatures.of(function, instance);
     require(signature.has_value(), "an instance without a signature");
     require(signature->args.size() == signature->pieces.size(), "arguments and pieces differ in number");
     for (std::size_t i = 0; i < signature->args.size(); ++i) check_arg(signature->args[i], signature->pieces[i]);
@@ -56,7 +61,7 @@ void check_function(const dwarf::DebugInfo& info, const dwarf::FunctionInfo& fun
     require(signature->args.size() == signature->types.size(), "arguments and types differ in number");
     for (const TypeId type : signature->types) check_types(*types, type, 3);
     check_types(*types, signature->result_type, 3);
-    if (!instance.inlined) (void)info.function_at(instance.pc);
+    if (!instance.inlined) (void)dwarf::function_at(info, instance.pc);
   }
 }
 
@@ -65,23 +70,24 @@ void check_file(const std::string& path) {
   if (!file) return;
   const auto info = dwarf::DebugInfo::open(*file);
   if (!info) return require(!info.error().message.empty(), "an error without a message");
+  const locate::Signatures signatures(*info);
   // Before all of them are asked for: only then units are left out by their bytes.
-  const auto named = info->functions_named("main");
-  for (std::size_t i = 0; named && i < named->size(); ++i) check_function(*info, (*named)[i]);
-  const auto functions = info->functions([](const dwarf::FunctionInfo&) { return true; });
+  const auto named = dwarf::functions_named(*info, "main");
+  for (std::size_t i = 0; named && i < named->size(); ++i) check_function(*info, signatures, (*named)[i]);
+  const auto functions = dwarf::find_functions(*info, [](const dwarf::FunctionInfo&) { return true; });
   if (!functions) return require(!functions.error().message.empty(), "an error without a message");
-  for (const dwarf::FunctionInfo& function : *functions) check_function(*info, function);
-  if (const auto lines = info->addresses_of_line("seed.c", 3)) {
+  for (const dwarf::FunctionInfo& function : *functions) check_function(*info, signatures, function);
+  if (const auto lines = dwarf::addresses_of_line(*info, "seed.c", 3)) {
     for (const VirtAddr pc : *lines) {
-      const auto function = info->function_around(pc);
+      const auto function = dwarf::function_around(*info, pc);
       require(!function || function->instances.size() == 1, "a line in several functions");
       const auto variables =
-          function ? info->variables(*function, function->instances.front(), 3) : Result<dwarf::Signature>();
+          function ? signatures.with_variables(*function, function->instances.front(), 3) : Result<locate::Signature>();
       for (std::size_t i = 0; variables && i < variables->args.size(); ++i)
         check_arg(variables->args[i], variables->pieces[i]);
     }
   }
-  (void)info->next_line_with_code("seed.c", 3);
+  (void)dwarf::next_line_with_code(*info, "seed.c", 3);
   const auto found = info->types()->find_all("struct node");
   for (std::size_t i = 0; found && i < found->size(); ++i) check_types(*info->types(), (*found)[i], 4);
 }

@@ -10,9 +10,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "dwarf/call_frames.hpp"
 #include "dwarf/debug_info.hpp"
+#include "dwarf/running.hpp"
 #include "elf/elf_impl.hpp"
+#include "locate/call_frames.hpp"
 
 namespace {
 
@@ -27,13 +28,13 @@ void require(bool holds, const char* what) {
 }
 
 void check_running(const dwarf::DebugInfo& info, VirtAddr at) {
-  const auto running = info.functions_at(at);
+  const auto running = dwarf::functions_at(info, at);
   for (std::size_t i = 0; i < running.size(); ++i)
     require(running[i].inlined == (i + 1 < running.size()), "the last one is the one whose code it is");
 }
 
-void check_frames(dwarf::CallFrames& frames, VirtAddr at) {
-  dwarf::FrameRegisters registers;
+void check_frames(locate::CallFrames& frames, VirtAddr at) {
+  locate::FrameRegisters registers;
   for (std::size_t i = 0; i < registers.values.size(); ++i) registers.values[i] = 0x7ffe0000 + 8 * i;
   const auto memory = [at](std::uint64_t address, unsigned) {
     return address % 3 == 0 ? std::nullopt : std::optional(at.value + address % 4096);
@@ -41,7 +42,7 @@ void check_frames(dwarf::CallFrames& frames, VirtAddr at) {
   bool signal = false;
   for (unsigned depth = 0; depth < 16; ++depth)
     if (frames.step(VirtAddr(depth == 0 ? at.value : registers.pc), registers, memory, signal) !=
-        dwarf::FrameStep::taken)
+        locate::FrameStep::taken)
       break;
   (void)frames.base_at(at);
   (void)frames.is_outermost(at);
@@ -50,7 +51,7 @@ void check_frames(dwarf::CallFrames& frames, VirtAddr at) {
 void check_file(const std::string& path) {
   const auto file = ElfFile::open(path, {.debug_dirs = {}});
   if (!file) return;
-  auto frames = dwarf::CallFrames::open(*file);
+  auto frames = locate::CallFrames::open(*file);
   require(frames || !frames.error().message.empty(), "an error without a message");
   const auto info = dwarf::DebugInfo::open(*file);
   unsigned left = most_places;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 
+#include "btf/names.hpp"
 #include "c_types.hpp"
 #include "elf/toolchain.hpp"
 #include "fake_task.hpp"

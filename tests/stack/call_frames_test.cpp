@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Rules of files that nobody can trust. What those of real ones lead to GDB judges (tests/kernel/ustack_test.py).
-#include "dwarf/call_frames.hpp"
+#include "locate/call_frames.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 #include "elf/elf_impl.hpp"
 
-namespace usdt::dwarf {
+namespace usdt::locate {
 namespace {
 
 std::string bytes_of(const std::string& path) {
@@ -86,4 +86,4 @@ TEST(CallFrames, a_file_without_rules_has_no_rule) {
 }
 
 }  // namespace
-}  // namespace usdt::dwarf
+}  // namespace usdt::locate

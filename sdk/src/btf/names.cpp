@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Types as C writes them.
+#include "btf/names.hpp"
+
 #include <fmt/format.h>
 #include <linux/btf.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "btf/info.hpp"
-#include "btf/types.hpp"
 
 namespace usdt::btf {
 namespace {
@@ -55,19 +57,25 @@ std::string pointer_to(std::string_view qualifiers, std::string_view declarator,
   return in_parentheses ? fmt::format("({})", text) : text;
 }
 
-}  // namespace
+/// Writes one declaration, which has room for so many characters and steps.
+class Declarer {
+ public:
+  explicit Declarer(const Types& types) : types_(types) {}
+  [[nodiscard]] std::string declare(std::uint32_t id, std::string declarator);
 
-std::string Types::declaration(std::uint32_t id, std::string declarator) const {
-  std::size_t room = longest_declaration;
-  return declare(id, std::move(declarator), room);
-}
+ private:
+  [[nodiscard]] std::string parameter_list(const btf_type* proto);
+
+  const Types& types_;
+  std::size_t room_ = longest_declaration;
+};
 
 /// Walks from the outermost type to the innermost, growing the declarator around what is declared.
-std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t& room) const {
+std::string Declarer::declare(std::uint32_t id, std::string declarator) {
   Qualifiers qualifiers;
-  while (room > 0) {
-    --room;
-    const btf_type* at = type(id);
+  while (room_ > 0) {
+    --room_;
+    const btf_type* at = types_.type(id);
     if (!at) return joined(qualifiers.text() + (id == 0 ? "void" : "?"), declarator);
     switch (kind_of(at->info)) {
       case BTF_KIND_TYPE_TAG:  // "user", "rcu": from kernels built by clang only
@@ -82,7 +90,7 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
         qualifiers.is_restrict = true;
         break;
       case BTF_KIND_PTR: {
-        const btf_type* to = unqualified(at->type);
+        const btf_type* to = types_.unqualified(at->type);
         const auto kind = to ? kind_of(to->info) : 0U;
         declarator = pointer_to(qualifiers.text(), declarator, kind == BTF_KIND_ARRAY || kind == BTF_KIND_FUNC_PROTO);
         qualifiers = {};
@@ -95,12 +103,12 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
         continue;
       }
       case BTF_KIND_FUNC_PROTO:
-        declarator += parameter_list(at, room);
+        declarator += parameter_list(at);
         qualifiers = {};
         break;
       default: {
-        const std::string_view called = name(at->name_off);
-        room -= std::min(room, called.size());
+        const std::string_view called = types_.name(at->name_off);
+        room_ -= std::min(room_, called.size());
         return joined(fmt::format("{}{}{}", qualifiers.text(), keyword(*at), called.empty() ? "{...}" : called),
                       declarator);
       }
@@ -110,27 +118,35 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
   return joined("...", declarator);
 }
 
-std::string Types::parameter_list(const btf_type* proto, std::size_t& room) const {
+std::string Declarer::parameter_list(const btf_type* proto) {
   std::string text;
-  room -= std::min(room, deeper);
+  room_ -= std::min(room_, deeper);
   const std::span parameters(reinterpret_cast<const btf_param*>(proto + 1), vlen_of(proto->info));
   for (const btf_param& parameter : parameters) {
     const bool is_rest = &parameter == &parameters.back() && parameter.type == 0 && parameter.name_off == 0;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", is_rest ? "..." : declare(parameter.type, {}, room));
-    if (room == 0) break;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", is_rest ? "..." : declare(parameter.type, {}));
+    if (room_ == 0) break;
   }
   return fmt::format("({})", text.empty() ? "void" : text);
 }
+
+}  // namespace
+
+std::string declaration(const Types& types, std::uint32_t id, std::string declarator) {
+  return Declarer(types).declare(id, std::move(declarator));
+}
+
+std::string type_name(const Types& types, std::uint32_t id) { return declaration(types, id, {}); }
 
 std::string prototype_text(const Types& types, std::string_view name, const Prototype& prototype) {
   std::string parameters;
   for (const Parameter& parameter : prototype.parameters) {
     if (!parameters.empty()) parameters += ", ";
-    parameters += types.declaration(parameter.type.type_id, std::string(parameter.name));
+    parameters += declaration(types, parameter.type.type_id, std::string(parameter.name));
   }
   if (prototype.varargs) parameters += parameters.empty() ? "..." : ", ...";
-  return types.declaration(prototype.result.type_id,
-                           fmt::format("{}({})", name, parameters.empty() ? "void" : parameters));
+  return declaration(types, prototype.result.type_id,
+                     fmt::format("{}({})", name, parameters.empty() ? "void" : parameters));
 }
 
 }  // namespace usdt::btf

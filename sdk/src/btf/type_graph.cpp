@@ -12,6 +12,7 @@
 #include "base/try.hpp"
 #include "base/type_names.hpp"
 #include "btf/info.hpp"
+#include "btf/names.hpp"
 
 namespace usdt::btf {
 namespace {
@@ -102,7 +103,7 @@ std::uint64_t Graph::size_of(std::uint32_t id) const {
 Result<TypeInfo> Graph::info(TypeId type) const {
   const std::uint32_t id = number_of(type);
   TypeInfo info;
-  info.text = types_.type_name(id);
+  info.text = type_name(types_, id);
   const auto behind = TRY(resolved(id));
   const btf_type* at = types_.type(behind);
   if (at == nullptr) return info;

@@ -86,10 +86,6 @@ class Types {
   [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
   /// With the alignments of 64-bit machines.
   [[nodiscard]] Layout layout(std::uint32_t id) const;
-  /// The type as C writes it: "const char *", "struct sk_buff *", "enum zone_type", "int (*)(void)".
-  [[nodiscard]] std::string type_name(std::uint32_t id) const { return declaration(id, {}); }
-  /// The same with what is declared in its place: "struct sk_buff *skb", "int (*done)(void)".
-  [[nodiscard]] std::string declaration(std::uint32_t id, std::string declarator) const;
   /// The enumerator of `value` in an enum type; empty: none.
   [[nodiscard]] std::string_view enumerator(std::uint32_t id, std::uint64_t value) const;
   /// All of an enum type in order, values in their low bytes; none for other types.
@@ -98,6 +94,13 @@ class Types {
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
   /// The size of a struct in bytes. Errors: not_found.
   [[nodiscard]] Result<std::uint32_t> structure_size(std::string_view structure) const;
+
+  /// The entry of a type, as the kernel wrote it. Null: void, and ids that no type has.
+  [[nodiscard]] const btf_type* type(std::uint32_t id) const noexcept;
+  /// The entry past qualifiers and tags; null as of type().
+  [[nodiscard]] const btf_type* unqualified(std::uint32_t id) const noexcept;
+  /// The string at an offset that an entry has.
+  [[nodiscard]] std::string_view name(std::uint32_t offset) const noexcept { return name_at(offset); }
 
  private:
   friend class Graph;
@@ -116,24 +119,17 @@ class Types {
   [[nodiscard]] Result<void> index();
   [[nodiscard]] Result<void> index_types(std::uint64_t begin, std::uint64_t end);
   [[nodiscard]] std::uint32_t end_id() const noexcept { return first_id_ + static_cast<std::uint32_t>(types_.size()); }
-  /// Null: void, and ids that no type has.
-  [[nodiscard]] const btf_type* type(std::uint32_t id) const noexcept;
-  [[nodiscard]] std::string_view name(std::uint32_t offset) const noexcept { return name_at(offset); }
-  /// The same, its length not yet counted: most names that are looked at are none of those sought.
+  /// As name(), its length not yet counted: most names that are looked at are none of those sought.
   [[nodiscard]] const char* name_at(std::uint32_t offset) const noexcept;
   [[nodiscard]] bool is_called(const btf_type& type, std::string_view sought) const noexcept;
   /// The type behind typedefs, qualifiers and tags: 0 for void, nothing for ids of no type and endless chains.
   [[nodiscard]] std::optional<std::uint32_t> resolve(std::uint32_t id) const noexcept;
-  /// The same past qualifiers and tags only.
-  [[nodiscard]] const btf_type* unqualified(std::uint32_t id) const noexcept;
   [[nodiscard]] bool is_char(std::uint32_t id) const noexcept;
   [[nodiscard]] ValueType value_type(std::uint32_t id) const noexcept;
   /// The same of a parameter: of a struct with one member, that member's.
   [[nodiscard]] ValueType passed_type(std::uint32_t id) const noexcept;
   [[nodiscard]] std::uint64_t array_size(const btf_type* array) const noexcept;
   void add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const;
-  [[nodiscard]] std::string declare(std::uint32_t id, std::string declarator, std::size_t& room) const;
-  [[nodiscard]] std::string parameter_list(const btf_type* proto, std::size_t& room) const;
   [[nodiscard]] std::optional<std::uint32_t> offset_in(std::uint32_t structure, std::string_view member,
                                                        std::unordered_set<std::uint32_t>& seen, unsigned depth) const;
 
@@ -147,9 +143,6 @@ class Types {
   std::vector<std::uint32_t> structures_;
   std::span<const std::byte> strings_;
 };
-
-/// "ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)"
-[[nodiscard]] std::string prototype_text(const Types& types, std::string_view name, const Prototype& prototype);
 
 /// Returns an error about type information that contradicts its format.
 [[nodiscard]] Error malformed(std::string_view what);

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dwarf/debug_info.hpp"
+#include "dwarf/function_info.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/symbol_tables.hpp"
 #include "usdt/address.hpp"

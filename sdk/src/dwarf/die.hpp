@@ -11,9 +11,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "dwarf/budget.hpp"
-#include "dwarf/debug_info.hpp"
+#include "dwarf/function_info.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt::dwarf {
 

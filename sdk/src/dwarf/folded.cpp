@@ -6,8 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include "dwarf/debug_state.hpp"
 #include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -53,24 +53,24 @@ class Definitions {
 
 }  // namespace
 
-Result<std::vector<std::string>> DebugInfo::defined(const std::vector<std::string>& names,
-                                                    const std::vector<VirtAddr>& addresses,
-                                                    const StopToken& stop) const {
-  const std::scoped_lock lock(impl_->mutex);
+Result<std::vector<std::string>> find_defined(const DebugInfo& info, const std::vector<std::string>& names,
+                                              const std::vector<VirtAddr>& addresses, const StopToken& stop) {
+  DebugState& state = *info.state();
+  const std::scoped_lock lock(state.mutex);
   const std::set<std::string_view> wanted(names.begin(), names.end());
   NameHint hint{.words = names, .may_be = [&](std::string_view name) { return wanted.contains(name); }};
-  const UnitSet units = impl_->units_naming(hint, stop);
-  Definitions definitions(names, stop, impl_->shared_reads);
+  const UnitSet units = state.function_units.naming(hint, stop);
+  Definitions definitions(names, stop, state.shared_reads);
   std::set<const void*> read;
   const auto read_once = [&](Dwarf_Die unit) {
     if (read.insert(unit.addr).second) definitions.unit(unit);
   };
   for (const VirtAddr address : addresses) {
-    const auto unit = impl_->unit_at(address);
+    const auto unit = state.units.unit_at(address);
     if (!unit) continue;
     read_once(*unit);
     // After link-time optimisation code is in another unit than what the source says of it.
-    const auto& entries = impl_->entries_of(*unit);
+    const auto& entries = entries_of(state, *unit);
     for (auto at = std::ranges::lower_bound(entries, address, {}, &DieEntry::pc);
          at != entries.end() && at->pc == address; ++at) {
       Dwarf_Die origin = origin_of(at->die);
@@ -78,7 +78,7 @@ Result<std::vector<std::string>> DebugInfo::defined(const std::vector<std::strin
       if (dwarf_diecu(&origin, &there, nullptr, nullptr) != nullptr) read_once(there);
     }
   }
-  for_each_unit(impl_->main.dwarf.get(), impl_->split, units, [&](Dwarf_Die unit) {
+  for_each_unit(state.files.main.dwarf.get(), state.files.split, units, [&](Dwarf_Die unit) {
     read_once(unit);
     return !stop.stop_requested();
   });

@@ -110,16 +110,19 @@ class GoTypeReader {
 
 }  // namespace
 
-Result<GoTypes> read_go_types(const DebugInfo::Impl& impl) {
-  const elf::Image& image = impl.opened->image;
+Result<GoTypes> read_go_types(DebugState& state) {
+  const elf::Image& image = state.files.opened->image;
   if (image.type != ET_EXEC)
     return fail(ErrorKind::not_supported, "addresses of a position-independent program are known only at run time");
-  auto base = runtime_types_of(impl.opened->file, image);
-  if (!base && impl.debug_file) base = runtime_types_of(impl.debug_file->file, impl.debug_file->image);
+  auto base = runtime_types_of(state.files.opened->file, image);
+  if (!base && state.files.debug_file)
+    base = runtime_types_of(state.files.debug_file->file, state.files.debug_file->image);
   if (!base) return fail(ErrorKind::not_supported, "no symbol runtime.types tells where run-time types are");
-  const auto stopped = [&impl] { return impl.stop.stop_requested() || impl.opened->options.stop.stop_requested(); };
-  GoTypeReader reader(*base, impl.stop);
-  for_each_unit_and_type(impl.main.dwarf.get(), impl.split,
+  const auto stopped = [&state] {
+    return state.stop.stop_requested() || state.files.opened->options.stop.stop_requested();
+  };
+  GoTypeReader reader(*base, state.stop);
+  for_each_unit_and_type(state.files.main.dwarf.get(), state.files.split,
                          [&](Dwarf_Die unit) { return !stopped() && reader.add_unit(unit); });
   if (stopped()) return fail(ErrorKind::stopped, "stopped while reading types");
   return std::move(reader).take();

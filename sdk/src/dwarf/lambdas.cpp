@@ -11,8 +11,8 @@
 #include <set>
 #include <tuple>
 
+#include "dwarf/debug_state.hpp"
 #include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -93,12 +93,12 @@ std::string type_text(ScopeNames& names, std::optional<Dwarf_Die> type) {
 
 class LambdaName {
  public:
-  LambdaName(const DebugInfo::Impl& impl, Dwarf_Die function) : impl_(impl), function_(function) {}
+  LambdaName(DebugState& state, Dwarf_Die function) : state_(state), function_(function) {}
 
   [[nodiscard]] std::string text() const {
     const auto closure = closure_of(function_);
-    const auto type = closure ? impl_.names.scope_of(function_) : std::nullopt;
-    const auto around = type && is_lambda(*type) ? impl_.names.scope_of(*type) : std::nullopt;
+    const auto type = closure ? state_.names.scope_of(function_) : std::nullopt;
+    const auto around = type && is_lambda(*type) ? state_.names.scope_of(*type) : std::nullopt;
     if (!around || dwarf_tag(&const_cast<Dwarf_Die&>(*around)) != DW_TAG_subprogram) return {};
     return fmt::format("{}::{{lambda({})#{}}}::{}({}){}", scope_text(*around), parameters_text(function_, true),
                        number_of(*type, *around), own_name(function_), parameters_text(function_, false),
@@ -109,9 +109,9 @@ class LambdaName {
   /// A function without a name for the linker is main(), or one that other files do not see.
   [[nodiscard]] std::string scope_text(Dwarf_Die around) const {
     const std::string symbol(linkage_name_of(around));
-    const elf::Demangled demangled = impl_.demangler.demangle(symbol);
+    const elf::Demangled demangled = state_.demangler.demangle(symbol);
     if (!demangled.name.empty()) return std::string(demangled.name);
-    const std::string name = impl_.names.qualified(around);
+    const std::string name = state_.names.qualified(around);
     const bool is_external = flag(attribute(around, DW_AT_external));
     return is_external ? name : fmt::format("{}({})", name, parameters_text(origin_of(around), false));
   }
@@ -125,7 +125,7 @@ class LambdaName {
       const int tag = dwarf_tag(&child);
       if (tag == DW_TAG_template_type_parameter) generic.insert(dwarf::text(attribute(child, DW_AT_name)));
       if (tag == DW_TAG_formal_parameter && dwarf::text(attribute(child, DW_AT_name)) != "__closure")
-        texts.push_back(type_text(impl_.names, type_of(child)));
+        texts.push_back(type_text(state_.names, type_of(child)));
       return true;
     });
     if (as_declared && !generic.empty() && generic.size() == texts.size())
@@ -154,7 +154,7 @@ class LambdaName {
 
   template <class Visit>
   void count_before(Dwarf_Die scope, const Visit& visit, unsigned depth) const {
-    TreeWalk tree(impl_.stop, &impl_.shared_reads);
+    TreeWalk tree(state_.stop, &state_.shared_reads);
     walk(scope, tree, visit, depth);
   }
   template <class Visit>
@@ -167,15 +167,15 @@ class LambdaName {
     });
   }
 
-  const DebugInfo::Impl& impl_;
+  DebugState& state_;
   Dwarf_Die function_;
 };
 
 }  // namespace
 
-std::string lambda_name(const DebugInfo::Impl& impl, Dwarf_Die die) {
+std::string lambda_name(DebugState& state, Dwarf_Die die) {
   const Dwarf_Die origin = origin_of(die);
-  return own_name(origin).starts_with(kOwnName) ? LambdaName(impl, origin).text() : std::string();
+  return own_name(origin).starts_with(kOwnName) ? LambdaName(state, origin).text() : std::string();
 }
 
 }  // namespace usdt::dwarf

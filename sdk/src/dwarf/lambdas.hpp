@@ -6,12 +6,12 @@
 
 #include <string>
 
-#include "dwarf/impl.hpp"
+#include "dwarf/debug_state.hpp"
 
 namespace usdt::dwarf {
 
 /// The name of a lambda expression's function, for which the linker has none, as its symbol would have it; empty: `die`
 /// is no such function.
-[[nodiscard]] std::string lambda_name(const DebugInfo::Impl& impl, Dwarf_Die die);
+[[nodiscard]] std::string lambda_name(DebugState& state, Dwarf_Die die);
 
 }  // namespace usdt::dwarf

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Addresses of source lines.
+#include "dwarf/lines.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "base/near_text.hpp"
+#include "dwarf/debug_state.hpp"
 #include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
+#include "dwarf/line_table.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -21,29 +23,6 @@ bool ends_in(std::string_view path, std::string_view suffix) {
 }
 
 std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-/// Rows of one unit's line table.
-struct Row {
-  std::uint64_t address = 0;
-  const char* file = nullptr;
-  int line = 0;
-  bool statement = false;
-  bool end = false;
-};
-
-Row row_of(Dwarf_Lines* lines, std::size_t index) {
-  Row row;
-  Dwarf_Line* line = dwarf_onesrcline(lines, index);
-  if (line == nullptr) return row;
-  Dwarf_Addr address = 0;
-  dwarf_lineaddr(line, &address);
-  row.address = address;
-  row.file = dwarf_linesrc(line, nullptr, nullptr);
-  dwarf_lineno(line, &row.line);
-  dwarf_linebeginstatement(line, &row.statement);
-  dwarf_lineendsequence(line, &row.end);
-  return row;
-}
 
 class LineSearch {
  public:
@@ -76,13 +55,13 @@ class LineSearch {
  private:
   /// A row begins a block of the line unless the one before it, of another address or not, is of the line too. Code
   /// without a line (0) between belongs to what is before it. What another unit has described already (Owners in
-  /// find.cpp) is that one's: rows from one end to the next begin where they do in its table.
+  /// code_walk.hpp) is that one's: rows from one end to the next begin where they do in its table.
   void rows(Dwarf_Lines* lines, std::size_t count) {
     bool inside = false;
     bool begins = true;
     bool is_others = false;
     for (std::size_t i = 0; i < count; ++i) {
-      const Row row = row_of(lines, i);
+      const LineRow row = row_of(lines, i);
       if (begins) is_others = !begun_.emplace(row.address).second;
       begins = row.end;
       if (is_others) continue;
@@ -111,157 +90,10 @@ class LineSearch {
   std::set<std::uint64_t> begun_;  ///< where runs of rows began
 };
 
-}  // namespace
-
-namespace {
-
-/// The number of the first row of `lines`, which are in the order of their addresses, at `address` or behind it.
-std::size_t first_row(Dwarf_Lines* lines, std::size_t count, std::uint64_t address) {
-  std::size_t first = 0;
-  for (std::size_t left = count; left != 0;) {
-    const std::size_t half = left / 2;
-    const bool before = row_of(lines, first + half).address < address;
-    first += before ? half + 1 : 0;
-    left = before ? left - half - 1 : half;
-  }
-  return first;
-}
-
-}  // namespace
-
-SourceLine line_at(Dwarf_Die unit, VirtAddr pc) {
-  Dwarf_Lines* lines = nullptr;
-  std::size_t count = 0;
-  if (dwarf_getsrclines(&unit, &lines, &count) != 0) return {};
-  std::size_t behind = pc.value == UINT64_MAX ? count : first_row(lines, count, pc.value + 1);
-  if (behind == 0) return {};
-  // The last row of an address counts; where that begins no statement, one of the same address that does.
-  const Row last = row_of(lines, behind - 1);
-  Row best = last;
-  while (!best.statement && behind > 1) {
-    const Row before = row_of(lines, --behind - 1);
-    if (before.address != last.address || before.line == 0 || before.end) break;
-    if (before.statement) best = before;
-  }
-  if (best.end || best.line <= 0 || best.file == nullptr) return {};
-  return {.file = best.file, .line = static_cast<std::uint32_t>(best.line)};
-}
-
-FunctionLines function_lines(Dwarf_Die function) {
-  FunctionLines found;
-  Dwarf_Die unit;
-  Dwarf_Lines* lines = nullptr;
-  std::size_t count = 0;
-  Dwarf_Addr low = 0;
-  Dwarf_Addr high = 0;
-  if (dwarf_lowpc(&function, &low) != 0 || dwarf_highpc(&function, &high) != 0 ||
-      dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr || dwarf_getsrclines(&unit, &lines, &count) != 0)
-    return found;
-  for (std::size_t i = first_row(lines, count, low); i < count && !found.prologue_end; ++i) {
-    Dwarf_Line* line = dwarf_onesrcline(lines, i);
-    bool ends = false;
-    Dwarf_Addr address = 0;
-    if (line == nullptr || dwarf_lineaddr(line, &address) != 0 || address >= high) break;
-    if (dwarf_lineprologueend(line, &ends) == 0 && ends) found.prologue_end = VirtAddr(address);
-    if (address > low && !found.second) found.second = VirtAddr(address);
-  }
-  return found;
-}
-
-std::optional<VirtAddr> DebugInfo::body_of(const Instance& instance) const {
-  const std::scoped_lock lock(impl_->mutex);
-  const auto known = impl_->known(instance.die);
-  if (!known || instance.inlined) return std::nullopt;
-  return function_lines(known->die).body();
-}
-
-namespace {
-
-/// Statements of a function in one of its inlined copies, by the addresses at which they begin.
-class Statements {
- public:
-  Statements(const FunctionInfo& function, const Instance& instance) : function_(function), instance_(instance) {}
-
-  /// An empty range is where GCC has a statement that the instructions of the next one belong to.
-  void range(Dwarf_Lines* lines, std::size_t count, Dwarf_Addr begin, Dwarf_Addr end) {
-    end = std::max(end, begin + 1);
-    ++ranges_;
-    for (std::size_t i = first_row(lines, count, begin); i < count; ++i) {
-      const Row row = row_of(lines, i);
-      if (row.address >= end || row.end) return;
-      if (is_ours(row)) rows_.push_back({row.address, row.line, column_of(lines, i), ranges_});
-    }
-  }
-
-  /// Whether the first one begins at several addresses; or another one in so many ranges as no scheduling of one copy's
-  /// instructions makes of it, as where what comes first was taken out of an unrolled loop.
-  [[nodiscard]] bool are_repeated() const {
-    constexpr std::size_t of_unrolled_loop = 3;
-    const auto first =
-        std::ranges::find_if(rows_, [this](const Begun& each) { return each.address >= instance_.pc.value; });
-    std::map<std::pair<int, int>, std::set<unsigned>> ranges_of;
-    for (const Begun& each : rows_) {
-      auto& ranges = ranges_of[{each.line, each.column}];
-      ranges.insert(each.range);
-      const bool is_first = first != rows_.end() && each.line == first->line && each.column == first->column;
-      if ((is_first && each.address != first->address) || ranges.size() >= of_unrolled_loop) return true;
-    }
-    return false;
-  }
-
- private:
-  struct Begun {
-    std::uint64_t address;
-    int line;
-    int column;
-    unsigned range;
-  };
-
-  /// Of the function itself, as far as lines tell: functions inlined into it are declared before it.
-  [[nodiscard]] bool is_ours(const Row& row) const {
-    if (!row.statement || row.file == nullptr || row.file != function_.declared.file) return false;
-    const auto line = static_cast<std::uint32_t>(std::max(row.line, 0));
-    return line >= function_.declared.line && line != instance_.where_called.line;
-  }
-
-  static int column_of(Dwarf_Lines* lines, std::size_t index) {
-    int column = 0;
-    dwarf_linecol(dwarf_onesrcline(lines, index), &column);
-    return column;
-  }
-
-  const FunctionInfo& function_;
-  const Instance& instance_;
-  unsigned ranges_ = 0;
-  std::vector<Begun> rows_;
-};
-
-}  // namespace
-
-bool DebugInfo::is_repeated(const FunctionInfo& function, const Instance& instance) const {
-  const std::scoped_lock lock(impl_->mutex);
-  const auto known = impl_->known(instance.die);
-  Dwarf_Die unit;
-  Dwarf_Lines* lines = nullptr;
-  std::size_t count = 0;
-  if (!known || !instance.inlined) return false;
-  Dwarf_Die die = known->die;
-  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr || dwarf_getsrclines(&unit, &lines, &count) != 0)
-    return false;
-  Statements statements(function, instance);
-  for_each_range(die, impl_->shared_reads, [&](Dwarf_Addr begin, Dwarf_Addr end) {
-    statements.range(lines, count, begin, end);
-    return true;
-  });
-  return statements.are_repeated();
-}
-
-namespace {
-
 /// "; did you mean ...?" by the last components of the source files' paths.
-std::string near_files(const DebugInfo::Impl& impl, std::string_view file, const StopToken& stop) {
+std::string near_files(DebugState& state, std::string_view file, const StopToken& stop) {
   NearTexts near(last_component(file));
-  for_each_unit(impl.main.dwarf.get(), impl.split, [&](Dwarf_Die unit) {
+  for_each_unit(state.files.main.dwarf.get(), state.files.split, [&](Dwarf_Die unit) {
     Dwarf_Files* files = nullptr;
     std::size_t count = 0;
     if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return true;
@@ -272,9 +104,9 @@ std::string near_files(const DebugInfo::Impl& impl, std::string_view file, const
   return std::move(near).question();
 }
 
-LineSearch search_units(const DebugInfo::Impl& impl, std::string_view file, std::uint32_t line, const StopToken& stop) {
-  LineSearch search(impl.code, file, line);
-  for_each_unit(impl.main.dwarf.get(), impl.split, [&](Dwarf_Die unit) {
+LineSearch search_units(DebugState& state, std::string_view file, std::uint32_t line, const StopToken& stop) {
+  LineSearch search(state.files.code, file, line);
+  for_each_unit(state.files.main.dwarf.get(), state.files.split, [&](Dwarf_Die unit) {
     search.unit(unit);
     return !stop.stop_requested();
   });
@@ -283,21 +115,31 @@ LineSearch search_units(const DebugInfo::Impl& impl, std::string_view file, std:
 
 }  // namespace
 
-std::optional<std::uint32_t> DebugInfo::next_line_with_code(std::string_view file, std::uint32_t line,
-                                                            const StopToken& stop) const {
-  const std::scoped_lock lock(impl_->mutex);
-  return search_units(*impl_, file, line, stop).next_line();
+std::optional<VirtAddr> body_of(const DebugInfo& info, const Instance& instance) {
+  DebugState& state = *info.state();
+  const std::scoped_lock lock(state.mutex);
+  const auto known = state.dies.find(instance.die);
+  if (!known || instance.inlined) return std::nullopt;
+  return function_lines(known->die).body();
 }
 
-Result<std::vector<VirtAddr>> DebugInfo::addresses_of_line(std::string_view file, std::uint32_t line,
-                                                           const StopToken& stop) const {
-  const std::scoped_lock lock(impl_->mutex);
-  LineSearch search = search_units(*impl_, file, line, stop);
+std::optional<std::uint32_t> next_line_with_code(const DebugInfo& info, std::string_view file, std::uint32_t line,
+                                                 const StopToken& stop) {
+  DebugState& state = *info.state();
+  const std::scoped_lock lock(state.mutex);
+  return search_units(state, file, line, stop).next_line();
+}
+
+Result<std::vector<VirtAddr>> addresses_of_line(const DebugInfo& info, std::string_view file, std::uint32_t line,
+                                                const StopToken& stop) {
+  DebugState& state = *info.state();
+  const std::scoped_lock lock(state.mutex);
+  LineSearch search = search_units(state, file, line, stop);
   if (stop.stop_requested())
-    return fail(ErrorKind::stopped, fmt::format("stopped while reading line tables of {}", path().string()));
+    return fail(ErrorKind::stopped, fmt::format("stopped while reading line tables of {}", info.path().string()));
   if (!search.file_known())
-    return fail(ErrorKind::not_found, fmt::format("no source file of {} is called '{}'{}", path().string(), file,
-                                                  near_files(*impl_, file, stop)));
+    return fail(ErrorKind::not_found, fmt::format("no source file of {} is called '{}'{}", info.path().string(), file,
+                                                  near_files(state, file, stop)));
   return std::move(search).take();
 }
 

@@ -8,8 +8,8 @@
 
 #include "dwarf/calls.hpp"
 #include "dwarf/compiler.hpp"
+#include "dwarf/debug_state.hpp"
 #include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -25,38 +25,41 @@ std::optional<MergedCall> call_of(Dwarf_Die die, Dwarf_Die unit) {
   return MergedCall{pc, origin_of(*callee).addr, line_at(unit, pc).line == 0};
 }
 
-}  // namespace
-
-const std::vector<MergedCall>& DebugInfo::Impl::calls_of(Dwarf_Die unit) const {
-  const auto [known, is_new] = calls_of_units.try_emplace(unit.addr);
-  if (!is_new) return known->second;
-  TreeWalk tree(stop, &shared_reads);
-  for_each_call(unit, tree, [&, &calls = known->second](Dwarf_Die die) {
-    if (const auto call = call_of(die, unit)) calls.push_back(*call);
+/// The calls in functions of `unit` that lead to known functions.
+const std::vector<MergedCall>& calls_of(DebugState& state, Dwarf_Die unit) {
+  return state.calls.of(unit, [&] {
+    std::vector<MergedCall> calls;
+    TreeWalk tree(state.stop, &state.shared_reads);
+    for_each_call(unit, tree, [&](Dwarf_Die die) {
+      if (const auto call = call_of(die, unit)) calls.push_back(*call);
+    });
+    return calls;
   });
-  return known->second;
 }
 
-bool DebugInfo::may_be_merged(const FunctionInfo& function) const {
-  const std::scoped_lock lock(impl_->mutex);
+}  // namespace
+
+bool may_be_merged(const DebugInfo& info, const FunctionInfo& function) {
+  DebugState& state = *info.state();
+  const std::scoped_lock lock(state.mutex);
   std::map<const void*, std::set<const void*>> called;  // by the unit: what copies in it call
   std::map<const void*, Dwarf_Die> units;
   // Since LLVM 20 what two calls have in common is a copy of its own, whose call has no column.
   bool with_column = false;
   bool without_column = false;
   for (const Instance& each : function.instances) {
-    const auto known = each.inlined ? impl_->known(each.die) : std::nullopt;
+    const auto known = each.inlined ? state.dies.find(each.die) : std::nullopt;
     Dwarf_Die unit;
     Dwarf_Die die = known ? known->die : Dwarf_Die{};
     if (!known || !is_clang(known->function) || dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) continue;
     units.emplace(unit.addr, unit);
     (own_number(known->die, DW_AT_call_column).value_or(0) != 0 ? with_column : without_column) = true;
-    for (const MergedCall& call : impl_->calls_of(unit))
-      if (!call.merged && has_pc(known->die, call.pc, impl_->shared_reads)) called[unit.addr].insert(call.callee);
+    for (const MergedCall& call : calls_of(state, unit))
+      if (!call.merged && has_pc(known->die, call.pc, state.shared_reads)) called[unit.addr].insert(call.callee);
   }
   if (with_column && without_column) return true;
   return std::ranges::any_of(called, [&](const auto& of_unit) {
-    return std::ranges::any_of(impl_->calls_of(units.at(of_unit.first)), [&](const MergedCall& call) {
+    return std::ranges::any_of(calls_of(state, units.at(of_unit.first)), [&](const MergedCall& call) {
       return call.merged && of_unit.second.contains(call.callee);
     });
   });

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dwarf/debug_info.hpp"
+#include "dwarf/functions.hpp"
 #include "dwarf/unit_reader.hpp"
 #include "usdt/stop.hpp"
 

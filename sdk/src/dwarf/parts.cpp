@@ -43,21 +43,21 @@ FunctionPart Parts::part_of(const FunctionInfo& function, const Instance& instan
   // A coroutine goes on where its handle is told to.
   constexpr std::string_view moves[] = {"resume", "destroy", "operator()"};
   const bool moved = scope && std::ranges::find(moves, text(attribute(*scope, DW_AT_name))) != std::end(moves);
-  return moved && impl_.names.qualified(*scope).find("coroutine_handle") != std::string::npos ? FunctionPart::coroutine
-                                                                                              : FunctionPart::whole;
+  return moved && state_.names.qualified(*scope).find("coroutine_handle") != std::string::npos ? FunctionPart::coroutine
+                                                                                               : FunctionPart::whole;
 }
 
 FunctionPart Parts::part_of_own_code(const FunctionInfo& function, const Instance& instance, Dwarf_Die die) {
   const std::string& own_name = function.linkage_name.empty() ? function.name : function.linkage_name;
   if (!piece_suffix(own_name).empty()) return FunctionPart::whole;
-  const FunctionPart part = impl_.code_names().part_at(instance.pc);
+  const FunctionPart part = state_.code_names().part_at(instance.pc);
   if (part == FunctionPart::coroutine) coroutine_pieces_.insert(origin_of(die).addr);
   return part;
 }
 
 void Parts::finish(FunctionInfo& function) const {
   for (Instance& each : function.instances) {
-    const auto known = each.inlined && each.part == FunctionPart::whole ? impl_.known(each.die) : std::nullopt;
+    const auto known = each.inlined && each.part == FunctionPart::whole ? state_.dies.find(each.die) : std::nullopt;
     if (known && coroutine_pieces_.contains(origin_of(known->die).addr)) each.part = FunctionPart::coroutine;
   }
 }

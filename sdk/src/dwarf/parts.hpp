@@ -9,7 +9,7 @@
 #include <unordered_set>
 
 #include "dwarf/debug_info.hpp"
-#include "dwarf/impl.hpp"
+#include "dwarf/debug_state.hpp"
 
 namespace usdt::dwarf {
 
@@ -17,7 +17,7 @@ namespace usdt::dwarf {
 /// (tests/live/pieces).
 class Parts {
  public:
-  explicit Parts(const DebugInfo::Impl& impl) : impl_(impl) {}
+  explicit Parts(DebugState& state) : state_(state) {}
 
   /// How much of `function` the instance `die` has, which is in `scope`, as far as that is known at once.
   [[nodiscard]] FunctionPart part_of(const FunctionInfo& function, const Instance& instance, Dwarf_Die die,
@@ -29,7 +29,7 @@ class Parts {
  private:
   [[nodiscard]] FunctionPart part_of_own_code(const FunctionInfo& function, const Instance& instance, Dwarf_Die die);
 
-  const DebugInfo::Impl& impl_;
+  DebugState& state_;
   std::unordered_set<const void*> coroutine_pieces_;  ///< declarations whose own code goes on with a coroutine
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which functions run at an address: one, and those that are inlined there.
+#include "dwarf/running.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/try.hpp"
+#include "dwarf/debug_state.hpp"
 #include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::uint64_t ranges_of_one_address = std::uint64_t{4} << 20;
 
 /// Where the code of a unit's functions is, those in namespaces, classes and (nested ones) in functions included.
-void collect(Dwarf_Die parent, unsigned depth, TreeWalk& tree, Budget& budget, std::vector<DieRange>& all) {
+void add_functions(Dwarf_Die parent, unsigned depth, TreeWalk& tree, Budget& budget, std::vector<DieRange>& all) {
   if (depth == deepest_tree) return;
   tree.children(parent, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
@@ -27,7 +28,7 @@ void collect(Dwarf_Die parent, unsigned depth, TreeWalk& tree, Budget& budget, s
       case DW_TAG_structure_type:
       case DW_TAG_class_type:
       case DW_TAG_union_type:
-        collect(child, depth + 1, tree, budget, all);
+        add_functions(child, depth + 1, tree, budget, all);
         break;
       default:
         break;
@@ -65,15 +66,16 @@ bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, TreeWalk& tree,
 }
 
 /// The functions around `pc` in its unit, outermost first.
-std::vector<Dwarf_Die> chain_at(const DebugInfo::Impl& impl, Dwarf_Die unit, VirtAddr pc) {
-  auto [functions, is_new] = impl.function_ranges.try_emplace(unit.addr);
-  if (is_new) {
-    TreeWalk tree(impl.stop);
-    collect(unit, 0, tree, impl.shared_reads, functions->second);
-    std::ranges::sort(functions->second, {}, &DieRange::start);
-  }
+std::vector<Dwarf_Die> chain_at(DebugState& state, Dwarf_Die unit, VirtAddr pc) {
+  const auto& functions = state.function_ranges.of(unit, [&] {
+    std::vector<DieRange> ranges;
+    TreeWalk tree(state.stop);
+    add_functions(unit, 0, tree, state.shared_reads, ranges);
+    std::ranges::sort(ranges, {}, &DieRange::start);
+    return ranges;
+  });
   std::vector<Dwarf_Die> chain;
-  if (const auto function = find_range(functions->second, pc)) {
+  if (const auto function = find_range(functions, pc)) {
     chain.push_back(*function);
     TreeWalk tree;
     Budget budget(ranges_of_one_address, 0);
@@ -85,49 +87,51 @@ std::vector<Dwarf_Die> chain_at(const DebugInfo::Impl& impl, Dwarf_Die unit, Vir
 
 }  // namespace
 
-std::vector<RunningFunction> DebugInfo::functions_at(VirtAddr pc) const {
-  const std::scoped_lock lock(impl_->mutex);
-  const auto unit = impl_->code.contains(pc) ? impl_->unit_at(pc) : std::nullopt;
+std::vector<RunningFunction> functions_at(const DebugInfo& info, VirtAddr pc) {
+  DebugState& state = *info.state();
+  const std::scoped_lock lock(state.mutex);
+  const auto unit = state.files.code.contains(pc) ? state.units.unit_at(pc) : std::nullopt;
   if (!unit) return {};
   SourceLine line = line_at(*unit, pc);
-  const std::vector<Dwarf_Die> chain = chain_at(*impl_, *unit, pc);
+  const std::vector<Dwarf_Die> chain = chain_at(state, *unit, pc);
   std::vector<RunningFunction> found;
   for (std::size_t i = chain.size(); i-- > 0;) {
-    FunctionInfo info = impl_->describe(chain[i]);
+    FunctionInfo function = describe(state, chain[i]);
     RunningFunction& running = found.emplace_back();
-    running.name = std::move(info.qualified);
-    running.linkage_name = std::move(info.linkage_name);
-    running.entry = impl_->entry_of(chain.front());
+    running.name = std::move(function.qualified);
+    running.linkage_name = std::move(function.linkage_name);
+    running.entry = state.entry_of(chain.front());
     running.line = std::move(line);
     running.inlined = i > 0;
     line = i > 0 ? called_at(chain[i]) : SourceLine{};
   }
-  if (impl_->stop.stop_requested() || impl_->names.spent()) return {};  // names may lack their scopes
+  if (state.stop.stop_requested() || state.names.spent()) return {};  // names may lack their scopes
   if (found.empty() && line.line > 0) found.push_back({.entry = {}, .line = std::move(line)});
   return found;
 }
 
-Result<FunctionInfo> DebugInfo::function_around(VirtAddr pc) const {
-  const std::scoped_lock lock(impl_->mutex);
-  const auto unit = impl_->unit_at(pc);
-  const auto chain = unit ? chain_at(*impl_, *unit, pc) : std::vector<Dwarf_Die>();
-  TRY(impl_->may_read_on());
+Result<FunctionInfo> function_around(const DebugInfo& info, VirtAddr pc) {
+  DebugState& state = *info.state();
+  const std::scoped_lock lock(state.mutex);
+  const auto unit = state.units.unit_at(pc);
+  const auto chain = unit ? chain_at(state, *unit, pc) : std::vector<Dwarf_Die>();
+  TRY(state.may_read_on());
   if (chain.empty())
     return fail(ErrorKind::not_found,
-                fmt::format("the debug information in {} has no function at {:#x}", path().string(), pc.value));
+                fmt::format("the debug information in {} has no function at {:#x}", info.path().string(), pc.value));
   const Dwarf_Die& innermost = chain.back();
-  FunctionInfo info = impl_->describe(innermost);
-  info.declared = declared_at(innermost);
-  Instance& instance = info.instances.emplace_back();
+  FunctionInfo function = describe(state, innermost);
+  function.declared = declared_at(innermost);
+  Instance& instance = function.instances.emplace_back();
   instance.pc = pc;
-  instance.die = impl_->id_of(innermost, chain.front());
+  instance.die = state.dies.id_of(innermost, chain.front());
   instance.inlined = chain.size() > 1;
   if (instance.inlined) {
-    instance.caller = impl_->names.qualified(chain.front());
+    instance.caller = state.names.qualified(chain.front());
     instance.where_called = called_at(innermost);
   }
-  if (impl_->names.spent()) return fail(impl_->names_spent());
-  return info;
+  if (state.names.spent()) return fail(state.names_spent());
+  return function;
 }
 
 }  // namespace usdt::dwarf

@@ -16,7 +16,7 @@
 
 #include "base/try.hpp"
 #include "dwarf/die.hpp"
-#include "dwarf/impl.hpp"
+#include "dwarf/dwarf_file.hpp"
 #include "dwarf/package.hpp"
 
 namespace usdt::dwarf {

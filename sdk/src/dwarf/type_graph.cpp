@@ -166,53 +166,54 @@ bool is_void(std::optional<Dwarf_Die> type) {
 }  // namespace
 
 Error DwarfTypes::broken(std::string_view what) const {
-  return {ErrorKind::malformed, fmt::format("{}: debug information: {}", impl_->main.path.string(), what)};
+  return {ErrorKind::malformed, fmt::format("{}: debug information: {}", state_->files.main.path.string(), what)};
 }
 
 Result<const TypeNames*> DwarfTypes::names() const {
-  if (impl_->type_names) return &*impl_->type_names;
+  if (state_->types.names) return &*state_->types.names;
   TypeNames found;
-  const auto stopped = [this] { return impl_->stop.stop_requested() || impl_->opened->options.stop.stop_requested(); };
+  const auto stopped = [this] {
+    return state_->stop.stop_requested() || state_->files.opened->options.stop.stop_requested();
+  };
   bool whole = true;
-  for (Dwarf* dwarf : {impl_->main.dwarf.get(), impl_->shared.dwarf.get()}) {
+  for (Dwarf* dwarf : {state_->files.main.dwarf.get(), state_->files.shared.dwarf.get()}) {
     if (dwarf == nullptr || !whole) continue;
-    for_each_unit_and_type(dwarf, impl_->split,
-                           [&](Dwarf_Die unit) { return whole = !stopped() && found.add_unit(unit, impl_->stop); });
+    for_each_unit_and_type(dwarf, state_->files.split,
+                           [&](Dwarf_Die unit) { return whole = !stopped() && found.add_unit(unit, state_->stop); });
   }
   if (stopped())
-    return fail(ErrorKind::stopped, fmt::format("stopped while reading types of {}", impl_->main.path.string()));
+    return fail(ErrorKind::stopped, fmt::format("stopped while reading types of {}", state_->files.main.path.string()));
   if (!whole) return fail(broken("types without end"));
   found.finish();
-  return &impl_->type_names.emplace(std::move(found));
+  return &state_->types.names.emplace(std::move(found));
 }
 
 /// A definition that cannot be looked for leaves what is known: a declaration.
 Dwarf_Die DwarfTypes::defined(Dwarf_Die die) const {
   if (!flag(own_attribute(die, DW_AT_declaration))) return die;
   const auto all = names();
-  const auto found = all ? (*all)->definition(die, impl_->names) : std::nullopt;
+  const auto found = all ? (*all)->definition(die, state_->names) : std::nullopt;
   return found.value_or(die);
 }
 
 Result<std::optional<KnownType>> DwarfTypes::meant(TypeId type) const {
   if (type == TypeId::none) return std::nullopt;
-  const auto number = static_cast<std::size_t>(type);
-  if (number >= impl_->types.size()) return fail(ErrorKind::invalid_argument, "a type of another file");
-  const KnownType known = impl_->types[number];
-  if (const auto behind = resolved(known.die)) return KnownType{defined(*behind), known.dimension, known.swapped};
-  if (is_void(known.die)) return std::nullopt;
+  const KnownType* known = state_->types.known.find(type);
+  if (known == nullptr) return fail(ErrorKind::invalid_argument, "a type of another file");
+  if (const auto behind = resolved(known->die)) return KnownType{defined(*behind), known->dimension, known->swapped};
+  if (is_void(known->die)) return std::nullopt;
   return fail(broken("typedefs without end"));
 }
 
 Result<TypeInfo> DwarfTypes::info(TypeId type) const {
-  const std::scoped_lock lock(impl_->mutex);
+  const std::scoped_lock lock(state_->mutex);
   auto known = TRY(meant(type));
   TypeInfo info;
   if (type == TypeId::none) {
     info.text = "void";
     return info;
   }
-  const KnownType& declared = impl_->types[static_cast<std::size_t>(type)];
+  const KnownType declared = *state_->types.known.find(type);
   if (auto function = declared.die; dwarf_tag(&function) == DW_TAG_subprogram) return results_info(function);
   info.text = types_.text(declared.die, declared.dimension);
   if (!known) return info;
@@ -226,13 +227,13 @@ Result<TypeInfo> DwarfTypes::info(TypeId type) const {
   info.is_union = tag == DW_TAG_union_type;
   info.is_char = types_.is_char(die) || tag == DW_TAG_string_type;
   info.reference = tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
-  if (is_pointer(tag)) info.target = impl_->type_id(type_of(die));
+  if (is_pointer(tag)) info.target = state_->types.known.id_of(type_of(die));
   if (tag == DW_TAG_string_type) info.count = info.type.size;
   if (tag == DW_TAG_array_type) {
     const auto counts = dimensions(die);
     if (dimension < counts.size()) info.count = counts[dimension];
-    info.target = dimension + 1 < counts.size() ? impl_->type_id(die, dimension + 1, swapped)
-                                                : impl_->type_id(type_of(die), 0, swapped);
+    info.target = dimension + 1 < counts.size() ? state_->types.known.id_of(die, dimension + 1, swapped)
+                                                : state_->types.known.id_of(type_of(die), 0, swapped);
   }
   return info;
 }
@@ -267,7 +268,7 @@ Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size, b
   MemberInfo member;
   member.is_base = dwarf_tag(&die) == DW_TAG_inheritance;
   if (!member.is_base) member.name = own_name(die);
-  member.type = impl_->type_id(type_of(die), 0, swapped && is_enums(type_of(die)));
+  member.type = state_->types.known.id_of(type_of(die), 0, swapped && is_enums(type_of(die)));
   if (member.is_base && own_number(die, DW_AT_virtuality).value_or(DW_VIRTUALITY_none) != DW_VIRTUALITY_none) {
     member.is_virtual = true;
     return member;
@@ -332,12 +333,13 @@ Result<void> DwarfTypes::add_variants(Dwarf_Die part, std::uint64_t outer_size, 
 }
 
 Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
-  const std::scoped_lock lock(impl_->mutex);
+  const std::scoped_lock lock(state_->mutex);
   auto known = TRY(meant(type));
   std::vector<MemberInfo> all;
   if (known && dwarf_tag(&known->die) == DW_TAG_subprogram) {
     for (GoResult& each : go_results(known->die, types_))
-      all.push_back({.name = std::move(each.name), .type = impl_->type_id(type_of(each.die)), .offset = each.offset});
+      all.push_back(
+          {.name = std::move(each.name), .type = state_->types.known.id_of(type_of(each.die)), .offset = each.offset});
     return all;
   }
   if (!known || !is_structure(dwarf_tag(&known->die))) return all;
@@ -367,20 +369,20 @@ Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
 }
 
 std::vector<Enumerator> DwarfTypes::enumerators(TypeId type) const {
-  const std::scoped_lock lock(impl_->mutex);
+  const std::scoped_lock lock(state_->mutex);
   const auto known = meant(type);
   return known && *known ? types_.enumerators((*known)->die) : std::vector<Enumerator>();
 }
 
 std::vector<TypeId> DwarfTypes::template_types(TypeId type) const {
-  const std::scoped_lock lock(impl_->mutex);
+  const std::scoped_lock lock(state_->mutex);
   const auto known = meant(type);
   std::vector<TypeId> all;
   if (!known || !*known) return all;
   constexpr std::size_t most = 256;
   std::uint64_t steps = most_children;
   const auto add = [&](Dwarf_Die child) {
-    if (dwarf_tag(&child) == DW_TAG_template_type_parameter) all.push_back(impl_->type_id(type_of(child)));
+    if (dwarf_tag(&child) == DW_TAG_template_type_parameter) all.push_back(state_->types.known.id_of(type_of(child)));
     return all.size() < most;
   };
   for_each_child((*known)->die, steps, [&](Dwarf_Die child) {
@@ -391,34 +393,34 @@ std::vector<TypeId> DwarfTypes::template_types(TypeId type) const {
 }
 
 Result<std::vector<DynamicType>> DwarfTypes::dynamic_types(bool errors) const {
-  const std::scoped_lock lock(impl_->mutex);
-  if (!impl_->go_types) {
-    auto read = TRY(read_go_types(*impl_));
-    impl_->go_types = std::move(read);
+  const std::scoped_lock lock(state_->mutex);
+  if (!state_->types.go_types) {
+    auto read = TRY(read_go_types(*state_));
+    state_->types.go_types = std::move(read);
   }
   std::vector<DynamicType> all;
-  for (const GoType& each : errors ? impl_->go_types->errors : impl_->go_types->all)
-    all.push_back({std::string(each.name), impl_->type_id(each.die), each.address});
+  for (const GoType& each : errors ? state_->types.go_types->errors : state_->types.go_types->all)
+    all.push_back({std::string(each.name), state_->types.known.id_of(each.die), each.address});
   return all;
 }
 
 Result<std::vector<TypeId>> DwarfTypes::find_all(std::string_view name) const {
-  const std::scoped_lock lock(impl_->mutex);
+  const std::scoped_lock lock(state_->mutex);
   const auto all = TRY(names());
   std::vector<TypeId> found;
-  for (const Dwarf_Die& die : all->named(name, impl_->names)) found.push_back(impl_->type_id(die));
-  if (impl_->names.spent()) return fail(impl_->names_spent());
+  for (const Dwarf_Die& die : all->named(name, state_->names)) found.push_back(state_->types.known.id_of(die));
+  if (state_->names.spent()) return fail(state_->names_spent());
   if (!found.empty()) return found;
   return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no type '{}'{}",
-                                                impl_->main.path.string(), name, all->near(name)));
+                                                state_->files.main.path.string(), name, all->near(name)));
 }
 
 Result<TypeId> DwarfTypes::find_beside(std::string_view name, TypeId beside) const {
   {
-    const std::scoped_lock lock(impl_->mutex);
+    const std::scoped_lock lock(state_->mutex);
     const TypeNames* own = names_beside(beside);
-    const std::vector<Dwarf_Die> found = own != nullptr ? own->named(name, impl_->names) : std::vector<Dwarf_Die>();
-    if (!found.empty()) return impl_->type_id(found.front());
+    const std::vector<Dwarf_Die> found = own != nullptr ? own->named(name, state_->names) : std::vector<Dwarf_Die>();
+    if (!found.empty()) return state_->types.known.id_of(found.front());
   }
   auto all = TRY(find_all(name));
   const auto is_other = [&](TypeId each) { return !is_meant_alike(all.front(), each); };
@@ -426,32 +428,33 @@ Result<TypeId> DwarfTypes::find_beside(std::string_view name, TypeId beside) con
   return fail(
       ErrorKind::not_supported,
       fmt::format("'{}' is one thing in some source files of {} and another in others: which is meant nobody tells",
-                  name, impl_->main.path.string()));
+                  name, state_->files.main.path.string()));
 }
 
 const TypeNames* DwarfTypes::names_beside(TypeId type) const {
-  const auto number = static_cast<std::size_t>(type);
-  if (type == TypeId::none || number >= impl_->types.size()) return nullptr;
-  Dwarf_Die die = impl_->types[number].die;
+  const KnownType* known = state_->types.known.find(type);
+  if (known == nullptr) return nullptr;
+  Dwarf_Die die = known->die;
   Dwarf_Die unit;
   if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return nullptr;
-  const auto [known, fresh] = impl_->names_of_units.try_emplace(unit.addr);
-  if (fresh) {
+  const auto& names = state_->types.unit_names.of(unit, [&]() -> std::optional<TypeNames> {
     TypeNames found;
-    if (found.add_unit(unit, impl_->stop)) {
-      found.finish();
-      known->second = std::move(found);
-    }
-  }
-  return known->second ? &*known->second : nullptr;
+    if (!found.add_unit(unit, state_->stop)) return std::nullopt;
+    found.finish();
+    return found;
+  });
+  return names ? &*names : nullptr;
 }
 
 /// Whether two types of one name are the same where they are used. What a bare name means in C, a typedef, comes before
 /// structs of that name, and is another thing.
 bool DwarfTypes::is_meant_alike(TypeId one, TypeId other) const {
-  const auto tag_of = [this](TypeId type) { return dwarf_tag(&impl_->types[static_cast<std::size_t>(type)].die); };
+  const auto tag_of = [this](TypeId type) {
+    Dwarf_Die die = state_->types.known.find(type)->die;
+    return dwarf_tag(&die);
+  };
   {
-    const std::scoped_lock lock(impl_->mutex);
+    const std::scoped_lock lock(state_->mutex);
     if (is_structure(tag_of(one)) != is_structure(tag_of(other))) return true;
   }
   const auto are_alike = [this](TypeId a, TypeId b) {
@@ -464,7 +467,5 @@ bool DwarfTypes::is_meant_alike(TypeId one, TypeId other) const {
            return a.name == b.name && a.offset == b.offset && a.shift == b.shift && are_alike(a.type, b.type);
          });
 }
-
-std::shared_ptr<const TypeGraph> DebugInfo::types() const { return std::make_shared<const DwarfTypes>(impl_); }
 
 }  // namespace usdt::dwarf

@@ -4,19 +4,18 @@
 
 #include <memory>
 
-#include "dwarf/debug_info.hpp"
-#include "dwarf/impl.hpp"
+#include "dwarf/debug_state.hpp"
 #include "dwarf/types.hpp"
 
 namespace usdt::dwarf {
 
-/// Ids stand for DIEs, and for what is behind an array's first dimensions (DebugInfo::Impl::types); all graphs of one
+/// Ids stand for DIEs, and for what is behind an array's first dimensions (KnownTypes); all graphs of one
 /// DebugInfo have the same. A struct that a unit only declares is the definition that the file has elsewhere.
 class DwarfTypes final : public TypeGraph {
  public:
-  explicit DwarfTypes(std::shared_ptr<const DebugInfo::Impl> impl)
-      : impl_(std::move(impl)),
-        types_(impl_->names, impl_->arch, [of = impl_.get()] { return of->code_names().has_quads(); }) {}
+  explicit DwarfTypes(std::shared_ptr<DebugState> state)
+      : state_(std::move(state)),
+        types_(state_->names, state_->files.arch, [of = state_.get()] { return of->code_names().has_quads(); }) {}
 
   [[nodiscard]] Result<TypeInfo> info(TypeId type) const override;
   [[nodiscard]] Result<std::vector<MemberInfo>> members(TypeId type) const override;
@@ -41,7 +40,7 @@ class DwarfTypes final : public TypeGraph {
   [[nodiscard]] Result<void> add_variants(Dwarf_Die part, std::uint64_t outer_size, std::vector<MemberInfo>& all) const;
   [[nodiscard]] Result<void> place_bits(MemberInfo& member, Dwarf_Die die, std::uint64_t outer_size) const;
 
-  std::shared_ptr<const DebugInfo::Impl> impl_;
+  std::shared_ptr<DebugState> state_;
   Types types_;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What values are: their size and kind, their type as people write it, what calling conventions ask of it. Private to
-// dwarf/.
+// What values are: their size and kind, and their type as people write it. Private to dwarf/ and locate/.
 #pragma once
 
 #include <functional>
@@ -9,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "arch/user_calls.hpp"
+#include "arch/arch.hpp"
 #include "dwarf/base_types.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/names.hpp"
 
 namespace usdt::dwarf {
 
-/// DIEs looked at to find the scalars of one type, and enumerators believed of one enum.
+/// DIEs looked at in one type, and enumerators believed of one enum.
 constexpr std::uint64_t most_of_type = 16384;
 /// How deep types are followed, and declarations spelt; hand-written ones have a handful of stars and parentheses.
 constexpr unsigned deepest_type = 24;
@@ -46,7 +45,9 @@ class Types {
   [[nodiscard]] std::string text(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
   /// The names of an enum's values.
   [[nodiscard]] std::vector<Enumerator> enumerators(const std::optional<Dwarf_Die>& die) const;
-  [[nodiscard]] arch::UserShape shape(const std::optional<Dwarf_Die>& die, Language language) const;
+  /// The bytes of a type without typedefs and qualifiers. `depth`: how many others it is in.
+  [[nodiscard]] std::optional<std::uint64_t> size_of(Dwarf_Die resolved, unsigned depth = 0,
+                                                     unsigned dimension = 0) const;
   /// A character, or an element that text is made of.
   [[nodiscard]] bool is_char(const std::optional<Dwarf_Die>& die) const;
 
@@ -54,15 +55,6 @@ class Types {
   [[nodiscard]] std::string spell(const std::optional<Dwarf_Die>& die, std::string inner, unsigned depth) const;
   [[nodiscard]] std::string spell_named(Dwarf_Die die) const;
   [[nodiscard]] std::string spell_parameters(Dwarf_Die function, unsigned depth) const;
-  [[nodiscard]] std::optional<std::uint64_t> size_of(Dwarf_Die resolved, unsigned depth, unsigned dimension = 0) const;
-  void flatten(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset, unsigned depth,
-               std::uint64_t& steps) const;
-  void flatten_members(arch::UserShape& shape, Dwarf_Die structure, std::uint64_t offset, unsigned depth,
-                       std::uint64_t& steps) const;
-  [[nodiscard]] bool is_of_library(Dwarf_Die structure) const;
-  void flatten_scalar(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset) const;
-  void flatten_vector(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset) const;
-  [[nodiscard]] arch::UserShape::Kind passed_as(Dwarf_Die structure, Language language, unsigned depth = 0) const;
 
   ScopeNames& names_;
   const arch::Arch& arch_;

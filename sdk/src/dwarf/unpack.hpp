@@ -2,7 +2,7 @@
 // Sections that are compressed with zstd, which libelf before 0.189 cannot read. Private to dwarf/.
 #pragma once
 
-#include "dwarf/impl.hpp"
+#include "dwarf/dwarf_file.hpp"
 
 namespace usdt::dwarf {
 

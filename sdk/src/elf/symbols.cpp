@@ -200,6 +200,17 @@ Result<VirtAddr> SymbolIndex::address(std::string_view name) const {
   return fail(impl_->not_found(name));
 }
 
+/// DF_1_PIE is younger than position-independent programs (binutils 2.26); libc.so.6 names an interpreter, too.
+bool SymbolIndex::is_program() const noexcept {
+  const Image& image = impl_->opened->image;
+  if (image.type != ET_DYN) return image.type == ET_EXEC;
+  if ((impl_->dynamic().flags_1.value_or(0) & DF_1_PIE) != 0) return true;
+  const bool interpreted = std::ranges::find(image.segments, PT_INTERP, &Segment::type) != image.segments.end();
+  return interpreted && !impl_->dynamic().soname;
+}
+
+bool SymbolIndex::is_loaded_as_linked() const noexcept { return impl_->opened->image.type == ET_EXEC; }
+
 SymbolIndex::Compilers SymbolIndex::compilers() const noexcept {
   return impl_->compilers.get([this] {
     Compilers marks = compilers_in(impl_->opened->file, impl_->opened->image);

@@ -31,16 +31,6 @@ class SymbolIndex {
   /// one that is undefined here and so lives in another file).
   [[nodiscard]] Result<VirtAddr> address(std::string_view name) const;
 
-  /// Offset of the thread-local variable `name` in its module's block. Bytes; no address. Errors: those of address(),
-  /// and not_supported for a symbol that is no such variable.
-  [[nodiscard]] Result<std::uint64_t> thread_offset(std::string_view name) const;
-  /// The same from the thread pointer, which lies behind the block: `name`@tpoff, `name`@ntpoff on i386, negative in
-  /// two's complement. x86 only. Errors: those of thread_offset(), not_supported in a library, whose block is placed at
-  /// run time.
-  [[nodiscard]] Result<std::uint64_t> thread_pointer_offset(std::string_view name) const;
-  /// `name`@dtpoff: what the linked code adds to the base it has in a register. That is the start of the block in a
-  /// library, the thread pointer in a program. Errors: those of both.
-  [[nodiscard]] Result<std::uint64_t> thread_base_offset(std::string_view name) const;
   /// True for a program, false for a library: what a process is started from, not what it loads.
   [[nodiscard]] bool is_program() const noexcept;
   /// True where addresses in processes are those of the file: ET_EXEC.
@@ -63,8 +53,30 @@ class SymbolIndex {
   [[nodiscard]] Compilers compilers() const noexcept;
 
  private:
+  friend class ThreadOffsets;
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// Where thread-local variables are, in bytes; no addresses.
+class ThreadOffsets {
+ public:
+  /// `symbols` outlives this.
+  explicit ThreadOffsets(const SymbolIndex& symbols) noexcept : symbols_(symbols) {}
+
+  /// Offset of the thread-local variable `name` in its module's block. Errors: those of SymbolIndex::address(), and
+  /// not_supported for a symbol that is no such variable.
+  [[nodiscard]] Result<std::uint64_t> in_block(std::string_view name) const;
+  /// Its offset from the thread pointer, which lies behind the block: `name`@tpoff, `name`@ntpoff on i386, negative in
+  /// two's complement. x86 only. Errors: those of in_block(), not_supported in a library, whose block is placed at run
+  /// time.
+  [[nodiscard]] Result<std::uint64_t> from_pointer(std::string_view name) const;
+  /// `name`@dtpoff: what the linked code adds to the base it has in a register. That is the start of the block in a
+  /// library, the thread pointer in a program. Errors: those of both.
+  [[nodiscard]] Result<std::uint64_t> from_base(std::string_view name) const;
+
+ private:
+  const SymbolIndex& symbols_;
 };
 
 }  // namespace usdt::elf

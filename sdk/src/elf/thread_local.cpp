@@ -45,36 +45,25 @@ Result<std::uint64_t> program_block(const Image& image) {
 
 }  // namespace
 
-/// DF_1_PIE is younger than position-independent programs (binutils 2.26); libc.so.6 names an interpreter, too.
-bool SymbolIndex::is_program() const noexcept {
-  const Image& image = impl_->opened->image;
-  if (image.type != ET_DYN) return image.type == ET_EXEC;
-  if ((impl_->dynamic().flags_1.value_or(0) & DF_1_PIE) != 0) return true;
-  const bool interpreted = std::ranges::find(image.segments, PT_INTERP, &Segment::type) != image.segments.end();
-  return interpreted && !impl_->dynamic().soname;
-}
-
-bool SymbolIndex::is_loaded_as_linked() const noexcept { return impl_->opened->image.type == ET_EXEC; }
-
-Result<std::uint64_t> SymbolIndex::thread_offset(std::string_view name) const {
-  if (impl_->opened->image.type == ET_REL) {
+Result<std::uint64_t> ThreadOffsets::in_block(std::string_view name) const {
+  if (symbols_.impl_->opened->image.type == ET_REL) {
     return fail(ErrorKind::not_supported,
                 fmt::format("symbol '{}' has no place before the relocatable object is linked", name));
   }
-  if (const NameEntry* entry = impl_->index().find(name)) return offset_of(name, *entry);
-  return fail(impl_->not_found(name));
+  if (const NameEntry* entry = symbols_.impl_->index().find(name)) return offset_of(name, *entry);
+  return fail(symbols_.impl_->not_found(name));
 }
 
-Result<std::uint64_t> SymbolIndex::thread_pointer_offset(std::string_view name) const {
-  auto offset = thread_offset(name);
+Result<std::uint64_t> ThreadOffsets::from_pointer(std::string_view name) const {
+  auto offset = in_block(name);
   if (!offset) return offset;
-  if (!is_program()) {
+  if (!symbols_.is_program()) {
     return fail(ErrorKind::not_supported,
                 fmt::format("thread-local symbol '{}' of a library has its distance from the thread pointer only at "
                             "run time",
                             name));
   }
-  const auto block = program_block(impl_->opened->image);
+  const auto block = program_block(symbols_.impl_->opened->image);
   if (!block) return block;
   return *block + *offset;
 }
@@ -83,16 +72,16 @@ Result<std::uint64_t> SymbolIndex::thread_pointer_offset(std::string_view name) 
 /// load of the thread pointer, and the offsets with it ("ELF Handling For Thread-Local Storage", linker optimizations;
 /// seen with binutils 2.40 and lld 14, --no-relax or not). mold 1.10 leaves the offsets alone and subtracts the block's
 /// size from the thread pointer.
-Result<std::uint64_t> SymbolIndex::thread_base_offset(std::string_view name) const {
-  if (!is_program()) return thread_offset(name);
-  const Compilers marks = compilers();
+Result<std::uint64_t> ThreadOffsets::from_base(std::string_view name) const {
+  if (!symbols_.is_program()) return in_block(name);
+  const SymbolIndex::Compilers marks = symbols_.compilers();
   if (marks.other_linker || (!marks.gcc && !marks.clang)) {
     return fail(ErrorKind::not_supported,
                 fmt::format("thread-local symbol '{}' counts from a base that the program's linker chose: .comment "
                             "does not name one that is known",
                             name));
   }
-  return thread_pointer_offset(name);
+  return from_pointer(name);
 }
 
 }  // namespace usdt::elf

@@ -11,6 +11,7 @@
 #include "base/symbol_name.hpp"
 #include "base/try.hpp"
 #include "dwarf/debug_info.hpp"
+#include "dwarf/lines.hpp"
 #include "elf/demangle.hpp"
 #include "elf/functions.hpp"
 #include "find/function_finder.hpp"
@@ -35,10 +36,10 @@ std::string why_no_line(const ElfFile& file, const FunctionPattern& pattern, con
   const auto debug = dwarf::DebugInfo::open(file, stop);
   // Of all that is mapped, most files have none.
   if (!debug) return means_everything(pattern.target) ? std::string() : debug.error().message;
-  const auto addresses = debug->addresses_of_line(pattern.source_file, pattern.line, stop);
+  const auto addresses = dwarf::addresses_of_line(*debug, pattern.source_file, pattern.line, stop);
   if (!addresses) return addresses.error().message;
   if (!addresses->empty()) return {};
-  const auto next = debug->next_line_with_code(pattern.source_file, pattern.line, stop);
+  const auto next = dwarf::next_line_with_code(*debug, pattern.source_file, pattern.line, stop);
   return fmt::format("there is no code at {}:{}{}", pattern.source_file, pattern.line,
                      next ? fmt::format("; the next line with code is {}", *next) : ", nor behind it");
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "btf/names.hpp"
 #include "kernel/attachable.hpp"
 #include "kernel/catalogue.hpp"
 #include "resolve/prototype.hpp"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "arch/kernel_calls.hpp"
+#include "btf/names.hpp"
 #include "btf/type_graph.hpp"
 #include "resolve/untyped.hpp"
 #include "resolve/value_size.hpp"
@@ -130,7 +131,7 @@ class Signer {
  private:
   /// A value that no program can read is nowhere, whatever its place.
   [[nodiscard]] Arg make(std::string name, const btf::ValueType& type, Location location) const {
-    Declaration declaration{.name = std::move(name), .type = types_.type_name(type.type_id), .enumerators = {}};
+    Declaration declaration{.name = std::move(name), .type = btf::type_name(types_, type.type_id), .enumerators = {}};
     if (type.value_class == ValueClass::enumeration) {
       for (const auto& [enumerator, bits] : types_.enumerators(type.type_id))
         declaration.enumerators.push_back({std::string(enumerator), bits});
@@ -170,13 +171,13 @@ std::string trampoline_refusal(const btf::Types& types, const btf::Prototype& pr
   if (count > most_arguments) return fmt::format("{} parameters, more than {}", count, most_arguments);
   const ValueClass result = prototype.result.value_class;
   if (result == ValueClass::structure || result == ValueClass::other)
-    return fmt::format("it returns {}", types.type_name(prototype.result.type_id));
+    return fmt::format("it returns {}", btf::type_name(types, prototype.result.type_id));
   if (prototype.varargs) return "variable arguments";
   std::uint32_t slots = 0;
   for (std::size_t i = 0; i < prototype.parameters.size(); ++i) {
     const auto& [name, type] = prototype.parameters[i];
     if (type.value_class == ValueClass::other || type.size > 16 || type.size == 0)
-      return fmt::format("{} is of type {} ({} bytes)", argument_name(name, i), types.type_name(type.type_id),
+      return fmt::format("{} is of type {} ({} bytes)", argument_name(name, i), btf::type_name(types, type.type_id),
                          type.size);
     slots += type.size > 8 ? 2 : 1;
   }

@@ -184,7 +184,8 @@ Resolver::Found Resolver::got_address(const SymbolRef& symbol) const {
 
 Resolver::Found Resolver::thread_offset(const SymbolRef& symbol, bool dynamic) const {
   if (symbols_ == nullptr) return symbol_address(symbol);
-  const auto found = dynamic ? symbols_->thread_base_offset(symbol.name) : symbols_->thread_pointer_offset(symbol.name);
+  const elf::ThreadOffsets offsets(*symbols_);
+  const auto found = dynamic ? offsets.from_base(symbol.name) : offsets.from_pointer(symbol.name);
   if (found) return *found;
   return tl::unexpected(because(found.error().message, symbol.name));
 }

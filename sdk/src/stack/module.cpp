@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "arch/instructions.hpp"
+#include "dwarf/running.hpp"
 #include "elf/code_reader.hpp"
 #include "elf/elf_impl.hpp"
 
@@ -140,9 +141,9 @@ const dwarf::DebugInfo* Module::debug_info() {
   return debug_ ? &*debug_ : nullptr;
 }
 
-dwarf::CallFrames* Module::call_frames() {
+locate::CallFrames* Module::call_frames() {
   if (!std::exchange(frames_asked_, true)) {
-    if (auto opened = dwarf::CallFrames::open(file_)) call_frames_.emplace(std::move(*opened));
+    if (auto opened = locate::CallFrames::open(file_)) call_frames_.emplace(std::move(*opened));
   }
   return call_frames_ ? &*call_frames_ : nullptr;
 }
@@ -159,7 +160,7 @@ std::vector<Frame> Module::read(VirtAddr lookup) {
   FrameIssue issue = FrameIssue::file_changed;
   if (is_as_opened()) {
     symbol = symbol_at(lookup);
-    if (const auto* debug = options_.lines ? debug_info() : nullptr) running = debug->functions_at(lookup);
+    if (const auto* debug = options_.lines ? debug_info() : nullptr) running = dwarf::functions_at(*debug, lookup);
     issue = FrameIssue::no_symbol;
   }
   if (running.empty()) running.emplace_back();

@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dwarf/call_frames.hpp"
 #include "dwarf/debug_info.hpp"
 #include "elf/demangle.hpp"
 #include "elf/function_table.hpp"
+#include "locate/call_frames.hpp"
 #include "usdt/elf_file.hpp"
 #include "usdt/stack.hpp"
 #include "usdt/symbolizer.hpp"
@@ -47,7 +47,7 @@ class Module {
   /// not set. Valid until the next call.
   [[nodiscard]] const std::vector<Frame>& functions_at(VirtAddr lookup);
   /// Null: there are none that can be read.
-  [[nodiscard]] dwarf::CallFrames* call_frames();
+  [[nodiscard]] locate::CallFrames* call_frames();
 
  private:
   [[nodiscard]] std::vector<Frame> read(VirtAddr lookup);
@@ -72,7 +72,7 @@ class Module {
   bool debug_asked_ = false;
   std::optional<dwarf::DebugInfo> debug_;
   bool frames_asked_ = false;
-  std::optional<dwarf::CallFrames> call_frames_;
+  std::optional<locate::CallFrames> call_frames_;
   std::unordered_map<std::uint64_t, std::vector<Frame>> known_;
 };
 

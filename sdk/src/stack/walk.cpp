@@ -11,7 +11,7 @@
 namespace usdt::stack {
 namespace {
 
-using dwarf::FrameStep;
+using locate::FrameStep;
 
 /// The copy of the stack, which grows upwards from the stack pointer.
 class Memory {
@@ -160,12 +160,12 @@ class Walk {
   [[nodiscard]] static std::optional<VirtAddr> linked(const Area& area, std::uint64_t address) {
     return area.module->address_of(FileOffset(address - area.start + area.offset));
   }
-  [[nodiscard]] dwarf::CallFrames* rules_of(const Area* area) {
+  [[nodiscard]] locate::CallFrames* rules_of(const Area* area) {
     return area != nullptr && area->module && area->module->machine() == hit_.machine ? area->module->call_frames()
                                                                                       : nullptr;
   }
   [[nodiscard]] bool is_outermost(const Area* area, std::uint64_t lookup) {
-    dwarf::CallFrames* rules = rules_of(area);
+    locate::CallFrames* rules = rules_of(area);
     const auto at = rules != nullptr ? linked(*area, lookup) : std::nullopt;
     return at && rules->is_outermost(*at);
   }
@@ -174,7 +174,7 @@ class Walk {
   FrameStep step_by_rule() {
     const std::uint64_t lookup = walked_.steps.back().lookup();
     const Area* area = process_.find(lookup);
-    dwarf::CallFrames* rules = rules_of(area);
+    locate::CallFrames* rules = rules_of(area);
     const auto at = rules != nullptr ? linked(*area, lookup) : std::nullopt;
     has_rule_ = false;
     if (!at) return FrameStep::no_rule;
@@ -301,7 +301,7 @@ class Walk {
   }
   [[nodiscard]] std::optional<unsigned> base_at(std::uint64_t lookup) {
     const Area* area = process_.find(lookup);
-    dwarf::CallFrames* rules = rules_of(area);
+    locate::CallFrames* rules = rules_of(area);
     const auto at = rules != nullptr ? linked(*area, lookup) : std::nullopt;
     return at ? rules->base_at(*at) : std::nullopt;
   }
@@ -329,7 +329,7 @@ class Walk {
   Memory memory_;
   std::uint32_t most_;
   std::uint32_t frames_ = 0;
-  dwarf::FrameRegisters registers_;
+  locate::FrameRegisters registers_;
   Walked walked_;
   bool signal_ = false;
   bool has_rule_ = false;
