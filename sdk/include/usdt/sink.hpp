@@ -53,8 +53,8 @@ using SinkPatience = std::function<bool(std::chrono::milliseconds)>;
 /// The place that a sink writes to, and other options.
 struct SinkOptions {
   /// Takes the answers, in pieces that end with a line's end where the form has lines. False: it takes no more, and the
-  /// session has done what it was asked for. If it throws, the sink catches that and does not call it again: the session
-  /// ends, and Sink::failure() has the words. Null: `file` is written to.
+  /// session has done what it was asked for. If it throws, the sink catches that and does not call it again: the
+  /// session ends, and Sink::failure() has the words. Null: `file` is written to.
   std::function<bool(std::string_view)> write = nullptr;
   std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
   int descriptor = 1;                         ///< stays the caller's
