@@ -7,7 +7,7 @@ namespace usdt::arch {
 namespace {
 
 /// xmm0 to xmm7, v0 to v7.
-constexpr std::uint32_t vector_registers = 8;
+constexpr std::uint32_t kVectorRegisters = 8;
 
 bool is_structure(const Shape& shape) { return shape.kind == Shape::Kind::structure; }
 bool is_float(const Shape& shape) { return shape.kind == Shape::Kind::floating; }
@@ -101,7 +101,7 @@ Place Places::i386(const Shape& shape) {
 }
 
 Place Places::floating(const Shape& shape) {
-  if (vectors_used_ == vector_registers) return on_stack(shape.size, shape.size);
+  if (vectors_used_ == kVectorRegisters) return on_stack(shape.size, shape.size);
   ++vectors_used_;
   return {.where = Place::Where::elsewhere};
 }

@@ -19,7 +19,7 @@ struct Part {
 using Values = std::vector<Part>;
 using Item = std::pair<PrintForm, Values>;
 
-constexpr auto as_view = [](auto& ctx) {
+constexpr auto kAsView = [](auto& ctx) {
   const auto& range = x3::_attr(ctx);
   x3::_val(ctx).text = {&*range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
 };
@@ -29,7 +29,7 @@ x3::rule<struct NestedRule> const nested("a value");
 const auto nested_def = '(' >> *(~x3::char_("()") | nested) >> ')';
 BOOST_SPIRIT_DEFINE(nested)
 const auto value = x3::rule<struct ValueRule, Part>("a value") =
-    x3::raw[x3::lexeme[+(~x3::char_("(),") | nested)]][as_view];
+    x3::raw[x3::lexeme[+(~x3::char_("(),") | nested)]][kAsView];
 const auto one = x3::rule<struct OneRule, Values>("a value") = x3::repeat(1)[value];
 // A text, and its length.
 const auto one_or_two = x3::rule<struct OneOrTwoRule, Values>("values") = value >> -(',' >> value);

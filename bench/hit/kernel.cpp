@@ -30,7 +30,7 @@ Result<sys::UniqueFd> load_empty_program() {
   const std::array<bpf_insn, 2> code = {bpf_insn{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
                                         bpf_insn{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
   LIBBPF_OPTS(bpf_prog_load_opts, options,
-              .expected_attach_type = static_cast<bpf_attach_type>(sys::bpf_attach_trace_uprobe_multi));
+              .expected_attach_type = static_cast<bpf_attach_type>(sys::kBpfAttachTraceUprobeMulti));
   sys::UniqueFd fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "hit_bare", "GPL", code.data(), code.size(), &options));
   if (!fd) return fail(os_failure(ErrorKind::io, "load an empty program", errno));
   return fd;
@@ -43,7 +43,7 @@ Result<sys::UniqueFd> create_link(int program_fd, const std::filesystem::path& p
   attr.path = reinterpret_cast<std::uintptr_t>(path.c_str());
   attr.offsets = reinterpret_cast<std::uintptr_t>(offsets.data());
   attr.cnt = static_cast<std::uint32_t>(offsets.size());
-  const int fd = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  const int fd = sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
   if (fd < 0) return fail(os_failure(ErrorKind::io, "BPF_LINK_CREATE", -fd));
   return sys::UniqueFd(fd);
 }

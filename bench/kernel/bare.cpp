@@ -31,13 +31,13 @@ Result<sys::UniqueFd> load_empty(std::uint32_t type, std::uint32_t attach_type, 
   attr.insns = reinterpret_cast<std::uintptr_t>(code.data());
   attr.license = reinterpret_cast<std::uintptr_t>("GPL");
   attr.attach_btf_id = btf_id;
-  return descriptor(sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr)), "BPF_PROG_LOAD");
+  return descriptor(sys::syscalls().bpf(sys::kBpfProgLoadCmd, &attr, sizeof(attr)), "BPF_PROG_LOAD");
 }
 
 std::uint32_t tracing_type(Moment moment, bool multi) {
-  if (moment == Moment::entry) return multi ? sys::bpf_attach_trace_fentry_multi : sys::bpf_attach_trace_fentry;
-  if (moment == Moment::exit) return multi ? sys::bpf_attach_trace_fexit_multi : sys::bpf_attach_trace_fexit;
-  return multi ? sys::bpf_attach_trace_fsession_multi : sys::bpf_attach_trace_fsession;
+  if (moment == Moment::entry) return multi ? sys::kBpfAttachTraceFentryMulti : sys::kBpfAttachTraceFentry;
+  if (moment == Moment::exit) return multi ? sys::kBpfAttachTraceFexitMulti : sys::kBpfAttachTraceFexit;
+  return multi ? sys::kBpfAttachTraceFsessionMulti : sys::kBpfAttachTraceFsession;
 }
 
 Result<BareLinks> one_link(Result<sys::UniqueFd> program, const auto& create) {
@@ -52,38 +52,38 @@ Result<BareLinks> one_link(Result<sys::UniqueFd> program, const auto& create) {
 
 Result<BareLinks> kprobe_multi(KernelKind kind, Backend backend, const BareFunctions& functions) {
   const std::uint32_t type =
-      backend == Backend::kprobe_session ? sys::bpf_attach_trace_kprobe_session : sys::bpf_attach_trace_kprobe_multi;
-  return one_link(load_empty(sys::bpf_prog_type_kprobe, type, 0), [&](std::uint32_t program) {
+      backend == Backend::kprobe_session ? sys::kBpfAttachTraceKprobeSession : sys::kBpfAttachTraceKprobeMulti;
+  return one_link(load_empty(sys::kBpfProgTypeKprobe, type, 0), [&](std::uint32_t program) {
     sys::LinkCreateKprobeMulti attr;
     attr.prog_fd = program;
     attr.attach_type = type;
-    attr.flags = kind.moment == Moment::exit ? sys::bpf_f_kprobe_multi_return : 0;
+    attr.flags = kind.moment == Moment::exit ? sys::kBpfFKprobeMultiReturn : 0;
     attr.cnt = static_cast<std::uint32_t>(functions.addresses.size());
     attr.addrs = reinterpret_cast<std::uintptr_t>(functions.addresses.data());
-    return sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+    return sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
   });
 }
 
 Result<BareLinks> tracing_multi(KernelKind kind, const BareFunctions& functions) {
   const std::uint32_t type = tracing_type(kind.moment, true);
-  return one_link(load_empty(sys::bpf_prog_type_tracing, type, 0), [&](std::uint32_t program) {
+  return one_link(load_empty(sys::kBpfProgTypeTracing, type, 0), [&](std::uint32_t program) {
     sys::LinkCreateTracingMulti attr;
     attr.prog_fd = program;
     attr.attach_type = type;
     attr.ids = reinterpret_cast<std::uintptr_t>(functions.btf_ids.data());
     attr.cnt = static_cast<std::uint32_t>(functions.btf_ids.size());
-    return sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+    return sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
   });
 }
 
 Result<BareLinks> tracing(KernelKind kind, const BareFunctions& functions) {
   BareLinks out;
   for (const std::uint32_t id : functions.btf_ids) {
-    auto program = load_empty(sys::bpf_prog_type_tracing, tracing_type(kind.moment, false), id);
+    auto program = load_empty(sys::kBpfProgTypeTracing, tracing_type(kind.moment, false), id);
     if (!program) return fail(program.error());
     sys::RawTracepointOpen attr;
     attr.prog_fd = static_cast<std::uint32_t>(program->get());
-    auto link = descriptor(sys::syscalls().bpf(sys::bpf_raw_tracepoint_open_cmd, &attr, 16), "a trampoline's link");
+    auto link = descriptor(sys::syscalls().bpf(sys::kBpfRawTracepointOpenCmd, &attr, 16), "a trampoline's link");
     if (!link) return fail(link.error());
     out.links.push_back(std::move(*link));
     out.programs.push_back(std::move(*program));
@@ -94,7 +94,7 @@ Result<BareLinks> tracing(KernelKind kind, const BareFunctions& functions) {
 Result<BareLinks> perf_kprobe(KernelKind kind, const BareFunctions& functions) {
   auto source = sys::probe_source("kprobe");
   if (!source) return fail(source.error());
-  auto program = load_empty(sys::bpf_prog_type_kprobe, 0, 0);
+  auto program = load_empty(sys::kBpfProgTypeKprobe, 0, 0);
   if (!program) return fail(program.error());
   BareLinks out;
   for (const unsigned long address : functions.addresses) {

@@ -61,7 +61,7 @@ TEST(UprobeMulti, attaches_all_sites_of_a_file_by_one_link) {
 
 TEST(UprobeMulti, names_every_refused_site_and_attaches_the_others) {
   FakeKernel kernel;
-  refuse(kernel, {0x1000, 0x1000 + 499, 0x1000 + 500, 0x1000 + 999}, sys::enotsupp);
+  refuse(kernel, {0x1000, 0x1000 + 499, 0x1000 + 500, 0x1000 + 999}, sys::kEnotsupp);
   std::size_t attached = 0;
   auto inner = kernel.link_multi;
   kernel.link_multi = [&](const sys::LinkCreateUprobeMulti& attr) {
@@ -74,7 +74,7 @@ TEST(UprobeMulti, names_every_refused_site_and_attaches_the_others) {
   ASSERT_TRUE(links) << links.error().message;
   EXPECT_EQ(indices(links->refused), (std::set<std::size_t>{0, 499, 500, 999}));
   EXPECT_EQ(attached, 996U);
-  EXPECT_EQ(links->refused.front().os_error, sys::enotsupp);
+  EXPECT_EQ(links->refused.front().os_error, sys::kEnotsupp);
 }
 
 TEST(UprobeMulti, finds_two_sites_that_are_at_odds_only_with_each_other) {

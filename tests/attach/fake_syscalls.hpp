@@ -35,25 +35,25 @@ class FakeKernel : public sys::Syscalls {
   static int descriptor() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
   int bpf(int cmd, void* attr, unsigned size) override {
-    if (cmd == sys::bpf_prog_load_cmd) return prog_load(*static_cast<sys::ProgLoad*>(attr));
-    if (cmd == sys::bpf_raw_tracepoint_open_cmd) {
+    if (cmd == sys::kBpfProgLoadCmd) return prog_load(*static_cast<sys::ProgLoad*>(attr));
+    if (cmd == sys::kBpfRawTracepointOpenCmd) {
       sys::RawTracepointOpen open;
       std::memcpy(&open, attr, size);
       return open_tracepoint(open, size);
     }
-    if (cmd != sys::bpf_link_create_cmd) return -EINVAL;
+    if (cmd != sys::kBpfLinkCreateCmd) return -EINVAL;
     switch (const auto* multi = static_cast<sys::LinkCreateUprobeMulti*>(attr); multi->attach_type) {
-      case sys::bpf_attach_trace_uprobe_multi:
+      case sys::kBpfAttachTraceUprobeMulti:
         return link_multi(*multi);
-      case sys::bpf_attach_trace_kprobe_multi:
-      case sys::bpf_attach_trace_kprobe_session:
+      case sys::kBpfAttachTraceKprobeMulti:
+      case sys::kBpfAttachTraceKprobeSession:
         return link_kprobes(*static_cast<sys::LinkCreateKprobeMulti*>(attr));
-      case sys::bpf_attach_trace_fentry_multi:
-      case sys::bpf_attach_trace_fexit_multi:
-      case sys::bpf_attach_trace_fsession_multi:
+      case sys::kBpfAttachTraceFentryMulti:
+      case sys::kBpfAttachTraceFexitMulti:
+      case sys::kBpfAttachTraceFsessionMulti:
         return link_trampolines(*static_cast<sys::LinkCreateTracingMulti*>(attr));
-      case sys::bpf_attach_trace_fentry:
-      case sys::bpf_attach_trace_fexit:
+      case sys::kBpfAttachTraceFentry:
+      case sys::kBpfAttachTraceFexit:
         return link_tracing(*static_cast<sys::LinkCreateTracing*>(attr));
       default:
         return link_perf(*static_cast<sys::LinkCreatePerfEvent*>(attr));

@@ -26,8 +26,8 @@ FunctionArrays functions(std::size_t count) {
   return made;
 }
 
-const KernelProgram kKprobes{.fd = 3, .type = {2, sys::bpf_attach_trace_kprobe_multi}};
-const KernelProgram kTrampolines{.fd = 3, .type = {26, sys::bpf_attach_trace_fentry_multi}};
+const KernelProgram kKprobes{.fd = 3, .type = {2, sys::kBpfAttachTraceKprobeMulti}};
+const KernelProgram kTrampolines{.fd = 3, .type = {26, sys::kBpfAttachTraceFentryMulti}};
 
 std::vector<std::uint32_t> ids_of(const sys::LinkCreateTracingMulti& attr) {
   const auto* first = reinterpret_cast<const std::uint32_t*>(attr.ids);
@@ -134,7 +134,7 @@ TEST(Tracing, loads_a_program_for_each_function_and_links_it_with_its_cookie) {
     return FakeKernel::descriptor();
   };
   std::vector<std::uint32_t> loaded_for;
-  KernelProgram program{.fd = 3, .type = {26, sys::bpf_attach_trace_fentry}};
+  KernelProgram program{.fd = 3, .type = {26, sys::kBpfAttachTraceFentry}};
   program.clone = [&](std::uint32_t btf_id, std::uint64_t) {
     loaded_for.push_back(btf_id);
     return Result<sys::UniqueFd>(sys::UniqueFd(FakeKernel::descriptor()));
@@ -154,14 +154,14 @@ TEST(Tracing, a_function_the_kernel_has_no_trampoline_for_is_left_out) {
     return attr.cookie == 1 ? -EBUSY : FakeKernel::descriptor();
   };
   const sys::ScopedSyscalls scoped(kernel);
-  const auto links = attach_tracing(KernelProgram{.fd = 3, .type = {26, sys::bpf_attach_trace_fexit}}, functions(3));
+  const auto links = attach_tracing(KernelProgram{.fd = 3, .type = {26, sys::kBpfAttachTraceFexit}}, functions(3));
   ASSERT_TRUE(links);
   EXPECT_EQ(indices(links->refused), (std::set<std::size_t>{1}));
 }
 
 /// A program for each function, of which the kernel refuses those for `bad` with this errno.
 KernelProgram refused_for(std::set<std::uint32_t> bad, int os_error) {
-  KernelProgram program{.fd = 3, .type = {26, sys::bpf_attach_trace_fentry}};
+  KernelProgram program{.fd = 3, .type = {26, sys::kBpfAttachTraceFentry}};
   program.clone = [bad = std::move(bad), os_error](std::uint32_t btf_id, std::uint64_t) -> Result<sys::UniqueFd> {
     if (bad.contains(btf_id)) return fail(os_failure(ErrorKind::io, "load a program: R1 invalid", os_error));
     return sys::UniqueFd(FakeKernel::descriptor());

@@ -132,7 +132,7 @@ TEST_F(RedZone, is_unknown_without_privilege_and_the_reason_names_the_call) {
 }
 
 TEST_F(RedZone, is_unknown_and_the_nop_refused_where_the_kernel_takes_no_probe_on_it) {
-  probe = [](const auto&) { return -sys::enotsupp; };
+  probe = [](const auto&) { return -sys::kEnotsupp; };
   const sys::ScopedSyscalls scoped(kernel);
   const RedZoneTest test = result(NopForm::nop10);
   EXPECT_EQ(test.intact, Answer::unknown);

@@ -20,7 +20,7 @@
 namespace usdt_trace {
 namespace {
 
-constexpr int usage_error = 2;
+constexpr int kUsageError = 2;
 
 /// A word without ':' is what people call a function in other tools, or a program that they want to have started.
 usdt::Error with_hint(usdt::Error error, const std::vector<std::string>& names) {
@@ -151,7 +151,7 @@ usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& 
 std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_code) {
   const auto complain = [&](std::string_view why) {
     usdt::tools::print_notice("usdt-trace", fmt::format("{}; see --help", why));
-    exit_code = usage_error;
+    exit_code = kUsageError;
     return std::nullopt;
   };
   CommandLine line = split(argc, argv);
@@ -160,7 +160,7 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
   CLI::App app;
   declare(app, flags, raw);
   if (is_script_for_format(line.own)) return complain("-f is --format, text or json; a script is --script FILE");
-  if (const auto end = usdt::tools::parse_command_line(app, line.own, usage_error, &brief_help())) {
+  if (const auto end = usdt::tools::parse_command_line(app, line.own, kUsageError, &brief_help())) {
     exit_code = *end;
     return std::nullopt;
   }

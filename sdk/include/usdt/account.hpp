@@ -21,7 +21,7 @@ inline namespace v1 {
 
 struct Question;
 
-/// Counts what became of the hits of one probe: hits == delivered + lost() + all that has CountRole::left_out.
+/// Counts what became of the hits of one probe: hits == delivered + lost() + all that has CountRole::kLeftOut.
 struct Account : ProbeCounts {
   /// Hits without an event, nor asked to have none.
   [[nodiscard]] std::uint64_t lost() const noexcept;

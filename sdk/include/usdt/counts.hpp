@@ -15,7 +15,7 @@ namespace usdt {
 inline namespace v1 {
 
 /// Counts what became of the hits of one probe. These sums always hold:
-/// - A trace with events, and a table: hits == delivered + all that has the role CountRole::lost or left_out. Of a
+/// - A trace with events, and a table: hits == delivered + all that has the role CountRole::lost or kLeftOut. Of a
 /// table
 ///   `delivered` are the hits in its rows.
 /// - A trace that only counts: `hits`, and of them those that were left out. Calls whose filter asks what only their

@@ -15,9 +15,9 @@ namespace {
 
 /// Characters and steps one declaration may take, so that types which contain themselves end; the kernel's longest
 /// take a fifth.
-constexpr std::size_t longest_declaration = 4096;
+constexpr std::size_t kLongestDeclaration = 4096;
 /// What a parameter list takes of it besides, which bounds how deep they nest.
-constexpr std::size_t deeper = 64;
+constexpr std::size_t kDeeper = 64;
 
 std::string_view keyword(const btf_type& type) {
   switch (kind_of(type.info)) {
@@ -67,7 +67,7 @@ class Declarer {
   [[nodiscard]] std::string parameter_list(const btf_type* proto);
 
   const Types& types_;
-  std::size_t room_ = longest_declaration;
+  std::size_t room_ = kLongestDeclaration;
 };
 
 /// Walks from the outermost type to the innermost, growing the declarator around what is declared.
@@ -120,7 +120,7 @@ std::string Declarer::declare(std::uint32_t id, std::string declarator) {
 
 std::string Declarer::parameter_list(const btf_type* proto) {
   std::string text;
-  room_ -= std::min(room_, deeper);
+  room_ -= std::min(room_, kDeeper);
   const std::span parameters(reinterpret_cast<const btf_param*>(proto + 1), vlen_of(proto->info));
   for (const btf_param& parameter : parameters) {
     const bool is_rest = &parameter == &parameters.back() && parameter.type == 0 && parameter.name_off == 0;

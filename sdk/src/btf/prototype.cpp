@@ -13,12 +13,12 @@ namespace {
 
 /// Typedefs of typedefs, qualified, come to a handful; the bound, which is the kernel's own (MAX_RESOLVE_DEPTH), keeps
 /// a chain that leads to itself from looping.
-constexpr unsigned longest_chain = 32;
+constexpr unsigned kLongestChain = 32;
 
 /// Members a struct passed by value may have, nested ones counted, before layout() stops looking.
-constexpr unsigned most_members = 4096;
+constexpr unsigned kMostMembers = 4096;
 /// What a nested struct counts besides, which bounds how deep they nest.
-constexpr unsigned deeper = 16;
+constexpr unsigned kDeeper = 16;
 
 bool is_qualifier(std::uint32_t kind) {
   return kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE || kind == BTF_KIND_RESTRICT || kind == BTF_KIND_TYPE_TAG;
@@ -35,7 +35,7 @@ std::uint64_t cut(std::uint64_t bits, std::uint32_t size) {
 }  // namespace
 
 std::optional<std::uint32_t> Types::resolve(std::uint32_t id) const noexcept {
-  for (unsigned step = 0; step < longest_chain; ++step) {
+  for (unsigned step = 0; step < kLongestChain; ++step) {
     if (id == 0) return id;
     const btf_type* at = type(id);
     if (!at) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<std::uint32_t> Types::resolve(std::uint32_t id) const noexcept {
 const btf_type* Types::unqualified(std::uint32_t id) const noexcept {
   const btf_type* at = type(id);
   for (unsigned step = 0; at && is_qualifier(kind_of(at->info)); ++step)
-    at = step < longest_chain ? type(at->type) : nullptr;
+    at = step < kLongestChain ? type(at->type) : nullptr;
   return at;
 }
 
@@ -104,7 +104,7 @@ ValueType Types::value_type(std::uint32_t id) const noexcept {
 ValueType Types::passed_type(std::uint32_t id) const noexcept {
   const ValueType outer = value_type(id);
   ValueType value = outer;
-  for (unsigned step = 0; value.value_class == ValueClass::structure && step < longest_chain; ++step) {
+  for (unsigned step = 0; value.value_class == ValueClass::structure && step < kLongestChain; ++step) {
     const btf_type* at = type(resolve(value.type_id).value_or(0));
     if (!at || kind_of(at->info) != BTF_KIND_STRUCT || vlen_of(at->info) != 1 || at->size > 8) return outer;
     const auto* member = reinterpret_cast<const btf_member*>(at + 1);
@@ -141,14 +141,14 @@ Result<Prototype> Types::prototype(std::uint32_t proto) const {
 
 Layout Types::layout(std::uint32_t id) const {
   Layout layout;
-  unsigned steps = most_members;
+  unsigned steps = kMostMembers;
   add_to(layout, id, 0, steps);
   return layout;
 }
 
 std::uint64_t Types::array_size(const btf_type* array) const noexcept {
   std::uint64_t count = 1;
-  for (unsigned step = 0; step < longest_chain; ++step) {
+  for (unsigned step = 0; step < kLongestChain; ++step) {
     if (!array) return 0;
     const auto kind = kind_of(array->info);
     if (kind != BTF_KIND_ARRAY) return count * (kind == BTF_KIND_PTR ? 8 : array->size);
@@ -173,7 +173,7 @@ void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, u
     case BTF_KIND_STRUCT:
     case BTF_KIND_UNION: {
       layout.blocks = layout.blocks || is_block(at->size);
-      steps -= std::min(steps, deeper);
+      steps -= std::min(steps, kDeeper);
       const bool has_bit_fields = BTF_INFO_KFLAG(at->info);
       for (const btf_member& member : std::span(reinterpret_cast<const btf_member*>(at + 1), vlen_of(at->info))) {
         if (has_bit_fields && BTF_MEMBER_BITFIELD_SIZE(member.offset) != 0) continue;

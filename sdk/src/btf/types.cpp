@@ -20,10 +20,10 @@
 namespace usdt::btf {
 namespace {
 
-constexpr std::string_view directory = "/sys/kernel/btf/";
-constexpr std::string_view tracepoint_prefix = "btf_trace_";  // DECLARE_TRACE, include/linux/tracepoint.h
+constexpr std::string_view kDirectory = "/sys/kernel/btf/";
+constexpr std::string_view kTracepointPrefix = "btf_trace_";  // DECLARE_TRACE, include/linux/tracepoint.h
 /// Anonymous structs nest a few levels; the bound keeps a type that contains itself from looping.
-constexpr unsigned deepest = 16;
+constexpr unsigned kDeepest = 16;
 
 /// Bytes behind a type's fixed part, by its kind.
 std::optional<std::size_t> tail_size(const btf_type& type) {
@@ -106,7 +106,7 @@ Result<std::shared_ptr<const Types>> Types::load() {
 }
 
 Result<std::shared_ptr<const Types>> Types::read_kernel() {
-  auto bytes = map_or_read(std::string(directory) + "vmlinux");
+  auto bytes = map_or_read(std::string(kDirectory) + "vmlinux");
   if (!bytes && bytes.error().os_error == ENOENT)
     return fail(ErrorKind::not_supported, bytes.error().message + "; needs CONFIG_DEBUG_INFO_BTF");
   if (!bytes) return fail(bytes.error());
@@ -117,7 +117,7 @@ Result<std::shared_ptr<const Types>> Types::load_module(std::string_view module,
   if (module.empty() || module.front() == '.' || module.find('/') != std::string_view::npos)
     return fail(ErrorKind::invalid_argument, fmt::format("'{}' is no name of a kernel module", module));
   if (!base) return fail(ErrorKind::invalid_argument, fmt::format("BTF of {}: without the kernel's", module));
-  auto bytes = TRY(map_or_read(fmt::format("{}{}", directory, module)));
+  auto bytes = TRY(map_or_read(fmt::format("{}{}", kDirectory, module)));
   return parse(std::move(bytes), std::move(base));
 }
 
@@ -219,8 +219,8 @@ std::uint32_t Types::tracepoint_id(std::string_view called) const noexcept {
     const btf_type* candidate = type(id);
     if (kind_of(candidate->info) != BTF_KIND_TYPEDEF) continue;
     const char* typedef_name = name_at(candidate->name_off);
-    if (std::strncmp(typedef_name, tracepoint_prefix.data(), tracepoint_prefix.size()) == 0 &&
-        typedef_name + tracepoint_prefix.size() == called)
+    if (std::strncmp(typedef_name, kTracepointPrefix.data(), kTracepointPrefix.size()) == 0 &&
+        typedef_name + kTracepointPrefix.size() == called)
       return id;
   }
   return 0;
@@ -239,7 +239,7 @@ bool same_parameters(const btf_type& a, const btf_type& b) {
 }  // namespace
 
 std::vector<Function> Types::tracepoints() const {
-  constexpr std::string_view prefix = tracepoint_prefix;
+  constexpr std::string_view prefix = kTracepointPrefix;
   const std::unordered_map<std::string_view, std::uint32_t> named = tracepoint_callers();
   std::vector<Function> found;
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
@@ -299,7 +299,7 @@ Result<std::uint32_t> Types::member_offset(std::string_view structure, std::stri
   for (const std::uint32_t id : structures_) {
     if (!is_called(*type(id), structure)) continue;
     std::unordered_set<std::uint32_t> seen;  // no member is looked for twice in one anonymous struct
-    if (const auto offset = offset_in(id, member, seen, deepest)) return *offset;
+    if (const auto offset = offset_in(id, member, seen, kDeepest)) return *offset;
   }
   if (base_) return base_->member_offset(structure, member);
   return fail(ErrorKind::not_found, fmt::format("kernel BTF has no {}.{}", structure, member));

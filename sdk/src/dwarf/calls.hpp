@@ -13,7 +13,7 @@ namespace usdt::dwarf {
 /// the call's children by `tree`, or leave them.
 template <class Visit>
 void for_each_call(Dwarf_Die parent, TreeWalk& tree, const Visit& visit, unsigned depth = 0) {
-  if (depth == deepest_tree) return;
+  if (depth == kDeepestTree) return;
   tree.children(parent, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_call_site:

@@ -51,12 +51,12 @@ bool is_of_quads(std::string_view name) {
 bool is_symbol_table(const elf::Section& section) { return section.type == SHT_SYMTAB || section.type == SHT_DYNSYM; }
 
 /// Functions that are looked up one by one. A pass over the tables costs about as much as to keep a tenth of them.
-constexpr std::size_t most_searches = 8;
+constexpr std::size_t kMostSearches = 8;
 /// Bytes of a table that are read at once, a multiple of both sizes of symbols.
-constexpr std::uint64_t window = 192U << 10;
+constexpr std::uint64_t kWindow = 192U << 10;
 /// Bytes of one name, and of the names of all symbols at one address.
-constexpr std::uint64_t longest_symbol = 64U << 10;
-constexpr std::uint64_t most_of_names = 1U << 20;
+constexpr std::uint64_t kLongestSymbol = 64U << 10;
+constexpr std::uint64_t kMostOfNames = 1U << 20;
 
 /// The name of a symbol of `table`, without "@VERSION"; empty where there is none.
 std::string symbol_name(const elf::File& file, const elf::Image& image, const elf::Section& table,
@@ -66,7 +66,7 @@ std::string symbol_name(const elf::File& file, const elf::Image& image, const el
   if (symbol.name >= strings.size || strings.type == SHT_NOBITS) return {};
   constexpr std::uint64_t step = 256;
   std::string name;
-  for (std::uint64_t at = symbol.name; at < strings.size && name.size() < longest_symbol; at += step) {
+  for (std::uint64_t at = symbol.name; at < strings.size && name.size() < kLongestSymbol; at += step) {
     const elf::Bytes bytes = file.bytes(image.start + strings.offset + at, std::min(step, strings.size - at));
     const auto end = std::ranges::find(bytes, 0);
     name.append(bytes.begin(), end);
@@ -140,7 +140,7 @@ bool CodeNames::has_quads() const {
 
 CodeNames::Known CodeNames::search(VirtAddr entry) const {
   Known found;
-  std::uint64_t names_left = most_of_names;
+  std::uint64_t names_left = kMostOfNames;
   const auto add = [&](const std::string& name, const elf::Symbol& symbol, std::uint32_t table_type) {
     found.add(name, symbol, table_type);
     // What is left unread may be the name of a clone.
@@ -152,9 +152,9 @@ CodeNames::Known CodeNames::search(VirtAddr entry) const {
     for (const elf::Section& section : image->sections) {
       if (!is_symbol_table(section)) continue;
       const std::uint64_t size = claims.take(section.offset, section.size);
-      for (std::uint64_t at = 0; at < size; at += window) {
+      for (std::uint64_t at = 0; at < size; at += kWindow) {
         const elf::SymbolTable part(
-            image->is64, file->bytes(image->start + section.offset + at, std::min(window, size - at)), nullptr);
+            image->is64, file->bytes(image->start + section.offset + at, std::min(kWindow, size - at)), nullptr);
         for (std::size_t n = 0; n < part.size(); ++n)
           if (const elf::Symbol symbol = part[n]; symbol.value == entry.value && is_function(symbol))
             add(names_left == 0 ? std::string() : symbol_name(*file, *image, section, symbol), symbol, section.type);
@@ -166,7 +166,7 @@ CodeNames::Known CodeNames::search(VirtAddr entry) const {
 
 CodeNames::Known CodeNames::known(VirtAddr entry) const {
   if (const auto found = names_.find(entry.value); found != names_.end()) return found->second;
-  if (!all_ && names_.size() < most_searches) return names_[entry.value] = search(entry);
+  if (!all_ && names_.size() < kMostSearches) return names_[entry.value] = search(entry);
   if (!all_) {
     names_.clear();
     for (const auto& [file, image] : files_) add_all(*file, *image);

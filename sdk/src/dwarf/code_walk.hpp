@@ -83,7 +83,7 @@ class CodeWalk {
 
  private:
   void walk(Dwarf_Die parent, const Inside& inside, unsigned depth) {
-    if (depth == deepest_tree || done_) return;
+    if (depth == kDeepestTree || done_) return;
     tree_.children(parent, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
       if (may_hold_code(tag)) enter(child, tag, inside, depth);

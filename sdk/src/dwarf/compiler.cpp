@@ -88,7 +88,7 @@ bool has_types_in(Dwarf_Die die, TreeWalk& tree, unsigned depth) {
     found = own_attribute(child, DW_AT_type) || tag == DW_TAG_base_type || tag == DW_TAG_formal_parameter ||
             tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
             tag == DW_TAG_enumeration_type || tag == DW_TAG_typedef ||
-            (depth < deepest_tree && has_types_in(child, tree, depth + 1));
+            (depth < kDeepestTree && has_types_in(child, tree, depth + 1));
     return !found;
   });
   return found;
@@ -109,7 +109,7 @@ void count_places(Dwarf_Die die, TreeWalk& tree, unsigned depth, PlacesTold& tol
       if (single && dwarf_getlocation(&*at, &expression, &count) == 0 && count > 0 && expression->atom == DW_OP_fbreg)
         ++told.slots;
     }
-    if (depth < deepest_tree) count_places(child, tree, depth + 1, told);
+    if (depth < kDeepestTree) count_places(child, tree, depth + 1, told);
     return true;
   });
 }

@@ -12,14 +12,14 @@ namespace {
 
 /// Work that functions may make in common, besides that for each byte of the file: for the .dwo files of a program,
 /// whose sizes are not known here.
-constexpr std::uint64_t reads_at_first = 1U << 25;
+constexpr std::uint64_t kReadsAtFirst = 1U << 25;
 
 }  // namespace
 
 DebugState::DebugState(DebugFiles opened, StopToken stop_token)
     : files(std::move(opened)),
       stop(std::move(stop_token)),
-      shared_reads(reads_at_first, files.bytes_of_dies() + files.sections.bytes_of_ranges()),
+      shared_reads(kReadsAtFirst, files.bytes_of_dies() + files.sections.bytes_of_ranges()),
       names(files.bytes_of_dies(), stop),
       units(files, shared_reads),
       function_units(files) {}

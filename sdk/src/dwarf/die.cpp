@@ -9,11 +9,11 @@ namespace usdt::dwarf {
 namespace {
 
 std::string_view bounded(const char* text) {
-  return text == nullptr ? std::string_view() : std::string_view(text, strnlen(text, longest_name));
+  return text == nullptr ? std::string_view() : std::string_view(text, strnlen(text, kLongestName));
 }
 
 /// DIEs met between two looks at a stop token.
-constexpr std::uint64_t steps_between_stops = 1U << 14;
+constexpr std::uint64_t kStepsBetweenStops = 1U << 14;
 
 /// File `index` of the table of `die`'s unit.
 std::string file_name(Dwarf_Die die, std::uint64_t index) {
@@ -59,7 +59,7 @@ std::optional<Dwarf_Attribute> own_attribute(Dwarf_Die die, unsigned name) {
 }
 
 std::optional<Dwarf_Attribute> attribute(Dwarf_Die die, unsigned name) {
-  for (unsigned step = 0; step < longest_chain; ++step) {
+  for (unsigned step = 0; step < kLongestChain; ++step) {
     if (auto at = own_attribute(die, name)) return at;
     auto next = reference(own_attribute(die, DW_AT_abstract_origin));
     if (!next) next = reference(own_attribute(die, DW_AT_specification));
@@ -123,7 +123,7 @@ std::string_view name_of(Dwarf_Die die) {
 }
 
 Dwarf_Die origin_of(Dwarf_Die die) {
-  for (unsigned step = 0; step < longest_chain; ++step) {
+  for (unsigned step = 0; step < kLongestChain; ++step) {
     auto next = reference(own_attribute(die, DW_AT_abstract_origin));
     if (!next) next = reference(own_attribute(die, DW_AT_specification));
     if (!next) break;
@@ -173,7 +173,7 @@ bool TreeWalk::meets(const Dwarf_Die& die) {
   const auto at = reinterpret_cast<std::uintptr_t>(die.addr);
   in_circles_ = in_circles_ || at <= last_;
   last_ = at;
-  ended_ = ended_ || in_circles_ || (++steps_ % steps_between_stops == 0 && stop_.stop_requested()) ||
+  ended_ = ended_ || in_circles_ || (++steps_ % kStepsBetweenStops == 0 && stop_.stop_requested()) ||
            (budget_ != nullptr && !budget_->spend(cost_of_step));
   return !ended_;
 }

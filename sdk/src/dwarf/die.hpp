@@ -21,11 +21,11 @@ namespace usdt::dwarf {
 
 /// References that lead from one DIE to what is meant (abstract_origin, specification, type) before they are taken for
 /// a loop. Real chains of qualifiers and typedefs have a handful.
-constexpr unsigned longest_chain = 64;
+constexpr unsigned kLongestChain = 64;
 /// How deep trees of DIEs are followed; namespaces, classes and blocks of real programs nest some dozens deep.
-constexpr unsigned deepest_tree = 256;
+constexpr unsigned kDeepestTree = 256;
 /// Bytes of a name or of a path that are believed.
-constexpr std::size_t longest_name = 64 * 1024;
+constexpr std::size_t kLongestName = 64 * 1024;
 
 /// The attribute of `die` itself.
 [[nodiscard]] std::optional<Dwarf_Attribute> own_attribute(Dwarf_Die die, unsigned name);
@@ -117,7 +117,7 @@ class CodeNames;
 [[nodiscard]] std::optional<VirtAddr> entry_of_block(Dwarf_Die die);
 
 /// What is spent for one entry of a list of ranges, which any number of DIEs may have in common.
-constexpr std::uint64_t cost_of_range = 4;
+constexpr std::uint64_t kCostOfRange = 4;
 /// Calls `visit(begin, end)` for each range of the code of `die` until it returns false or the budget is spent.
 template <class Visit>
 void for_each_range(Dwarf_Die die, Budget& budget, Visit&& visit) {
@@ -125,7 +125,7 @@ void for_each_range(Dwarf_Die die, Budget& budget, Visit&& visit) {
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   std::ptrdiff_t at = 0;
-  while (budget.spend(cost_of_range) && (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0)
+  while (budget.spend(kCostOfRange) && (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0)
     if (!visit(begin, end)) return;
 }
 /// Its ranges without the one that has `entry`: where they begin, and their bytes.

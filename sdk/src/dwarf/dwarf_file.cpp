@@ -22,19 +22,19 @@ namespace fs = std::filesystem;
 
 /// libelf keeps some 200 bytes for each section that a header claims; real debug files have up to some ten thousand
 /// (-ffunction-sections, before linking).
-constexpr std::size_t most_sections = 200'000;
+constexpr std::size_t kMostSections = 200'000;
 /// A file of at most so many bytes is copied; one that somebody else may change, of more.
-constexpr std::uint64_t largest_copy = 64ULL << 20;
-constexpr std::uint64_t largest_foreign_copy = 512ULL << 20;
+constexpr std::uint64_t kLargestCopy = 64ULL << 20;
+constexpr std::uint64_t kLargestForeignCopy = 512ULL << 20;
 /// A page, so that there are some behind a mapping too.
-constexpr std::size_t zeros_behind = 4096;
+constexpr std::size_t kZerosBehind = 4096;
 /// What compressed sections may come to in all, and how much of them DEFLATE can make of a byte.
-constexpr std::uint64_t largest_unpacked = 8ULL << 30;
-constexpr std::uint64_t best_ratio = 1032;
+constexpr std::uint64_t kLargestUnpacked = 8ULL << 30;
+constexpr std::uint64_t kBestRatio = 1032;
 /// Bytes of abbreviations that units may read in all, besides those for each byte of debug information.
-constexpr std::uint64_t tables_at_first = 1U << 20;
+constexpr std::uint64_t kTablesAtFirst = 1U << 20;
 /// What libdw allocates for a file before it reads any of it, and then some.
-constexpr std::size_t work_of_libdw = 1U << 16;
+constexpr std::size_t kWorkOfLibdw = 1U << 16;
 
 /// What `section` comes to if it is compressed; its size if not.
 std::uint64_t unpacked_size(const elf::File& file, const elf::Image& image, const elf::Section& section) {
@@ -53,15 +53,15 @@ Result<void> check_claims(const elf::File& file, const elf::Image& image, const 
   const auto refuse = [&path](std::string_view what) {
     return fail(ErrorKind::limit, fmt::format("{}: {}: not read as debug information", path.string(), what));
   };
-  if (image.sections.size() > most_sections) return refuse("more than 200000 sections");
+  if (image.sections.size() > kMostSections) return refuse("more than 200000 sections");
   std::uint64_t total = 0;
   for (const elf::Section& section : image.sections) {
     if (section.type == SHT_NOBITS) continue;
     const std::uint64_t size = unpacked_size(file, image, section);
-    if ((section.flags & SHF_COMPRESSED) != 0 && size / best_ratio > section.size)
+    if ((section.flags & SHF_COMPRESSED) != 0 && size / kBestRatio > section.size)
       return refuse("a compressed section claims to come to more than compression can do");
     if ((section.flags & SHF_COMPRESSED) != 0) total += size;
-    if (total > largest_unpacked) return refuse("compressed sections of more than 8 GB");
+    if (total > kLargestUnpacked) return refuse("compressed sections of more than 8 GB");
   }
   return {};
 }
@@ -72,7 +72,7 @@ namespace {
 /// same ones. Where a compiler or dwz shares them, they are a small part of what the units have.
 Result<void> check_tables(const DwarfFile& opened) {
   const DebugSections sections = opened.sections();
-  const Budget most(tables_at_first, sections.bytes_of_dies() + sections.abbrev.size());
+  const Budget most(kTablesAtFirst, sections.bytes_of_dies() + sections.abbrev.size());
   const auto total = bytes_of_all_tables(sections, most.left());
   if (total > most.left())
     return fail(ErrorKind::limit, fmt::format("{}: its units read the same abbreviations again and again: not read as "
@@ -92,7 +92,7 @@ Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, con
   if (prepare) TRY(prepare(*opened));
   opened->dwarf.reset(dwarf_begin_elf(opened->elf.get(), DWARF_C_READ, nullptr));
   if (!opened->dwarf) {
-    if (!has_memory_for(work_of_libdw)) return fail(no_memory());
+    if (!has_memory_for(kWorkOfLibdw)) return fail(no_memory());
     const char* why = dwarf_errmsg(-1);
     return fail(ErrorKind::malformed,
                 fmt::format("{}: debug information cannot be read: {}", path.string(), why ? why : "no reason given"));
@@ -106,12 +106,12 @@ void Unmap::operator()(char* bytes) const noexcept { ::munmap(bytes, size); }
 Result<FileBytes> FileBytes::read(const elf::File& file, const fs::path& path) {
   FileBytes bytes;
   bytes.size_ = file.size();
-  const std::size_t with_zeros = bytes.size_ + zeros_behind;
+  const std::size_t with_zeros = bytes.size_ + kZerosBehind;
   const bool may_map = file.is_trusted();  // another could cut it off while it is mapped
-  if (!may_map && file.size() > largest_foreign_copy)
+  if (!may_map && file.size() > kLargestForeignCopy)
     return fail(ErrorKind::limit, fmt::format("{} can be changed by others, and is too large to be copied ({} MB)",
                                               path.string(), file.size() >> 20));
-  if (!may_map || file.size() <= largest_copy) {
+  if (!may_map || file.size() <= kLargestCopy) {
     bytes.copy_ = std::make_unique<char[]>(with_zeros);
     const std::span all(reinterpret_cast<std::uint8_t*>(bytes.copy_.get()), bytes.size_);
     if (file.read(0, all) != bytes.size_)

@@ -28,7 +28,7 @@ class Definitions {
 
  private:
   void walk(Dwarf_Die parent, TreeWalk& tree, unsigned depth) {
-    if (depth == deepest_tree) return;
+    if (depth == kDeepestTree) return;
     tree.children(parent, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
       if (tag == DW_TAG_subprogram) take(child);

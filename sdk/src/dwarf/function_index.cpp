@@ -22,22 +22,22 @@ namespace {
 
 /// Bytes that are read of abbreviations and of entries out of their order, besides those for each byte of .debug_info.
 /// Compilers need fewer: a table of some kilobytes for each unit, and each function's entry once or twice.
-constexpr std::uint64_t work_at_first = 1U << 20;
+constexpr std::uint64_t kWorkAtFirst = 1U << 20;
 /// The same of names: compilers write some hundred bytes for each function.
-constexpr std::uint64_t names_at_first = 64U << 20;
+constexpr std::uint64_t kNamesAtFirst = 64U << 20;
 
 /// Bytes of a unit for each of its entries that lend a name, and for each that has code: compilers write more.
-constexpr std::uint64_t bytes_per_scope = 4;
-constexpr std::uint64_t bytes_per_start = 8;
-constexpr std::uint64_t entries_at_first = 4096;
+constexpr std::uint64_t kBytesPerScope = 4;
+constexpr std::uint64_t kBytesPerStart = 8;
+constexpr std::uint64_t kEntriesAtFirst = 4096;
 
 /// What is read until memory is given back, by all threads together.
-constexpr std::uint64_t most_kept = 16U << 20;
+constexpr std::uint64_t kMostKept = 16U << 20;
 /// What a thread of its own is worth, and how many there are at most.
-constexpr std::uint64_t least_part = 32U << 20;
-constexpr unsigned most_parts = 8;
+constexpr std::uint64_t kLeastPart = 32U << 20;
+constexpr unsigned kMostParts = 8;
 /// Entries read, or functions asked for, between two looks at what is kept and whether to stop.
-constexpr std::uint32_t between_looks = 1U << 12;
+constexpr std::uint32_t kBetweenLooks = 1U << 12;
 
 std::size_t mixed(std::size_t hash, std::uint64_t with) {
   return (hash ^ (with + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2))) * 0x2545f4914f6cdd1d;
@@ -72,7 +72,7 @@ std::vector<Part> parts_of(SectionBytes info, std::size_t count, const FunctionI
     const auto head = unit_head(info, at);
     if (!head || head->end >= info.size()) break;
     at = head->end;
-    if (units % between_looks == 0) let_go();
+    if (units % kBetweenLooks == 0) let_go();
     if (at < info.size() / count * parts.size()) continue;
     parts.back().end = at;
     parts.push_back({at, info.size()});
@@ -95,7 +95,7 @@ class FunctionIndex::Builder {
         before_letting_go_(before_letting_go),
         filter_(filter),
         part_(part),
-        work_(work_at_first, part.end - part.begin) {}
+        work_(kWorkAtFirst, part.end - part.begin) {}
 
   /// Reads them, up to where they are not understood.
   void read() {
@@ -156,7 +156,7 @@ class FunctionIndex::Builder {
     starts_.erase(std::unique(starts_.begin(), starts_.end()), starts_.end());
     std::uint32_t count = 0;
     for (const std::uint64_t start : starts_) {
-      if (++count % between_looks == 0 && stop_.stop_requested()) return;
+      if (++count % kBetweenLooks == 0 && stop_.stop_requested()) return;
       if (start < head.offset || start >= head.end)
         elsewhere_.emplace_back(start, unit);
       else
@@ -251,11 +251,11 @@ class FunctionIndex::Builder {
     SectionReader bytes(unit.bytes(), unit.head().first_entry);
     std::uint64_t looked_at = unit.head().offset;
     const std::uint64_t size = unit.head().end - unit.head().offset;
-    const std::uint64_t most_scopes = entries_at_first + size / bytes_per_scope;
-    const std::uint64_t most_starts = entries_at_first + size / bytes_per_start;
+    const std::uint64_t most_scopes = kEntriesAtFirst + size / kBytesPerScope;
+    const std::uint64_t most_starts = kEntriesAtFirst + size / kBytesPerStart;
     for (std::uint32_t count = 1; !bytes.at_end(); ++count) {
       const auto offset = static_cast<std::uint64_t>(bytes.position() - sections_.info.data());
-      if (count % between_looks == 0) {
+      if (count % kBetweenLooks == 0) {
         if (stop_.stop_requested()) return false;
         if (offset - looked_at >= before_letting_go_) let_go_(), looked_at = offset;
       }
@@ -279,7 +279,7 @@ class FunctionIndex::Builder {
         if (levels_.size() == 1) break;
         continue;
       }
-      if (levels_.size() > deepest_tree) return false;
+      if (levels_.size() > kDeepestTree) return false;
       level.in_scopes = level.in_scopes && (levels_.size() == 1 || abbreviation->may_hold_scopes);
       level.parent = level.in_scopes && abbreviation->is_scope ? static_cast<std::uint32_t>(entries_.size()) : 0;
       levels_.push_back(level);
@@ -348,7 +348,7 @@ class FunctionIndex::Builder {
   };
   [[nodiscard]] std::optional<Chain> chain_from(const UnitReader& unit, std::uint64_t offset) {
     Chain chain{.names = {}, .last_name = {}, .last = offset};
-    for (unsigned step = 0; step < longest_chain; ++step) {
+    for (unsigned step = 0; step < kLongestChain; ++step) {
       const auto names = names_at(unit, chain.last);
       if (!names) return std::nullopt;
       if (!chain.names.name) chain.names.name = names->name;
@@ -384,7 +384,7 @@ class FunctionIndex::Builder {
   }
 
   std::optional<std::uint32_t> scope_of(const UnitReader& unit, std::uint32_t entry, unsigned depth) {
-    if (depth >= deepest_tree) return std::nullopt;
+    if (depth >= kDeepestTree) return std::nullopt;
     if (scope_of_[entry] != not_known) return scope_of_[entry];
     const std::uint64_t offset = entries_[entry].offset;
     const auto chain = chain_from(unit, offset);
@@ -443,8 +443,8 @@ class FunctionIndex::Builder {
 };
 
 std::size_t FunctionIndex::useful_threads(std::uint64_t bytes) noexcept {
-  return std::clamp<std::uint64_t>(bytes / least_part, 1,
-                                   std::clamp(std::thread::hardware_concurrency(), 1U, most_parts));
+  return std::clamp<std::uint64_t>(bytes / kLeastPart, 1,
+                                   std::clamp(std::thread::hardware_concurrency(), 1U, kMostParts));
 }
 
 FunctionIndex::FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop,
@@ -452,7 +452,7 @@ FunctionIndex::FunctionIndex(const DebugSections& sections, const IsCode& is_cod
   const std::vector<Part> parts = parts_of(sections.info, threads, let_go);
   std::vector<FunctionIndex> indexes(parts.size() - 1, FunctionIndex());  // of all but the first
   const auto builder = [&](FunctionIndex& index, const Part& part) {
-    return Builder(index, sections, part, is_code, stop, let_go, most_kept / parts.size(), filter);
+    return Builder(index, sections, part, is_code, stop, let_go, kMostKept / parts.size(), filter);
   };
   std::vector<std::future<Builder::Rest>> others;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -477,7 +477,7 @@ FunctionIndex::FunctionIndex(const DebugSections& sections, const IsCode& is_cod
 std::string FunctionIndex::qualified(const DebugSections& sections, const Function& function) const {
   const std::string_view own = function.own_name.in(sections);
   if (own.empty()) return {};
-  std::array<std::string_view, deepest_tree> around;
+  std::array<std::string_view, kDeepestTree> around;
   std::size_t depth = 0;
   for (std::uint32_t at = function.scope; at != 0 && depth < around.size(); ++depth) {
     const Scope& scope = scopes_[at - 1];
@@ -492,12 +492,12 @@ UnitSet FunctionIndex::units(const DebugSections& sections, const std::function<
                              const StopToken& stop, const LetGo& let_go) const {
   UnitSet found{.offsets = {}, .all_from = end_};
   for (const std::uint32_t unit : unknown_) found.offsets.insert(units_[unit]);
-  Budget names(names_at_first, sections.info.size());
+  Budget names(kNamesAtFirst, sections.info.size());
   auto place = places_.begin();
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     const auto first = place;
     while (place != places_.end() && place->function == i) ++place;
-    if (i % between_looks == between_looks - 1) {
+    if (i % kBetweenLooks == kBetweenLooks - 1) {
       if (stop.stop_requested()) return found;
       let_go();
     }

@@ -13,10 +13,10 @@
 namespace usdt::dwarf {
 namespace {
 
-constexpr unsigned at_go_runtime_type = 0x2904;
+constexpr unsigned kAtGoRuntimeType = 0x2904;
 /// Types that are looked at, and those of one list.
-constexpr std::size_t most_go_types = 1U << 20;
-constexpr std::size_t most_go_listed = 512;
+constexpr std::size_t kMostGoTypes = 1U << 20;
+constexpr std::size_t kMostGoListed = 512;
 
 /// Where run-time types begin.
 std::optional<std::uint64_t> runtime_types_of(const elf::File& file, const elf::Image& image) {
@@ -50,7 +50,7 @@ unsigned rank_of(std::string_view name) {
 
 void shorten(std::vector<GoType>& types) {
   std::ranges::stable_sort(types, {}, [](const GoType& each) { return rank_of(each.name); });
-  types.resize(std::min(types.size(), most_go_listed));
+  types.resize(std::min(types.size(), kMostGoListed));
 }
 
 /// Goes through the units of a program.
@@ -65,9 +65,9 @@ class GoTypeReader {
     tree.children(unit, [this](Dwarf_Die child) {
       if (dwarf_tag(&child) == DW_TAG_subprogram) add_method(name_of(child));
       add_type(child);
-      return all_.size() < most_go_types;
+      return all_.size() < kMostGoTypes;
     });
-    return all_.size() < most_go_types && !tree.in_circles();
+    return all_.size() < kMostGoTypes && !tree.in_circles();
   }
 
   GoTypes take() && {
@@ -87,12 +87,12 @@ class GoTypeReader {
 
  private:
   void add_method(std::string_view name) {
-    if (with_error_.size() >= most_go_types) return;
+    if (with_error_.size() >= kMostGoTypes) return;
     if (std::string receiver = receiver_of(name); !receiver.empty()) with_error_.insert(std::move(receiver));
   }
 
   void add_type(Dwarf_Die die) {
-    const auto distance = own_attribute(die, at_go_runtime_type);
+    const auto distance = own_attribute(die, kAtGoRuntimeType);
     Dwarf_Addr as_address = 0;
     auto told = distance ? constant(*distance) : std::nullopt;
     if (auto at = distance; at && !told && dwarf_formaddr(&*at, &as_address) == 0) told = as_address;

@@ -21,12 +21,12 @@ namespace usdt::dwarf {
 namespace {
 
 /// "USDTIDX" and the version of what follows.
-constexpr std::uint64_t magic = 0x5844'4954'4453'5501;
+constexpr std::uint64_t kMagic = 0x5844'4954'4453'5501;
 /// Bytes of one index, and indexes that are kept.
-constexpr std::uint64_t largest = 1ULL << 30;
-constexpr std::size_t most_kept = 32;
+constexpr std::uint64_t kLargest = 1ULL << 30;
+constexpr std::size_t kMostKept = 32;
 constexpr const char* directory = "usdt";
-constexpr std::string_view suffix = ".functions";
+constexpr std::string_view kSuffix = ".functions";
 
 bool belongs_to_us(const struct stat& st) {
   return st.st_uid == ::geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -82,7 +82,7 @@ std::vector<std::uint64_t> read_words(int in, const std::string& name) {
   struct stat st {};
   if (!file || ::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode) || !belongs_to_us(st)) return {};
   const auto size = static_cast<std::uint64_t>(st.st_size);
-  if (size > largest || size % sizeof(std::uint64_t) != 0) return {};
+  if (size > kLargest || size % sizeof(std::uint64_t) != 0) return {};
   std::vector<std::uint64_t> words(size / sizeof(std::uint64_t));
   const auto bytes = std::as_writable_bytes(std::span(words));
   for (std::size_t done = 0; done < bytes.size();) {
@@ -111,11 +111,11 @@ void remove_old(int in) {
   std::vector<std::pair<std::int64_t, std::string>> all;
   while (const dirent* each = ::readdir(listing.get())) {
     struct stat st {};
-    if (std::string_view(each->d_name).find(suffix) == std::string_view::npos) continue;
+    if (std::string_view(each->d_name).find(kSuffix) == std::string_view::npos) continue;
     if (::fstatat(in, each->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) all.emplace_back(st.st_mtim.tv_sec, each->d_name);
   }
   std::ranges::sort(all);
-  for (std::size_t i = 0; i + most_kept < all.size(); ++i) ::unlinkat(in, all[i].second.c_str(), 0);
+  for (std::size_t i = 0; i + kMostKept < all.size(); ++i) ::unlinkat(in, all[i].second.c_str(), 0);
 }
 
 }  // namespace
@@ -125,12 +125,12 @@ IndexCache::IndexCache(const elf::File& code, const elf::File& debug, const std:
   if (!code.is_trusted() || !debug.is_trusted()) return;
   const auto of_code = identity_of(code);
   const auto of_debug = identity_of(debug);
-  head_[0] = magic;
+  head_[0] = kMagic;
   std::ranges::copy(of_code, head_.begin() + 1);
   std::ranges::copy(of_debug, head_.begin() + 6);
   // One that is longer than any linker makes it is left out of the name.
   const std::string id = build_id.size() <= 40 ? build_id : std::string();
-  name_ = fmt::format("{}{}{:x}-{:x}{}", id, id.empty() ? "" : "-", of_debug[0], of_debug[1], suffix);
+  name_ = fmt::format("{}{}{:x}-{:x}{}", id, id.empty() ? "" : "-", of_debug[0], of_debug[1], kSuffix);
 }
 
 bool IndexCache::is_sound(const std::vector<std::uint64_t>& words) const {
@@ -155,7 +155,7 @@ void IndexCache::save(const FunctionIndex& index) const {
   std::vector<std::uint64_t> words = index.words(head_.size());
   std::ranges::copy(head_, words.begin());
   words[head_.size() - 1] = check_of(std::span(words).subspan(head_.size()));
-  if (words.size() * sizeof(std::uint64_t) > largest) return;
+  if (words.size() * sizeof(std::uint64_t) > kLargest) return;
   const std::string temporary = fmt::format(".{}.{}", name_, ::getpid());
   const sys::UniqueFd file(
       ::openat(in.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));

@@ -18,7 +18,7 @@ namespace usdt::dwarf {
 namespace {
 
 constexpr std::string_view kOwnName = "operator()";
-constexpr std::uint64_t most_in_a_scope = 1U << 16;
+constexpr std::uint64_t kMostInAScope = 1U << 16;
 
 bool is_class(Dwarf_Die die) {
   const int tag = dwarf_tag(&die);
@@ -27,7 +27,7 @@ bool is_class(Dwarf_Die die) {
 
 /// The parameter by which GCC passes what a lambda has captured; nothing: it is no lambda's function.
 std::optional<Dwarf_Die> closure_of(Dwarf_Die function) {
-  std::uint64_t steps = most_in_a_scope;
+  std::uint64_t steps = kMostInAScope;
   std::optional<Dwarf_Die> found;
   if (!own_name(function).starts_with(kOwnName)) return found;
   for_each_child(function, steps, [&](Dwarf_Die child) {
@@ -39,7 +39,7 @@ std::optional<Dwarf_Die> closure_of(Dwarf_Die function) {
 }
 
 bool is_lambda(Dwarf_Die die) {
-  std::uint64_t steps = most_in_a_scope;
+  std::uint64_t steps = kMostInAScope;
   bool found = false;
   if (!is_class(die) || !own_name(die).empty()) return false;
   for_each_child(die, steps, [&](Dwarf_Die child) {
@@ -66,7 +66,7 @@ std::string_view demanglers_word(std::string_view name) {
 /// A type as demanglers write it, as far as its name is known: "char const*".
 std::string type_text(ScopeNames& names, std::optional<Dwarf_Die> type) {
   std::string behind;
-  for (unsigned step = 0; type && step < longest_chain; ++step, type = type_of(*type)) {
+  for (unsigned step = 0; type && step < kLongestChain; ++step, type = type_of(*type)) {
     switch (dwarf_tag(&*type)) {
       case DW_TAG_const_type:
         behind.insert(0, " const");
@@ -119,7 +119,7 @@ class LambdaName {
   /// `as_declared`: those that are "auto" are so, as far as all of them are.
   [[nodiscard]] std::string parameters_text(Dwarf_Die function, bool as_declared) const {
     std::vector<std::string> texts;
-    std::uint64_t steps = most_in_a_scope;
+    std::uint64_t steps = kMostInAScope;
     std::set<std::string_view> generic;  // (GCC 12 says each twice)
     for_each_child(function, steps, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
@@ -159,7 +159,7 @@ class LambdaName {
   }
   template <class Visit>
   void walk(Dwarf_Die scope, TreeWalk& tree, const Visit& visit, unsigned depth) const {
-    if (depth == deepest_tree) return;
+    if (depth == kDeepestTree) return;
     tree.children(scope, [&](Dwarf_Die child) {
       if (is_lambda(child)) visit(child);
       if (dwarf_tag(&child) == DW_TAG_lexical_block) walk(child, tree, visit, depth + 1);

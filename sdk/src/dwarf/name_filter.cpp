@@ -14,19 +14,19 @@ namespace usdt::dwarf {
 namespace {
 
 /// Words and places that are searched for in each unit. Reading all entries takes as long as searching for some twenty.
-constexpr std::size_t most_searched = 12;
+constexpr std::size_t kMostSearched = 12;
 /// Names that are compared with what is wanted, each so many bytes of a long one for itself: a word that is part of
 /// more is no help.
-constexpr std::uint64_t most_compared = 1U << 20;
-constexpr std::size_t compared_as_one = 64;
+constexpr std::uint64_t kMostCompared = 1U << 20;
+constexpr std::size_t kComparedAsOne = 64;
 /// Places in .debug_str_offsets that lead to such names: one for each unit that has them is usual.
-constexpr std::size_t most_indexed = 1U << 20;
+constexpr std::size_t kMostIndexed = 1U << 20;
 /// Bytes of a word; what is shorter is found nearly everywhere.
-constexpr std::size_t shortest_word = 3;
+constexpr std::size_t kShortestWord = 3;
 /// Bytes that are searched for one word after the other, so that they come from a cache for all but the first.
-constexpr std::size_t searched_at_once = 64U << 10;
+constexpr std::size_t kSearchedAtOnce = 64U << 10;
 /// Bytes of strings that are read until memory is given back.
-constexpr std::size_t most_kept = 8U << 20;
+constexpr std::size_t kMostKept = 8U << 20;
 
 /// Sixteen bytes that are compared at once; compilers make of it what the machine has (GCC's and Clang's vectors).
 using Block = std::uint8_t __attribute__((vector_size(16)));
@@ -78,9 +78,9 @@ bool has(SectionBytes bytes, std::string_view word) {
 }
 
 bool has_any(SectionBytes bytes, const std::vector<std::string>& words) {
-  for (std::size_t at = 0; at < bytes.size(); at += searched_at_once)
+  for (std::size_t at = 0; at < bytes.size(); at += kSearchedAtOnce)
     for (const std::string& word : words)
-      if (has(bytes.subspan(at, std::min(searched_at_once + word.size() - 1, bytes.size() - at)), word)) return true;
+      if (has(bytes.subspan(at, std::min(kSearchedAtOnce + word.size() - 1, bytes.size() - at)), word)) return true;
   return false;
 }
 
@@ -99,14 +99,14 @@ class StringSearch {
 
   /// False: there are too many.
   [[nodiscard]] bool search(SectionBytes section) {
-    for (std::size_t at = 0; at < section.size(); at += most_kept) {
+    for (std::size_t at = 0; at < section.size(); at += kMostKept) {
       if (stop_.stop_requested()) return false;
       for (const std::string& word : hint_.words) {
-        const auto part = section.subspan(at, std::min(most_kept + word.size() - 1, section.size() - at));
+        const auto part = section.subspan(at, std::min(kMostKept + word.size() - 1, section.size() - at));
         const auto add = [&](std::size_t place) { return add_around(section, at + place); };
         if (!for_each_place(part, word, add)) return false;
       }
-      if (section.size() > most_kept) let_go_();
+      if (section.size() > kMostKept) let_go_();
     }
     return true;
   }
@@ -116,21 +116,21 @@ class StringSearch {
   /// Of the string that has a word at `place`. Linkers keep a string that is the end of another one only there, so that
   /// a name may begin at any byte of it.
   [[nodiscard]] bool add_around(SectionBytes section, std::size_t place) {
-    const std::size_t most = std::min(longest_name, section.size() - place);
+    const std::size_t most = std::min(kLongestName, section.size() - place);
     const auto* const text = reinterpret_cast<const char*>(section.data());
     const std::size_t end = place + ::strnlen(text + place, most);
     for (std::size_t begin = place;; --begin) {
-      compared_ += 1 + (end - begin) / compared_as_one;
-      if (compared_ > most_compared) return false;
-      if (hint_.may_be({text + begin, std::min(end - begin, longest_name)}) && !add(begin)) return false;
-      if (begin == 0 || text[begin - 1] == 0 || place - begin == longest_name) return true;
+      compared_ += 1 + (end - begin) / kComparedAsOne;
+      if (compared_ > kMostCompared) return false;
+      if (hint_.may_be({text + begin, std::min(end - begin, kLongestName)}) && !add(begin)) return false;
+      if (begin == 0 || text[begin - 1] == 0 || place - begin == kLongestName) return true;
     }
   }
 
   [[nodiscard]] bool add(std::size_t offset) {
     std::string bytes = bytes_of_offset(offset);
     if (std::ranges::find(found_, bytes) == found_.end()) found_.push_back(std::move(bytes));
-    return found_.size() + hint_.words.size() <= most_searched;
+    return found_.size() + hint_.words.size() <= kMostSearched;
   }
 
   const NameHint& hint_;
@@ -211,26 +211,26 @@ NameForms name_forms(const DebugSections& sections, const UnitHead& unit, std::u
 
 std::optional<NameFilter> NameFilter::make(const DebugSections& sections, const NameHint& hint, const StopToken& stop,
                                            const std::function<void()>& let_go) {
-  const auto is_short = [](const std::string& word) { return word.size() < shortest_word; };
+  const auto is_short = [](const std::string& word) { return word.size() < kShortestWord; };
   if (hint.words.empty() || !hint.may_be || std::ranges::any_of(hint.words, is_short)) return std::nullopt;
-  if (hint.words.size() > most_searched) return std::nullopt;
+  if (hint.words.size() > kMostSearched) return std::nullopt;
   StringSearch search(hint, stop, let_go);
   if (!search.search(sections.str) || !search.search(sections.line_str)) return std::nullopt;
   NameFilter filter;
   filter.words_ = hint.words;
   filter.offsets_ = std::move(search).take();
-  for (std::size_t at = 0; at < sections.str_offsets.size(); at += most_kept) {
+  for (std::size_t at = 0; at < sections.str_offsets.size(); at += kMostKept) {
     if (stop.stop_requested()) return std::nullopt;
     for (const std::string& offset : filter.offsets_) {
       const auto rest = sections.str_offsets.subspan(at);
-      const auto part = rest.first(std::min(most_kept + offset.size() - 1, rest.size()));
+      const auto part = rest.first(std::min(kMostKept + offset.size() - 1, rest.size()));
       const auto add = [&](std::size_t place) {
         filter.indexed_.push_back(at + place);
-        return filter.indexed_.size() <= most_indexed;
+        return filter.indexed_.size() <= kMostIndexed;
       };
       if (!for_each_place(part, offset, add)) return std::nullopt;
     }
-    if (sections.str_offsets.size() > most_kept) let_go();
+    if (sections.str_offsets.size() > kMostKept) let_go();
   }
   std::ranges::sort(filter.indexed_);
   return filter;

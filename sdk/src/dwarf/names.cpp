@@ -10,9 +10,9 @@ namespace usdt::dwarf {
 namespace {
 
 /// Bytes of DIEs for each link that compilers write: for some 40. What is remembered of a file then has half its size.
-constexpr std::uint64_t bytes_per_link = 16;
+constexpr std::uint64_t kBytesPerLink = 16;
 /// DIEs that are read again besides those for each byte.
-constexpr std::uint64_t again_at_first = 1U << 20;
+constexpr std::uint64_t kAgainAtFirst = 1U << 20;
 
 std::string_view scope_name(Dwarf_Die die) {
   const auto name = name_of(die);
@@ -43,7 +43,7 @@ std::string_view nameless_scope(bool is_namespace) { return is_namespace ? "(ano
 std::string qualified_name(std::string_view own, std::span<const std::string_view> scopes) {
   std::size_t size = own.size();
   std::size_t count = 0;
-  while (count < scopes.size() && size < longest_name) size += scopes[count++].size() + 2;
+  while (count < scopes.size() && size < kLongestName) size += scopes[count++].size() + 2;
   std::string text;
   text.reserve(size);
   while (count > 0) text.append(scopes[--count]).append("::");
@@ -70,7 +70,7 @@ bool has_qualified_name(int tag) {
 /// Goes through the scopes of a unit, in the order of their offsets.
 template <class Add>
 void read_scopes(Dwarf_Die parent, bool named, unsigned depth, TreeWalk& tree, const Add& add) {
-  if (depth == deepest_tree) return;
+  if (depth == kDeepestTree) return;
   tree.children(parent, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     if (named && has_qualified_name(tag)) add(child, parent);
@@ -86,8 +86,8 @@ std::uint64_t offset_in(const Dwarf_Die& unit, const Dwarf_Die& die) {
 }  // namespace
 
 ScopeNames::ScopeNames(std::uint64_t bytes, StopToken stop, std::size_t least_links)
-    : most_(std::max<std::uint64_t>(least_links, bytes / bytes_per_link)),
-      again_(again_at_first, bytes),
+    : most_(std::max<std::uint64_t>(least_links, bytes / kBytesPerLink)),
+      again_(kAgainAtFirst, bytes),
       stop_(std::move(stop)) {}
 
 const ScopeNames::Links& ScopeNames::links_of(Dwarf_Die unit) {
@@ -138,7 +138,7 @@ std::string ScopeNames::qualified(Dwarf_Die die) {
   const std::string_view name = own_name(die);
   if (name.empty()) return {};
   std::vector<std::string_view> scopes;
-  for (auto scope = scope_of(die); scope && scopes.size() < deepest_tree; scope = scope_of(origin_of(*scope)))
+  for (auto scope = scope_of(die); scope && scopes.size() < kDeepestTree; scope = scope_of(origin_of(*scope)))
     scopes.push_back(scope_name(*scope));
   return qualified_name(name, scopes);
 }

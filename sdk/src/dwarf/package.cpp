@@ -16,17 +16,17 @@ namespace usdt::dwarf {
 namespace {
 
 /// Behind all sections: libdw takes some strings without a look at where their section ends.
-constexpr std::size_t zeros_behind = 64;
+constexpr std::size_t kZerosBehind = 64;
 /// Columns of an index: there are eight kinds of sections.
-constexpr std::uint64_t most_columns = 8;
+constexpr std::uint64_t kMostColumns = 8;
 /// Bytes of the abbreviation of a type unit's own entry; compilers write some dozens.
-constexpr std::size_t longest_abbreviation = 4096;
+constexpr std::size_t kLongestAbbreviation = 4096;
 
 std::span<const DwoSection> all_sections() {
   static constexpr std::array all{DwoSection::info,     DwoSection::types,       DwoSection::abbrev,
                                   DwoSection::line,     DwoSection::loc,         DwoSection::loclists,
                                   DwoSection::rnglists, DwoSection::str_offsets, DwoSection::str};
-  static_assert(all.size() == dwo_sections);
+  static_assert(all.size() == kDwoSections);
   return all;
 }
 
@@ -66,7 +66,7 @@ void append_sleb(std::vector<std::uint8_t>& to, std::uint64_t value) {
 }  // namespace
 
 std::string_view name_of(DwoSection section) noexcept {
-  static constexpr std::array<std::string_view, dwo_sections> names{
+  static constexpr std::array<std::string_view, kDwoSections> names{
       ".debug_info.dwo",     ".debug_types.dwo",    ".debug_abbrev.dwo",      ".debug_line.dwo", ".debug_loc.dwo",
       ".debug_loclists.dwo", ".debug_rnglists.dwo", ".debug_str_offsets.dwo", ".debug_str.dwo"};
   return names[static_cast<std::size_t>(section)];
@@ -96,7 +96,7 @@ Result<std::vector<DwarfPackage::Row>> DwarfPackage::read_index(SectionBytes ind
   const std::uint64_t kinds = numbers + slots * 4;
   const std::uint64_t offsets = kinds + columns * 4;
   const std::uint64_t sizes = offsets + units * columns * 4;
-  if (columns > most_columns || sizes + units * columns * 4 > index.size() || units > slots)
+  if (columns > kMostColumns || sizes + units * columns * 4 > index.size() || units > slots)
     return fail(ErrorKind::malformed, "an index of units that is larger than its section");
   const auto word = [index](std::uint64_t at, unsigned size) { return SectionReader(index, at).fixed(size); };
   std::vector<Row> rows;
@@ -217,7 +217,7 @@ class DwarfPackage::Composer {
         if (form == DW_FORM_implicit_const) bytes.skip_leb();
         pair = name | form;
       }
-      if (!bytes.good() || each != code || is_there || end - begin > longest_abbreviation) continue;
+      if (!bytes.good() || each != code || is_there || end - begin > kLongestAbbreviation) continue;
       is_there = true;
       take(DwoSection::abbrev, abbrev.subspan(taken, end - taken));
       auto& made = made_[DwoSection::abbrev];
@@ -262,7 +262,7 @@ class DwarfPackage::Composer {
     for (const Entry& entry : entries) {
       if (entry.offset != last) {
         const SectionBytes text = all.subspan(std::min<std::uint64_t>(entry.offset, all.size()));
-        const auto most = std::min(text.size(), longest_name);
+        const auto most = std::min(text.size(), kLongestName);
         const auto length = most == 0 ? 0 : ::strnlen(reinterpret_cast<const char*>(text.data()), most);
         place = made.size();
         last = entry.offset;
@@ -324,7 +324,7 @@ std::vector<std::uint8_t> elf_file(const DwoBytes& sections, unsigned elf_class,
   head.e_shstrndx = static_cast<std::uint16_t>(heads.size() - 1);
   std::memcpy(file.data(), &head, sizeof head);
   append(file, std::span(reinterpret_cast<const std::uint8_t*>(heads.data()), heads.size() * sizeof(SectionHead)));
-  file.resize(file.size() + zeros_behind);
+  file.resize(file.size() + kZerosBehind);
   return file;
 }
 

@@ -22,13 +22,13 @@ namespace usdt::dwarf {
 /// The kinds of sections that units of packages have a part of; DWARF 4 has types and loc, DWARF 5 loclists and
 /// rnglists instead. Macros are left out.
 enum class DwoSection : std::uint8_t { info, types, abbrev, line, loc, loclists, rnglists, str_offsets, str };
-constexpr std::size_t dwo_sections = 9;
+constexpr std::size_t kDwoSections = 9;
 [[nodiscard]] std::string_view name_of(DwoSection section) noexcept;
 
 /// The sections of a package, or of one unit's .dwo file, by DwoSection.
 template <class Bytes>
 struct BySection {
-  std::array<Bytes, dwo_sections> all;
+  std::array<Bytes, kDwoSections> all;
   [[nodiscard]] Bytes& operator[](DwoSection section) noexcept { return all[static_cast<std::size_t>(section)]; }
   [[nodiscard]] const Bytes& operator[](DwoSection section) const noexcept {
     return all[static_cast<std::size_t>(section)];

@@ -13,11 +13,11 @@ namespace usdt::dwarf {
 namespace {
 
 /// What may be spent on the ranges of a function's inlined calls to find those of one address.
-constexpr std::uint64_t ranges_of_one_address = std::uint64_t{4} << 20;
+constexpr std::uint64_t kRangesOfOneAddress = std::uint64_t{4} << 20;
 
 /// Where the code of a unit's functions is, those in namespaces, classes and (nested ones) in functions included.
 void add_functions(Dwarf_Die parent, unsigned depth, TreeWalk& tree, Budget& budget, std::vector<DieRange>& all) {
-  if (depth == deepest_tree) return;
+  if (depth == kDeepestTree) return;
   tree.children(parent, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_subprogram:
@@ -41,7 +41,7 @@ void add_functions(Dwarf_Die parent, unsigned depth, TreeWalk& tree, Budget& bud
 bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, TreeWalk& tree, Budget& budget,
                   std::vector<Dwarf_Die>& chain) {
   bool found = false;
-  if (depth == deepest_tree) return found;
+  if (depth == kDeepestTree) return found;
   tree.children(parent, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_inlined_subroutine:
@@ -78,7 +78,7 @@ std::vector<Dwarf_Die> chain_at(DebugState& state, Dwarf_Die unit, VirtAddr pc) 
   if (const auto function = find_range(functions, pc)) {
     chain.push_back(*function);
     TreeWalk tree;
-    Budget budget(ranges_of_one_address, 0);
+    Budget budget(kRangesOfOneAddress, 0);
     static_cast<void>(find_inlined(*function, pc, 0, tree, budget, chain));
     if (budget.spent()) chain.clear();  // an inlined one may be missing
   }

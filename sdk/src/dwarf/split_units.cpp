@@ -24,11 +24,11 @@ namespace {
 
 /// What may be kept of .dwo files in memory and made of a package, besides Budget's bytes for each byte of that, whose
 /// units have types in common.
-constexpr std::uint64_t made_at_first = 1U << 30;
+constexpr std::uint64_t kMadeAtFirst = 1U << 30;
 /// Bytes of abbreviations that are read for the skeletons, besides those for each byte of .debug_info.
-constexpr std::uint64_t work_at_first = 1U << 20;
+constexpr std::uint64_t kWorkAtFirst = 1U << 20;
 /// Behind sections of our own, as FileBytes has them.
-constexpr std::size_t zeros_behind = 64;
+constexpr std::size_t kZerosBehind = 64;
 
 /// The contents of a section, unpacked; null: it has none.
 Elf_Data* data_of(Elf_Scn* section, const GElf_Shdr& header) {
@@ -59,7 +59,7 @@ DwarfPackage::Sections sections_of(Elf* elf) {
   DwarfPackage::Sections sections{.contents = {},
                                   .units = bytes_of(section_called(elf, ".debug_cu_index")),
                                   .types = bytes_of(section_called(elf, ".debug_tu_index"))};
-  for (std::size_t i = 0; i < dwo_sections; ++i)
+  for (std::size_t i = 0; i < kDwoSections; ++i)
     sections.contents.all[i] = bytes_of(section_called(elf, name_of(static_cast<DwoSection>(i))));
   return sections;
 }
@@ -116,9 +116,9 @@ std::optional<InsteadOfString> instead_of_string(unsigned form, std::uint64_t si
 }
 
 /// An attribute that nothing has (DW_AT_lo_user to DW_AT_hi_user), for what is passed over.
-constexpr std::uint64_t unknown_attribute = 0x3ffe;
+constexpr std::uint64_t kUnknownAttribute = 0x3ffe;
 /// Bytes of the abbreviation of a skeleton's own entry; compilers write some dozens.
-constexpr std::size_t longest_abbreviation = 4096;
+constexpr std::size_t kLongestAbbreviation = 4096;
 
 void append_uleb(std::vector<std::uint8_t>& to, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) to.push_back(static_cast<std::uint8_t>(value | 0x80));
@@ -139,7 +139,7 @@ std::vector<std::uint8_t> table_of_skeleton(const DebugSections& sections, const
     append_uleb(table, bytes.uleb());
     table.push_back(0);  // no children
     bytes.skip(1);
-    for (bool more = true; more && bytes.good() && table.size() <= longest_abbreviation;) {
+    for (bool more = true; more && bytes.good() && table.size() <= kLongestAbbreviation;) {
       const std::uint64_t attribute = bytes.uleb();
       const std::uint64_t form = bytes.uleb();
       const bool is_name = attribute == DW_AT_dwo_name || attribute == DW_AT_GNU_dwo_name;
@@ -147,7 +147,7 @@ std::vector<std::uint8_t> table_of_skeleton(const DebugSections& sections, const
       append_uleb(table, attribute);
       append_uleb(table, other ? name->form : form);
       if (other && name->length != 0) {
-        append_uleb(table, unknown_attribute);
+        append_uleb(table, kUnknownAttribute);
         append_uleb(table, name->length == 1 ? DW_FORM_block1 : DW_FORM_block4);
       }
       for (bool constant = form == DW_FORM_implicit_const; constant && bytes.good();) {
@@ -156,11 +156,11 @@ std::vector<std::uint8_t> table_of_skeleton(const DebugSections& sections, const
       }
       more = (attribute | form) != 0;
     }
-    if (!bytes.good() || table.size() > longest_abbreviation || each == code) break;
+    if (!bytes.good() || table.size() > kLongestAbbreviation || each == code) break;
     table.clear();
   }
   work.spend(static_cast<std::uint64_t>(bytes.position() - rest.data()));
-  if (!bytes.good() || table.size() > longest_abbreviation) return {};
+  if (!bytes.good() || table.size() > kLongestAbbreviation) return {};
   if (!table.empty()) table.push_back(0);
   return table;
 }
@@ -191,13 +191,13 @@ class OwnSection {
     if (!copied_) {
       size_ = data_->d_size;
       std::vector<std::uint8_t>& copy = file_.changed_sections.emplace_back();
-      copy.reserve(size_ + more.size() + 1 + zeros_behind);
+      copy.reserve(size_ + more.size() + 1 + kZerosBehind);
       const auto* bytes = static_cast<const std::uint8_t*>(data_->d_buf);
       copy.assign(bytes, bytes + size_);
       copy.insert(copy.end(), more.begin(), more.end());
       if (!more.empty()) copy.push_back(0);
       data_->d_size = copy.size();
-      copy.resize(copy.size() + zeros_behind);
+      copy.resize(copy.size() + kZerosBehind);
       data_->d_buf = copy.data();
       copied_ = true;
     }
@@ -326,7 +326,7 @@ DwoBytes all_sections_of(Elf* elf) {
       GElf_Shdr header;
       if (gelf_getshdr(section, &header) == nullptr || ((header.sh_flags & SHF_GROUP) != 0) != in_group) continue;
       const char* name = elf_strptr(elf, names, header.sh_name);
-      for (std::size_t i = 0; name != nullptr && i < dwo_sections; ++i) {
+      for (std::size_t i = 0; name != nullptr && i < kDwoSections; ++i) {
         if (name != name_of(static_cast<DwoSection>(i))) continue;
         const SectionBytes bytes = bytes_of(data_of(section, header));
         all.all[i].insert(all.all[i].end(), bytes.begin(), bytes.end());
@@ -386,7 +386,7 @@ void SplitUnits::Sources::redirect(DwarfFile& main) {
     static_cast<void>(section_called(main.elf.get(), name));  // unpacked from here on
   named = main.sections();
   Redirection redirection(main, named, fmt::format("/proc/self/fd/{}", place.fd()));
-  Budget work(work_at_first, named.info.size());
+  Budget work(kWorkAtFirst, named.info.size());
   std::optional<Abbreviations> abbreviations;
   for (std::uint64_t at = 0; const auto head = unit_head(named.info, at);) {
     at = head->end;
@@ -461,7 +461,7 @@ Result<void> SplitUnits::use(DwarfFile package, DwarfFile& main) {
   auto place = TRY(elf::File::in_memory({}));
   GElf_Ehdr head{};
   gelf_getehdr(main.elf.get(), &head);
-  const Budget budget(made_at_first, package.bytes.size());
+  const Budget budget(kMadeAtFirst, package.bytes.size());
   sources_ = std::make_unique<Sources>(Sources{.file = std::move(package),
                                                .package = *std::move(index),
                                                .budget = budget,

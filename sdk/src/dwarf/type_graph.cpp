@@ -16,11 +16,11 @@ namespace usdt::dwarf {
 namespace {
 
 /// Members of one struct that are listed; generated ones have some thousand.
-constexpr std::uint64_t most_members = 65536;
+constexpr std::uint64_t kMostMembers = 65536;
 /// DIEs looked at in one struct: C++ classes have functions and types besides.
-constexpr std::uint64_t most_children = 1U << 20;
+constexpr std::uint64_t kMostChildren = 1U << 20;
 /// Bytes that are believed to be before a member: the largest object that machines of ours can have.
-constexpr std::uint64_t largest_offset = std::uint64_t{1} << 47;
+constexpr std::uint64_t kLargestOffset = std::uint64_t{1} << 47;
 
 /// What DW_AT_data_member_location says: a number, or in DWARF 2 an expression that adds one to the struct's address.
 /// Nothing: an expression that something at run time decides.
@@ -53,7 +53,7 @@ std::optional<std::uint64_t> first_bit(Dwarf_Die member, std::uint64_t offset, s
 /// What an array is made of; of any other type, itself.
 std::optional<Dwarf_Die> element_type(std::optional<Dwarf_Die> type) {
   auto found = resolved(std::move(type));
-  for (unsigned step = 0; found && dwarf_tag(&*found) == DW_TAG_array_type && step < longest_chain; ++step)
+  for (unsigned step = 0; found && dwarf_tag(&*found) == DW_TAG_array_type && step < kLongestChain; ++step)
     found = resolved(type_of(*found));
   return found;
 }
@@ -67,7 +67,7 @@ bool is_enums(std::optional<Dwarf_Die> type) {
 /// of pointers.
 bool has_swapped_numbers(Dwarf_Die structure) {
   bool found = false;
-  std::uint64_t steps = most_members;
+  std::uint64_t steps = kMostMembers;
   for_each_child(structure, steps, [&found](Dwarf_Die child) {
     auto type = dwarf_tag(&child) == DW_TAG_member ? element_type(type_of(child)) : std::nullopt;
     found = type && !is_structure(dwarf_tag(&*type)) && is_swapped(*type);
@@ -77,7 +77,7 @@ bool has_swapped_numbers(Dwarf_Die structure) {
 }
 
 /// Ranges of one DW_AT_discr_list that are believed.
-constexpr std::size_t most_ranges = 1024;
+constexpr std::size_t kMostRanges = 1024;
 
 /// Reads the numbers of a DW_AT_discr_list: LEB128, with a sign where the discriminant has one (DWARF 5, 7.19).
 class DiscriminantList {
@@ -92,7 +92,7 @@ class DiscriminantList {
       bytes_ = bytes_.subspan(1);
       const auto first = next();
       const auto last = kind == DW_DSC_range ? next() : first;
-      if (kind > DW_DSC_range || !first || !last || values.ranges.size() == most_ranges) return std::nullopt;
+      if (kind > DW_DSC_range || !first || !last || values.ranges.size() == kMostRanges) return std::nullopt;
       if (!add(*first, *last, values)) return std::nullopt;
     }
     return values.ranges.empty() ? std::nullopt : std::optional(std::move(values));
@@ -152,14 +152,14 @@ std::optional<AlternativeValues> discriminant_values(Dwarf_Die variant, const Ty
 
 bool is_child(Dwarf_Die parent, const Dwarf_Die& wanted) {
   bool found = false;
-  std::uint64_t steps = most_children;
+  std::uint64_t steps = kMostChildren;
   for_each_child(parent, steps, [&](Dwarf_Die child) { return !(found = child.addr == wanted.addr); });
   return found;
 }
 
 /// Typedefs and qualifiers of nothing.
 bool is_void(std::optional<Dwarf_Die> type) {
-  for (unsigned step = 0; type && step < longest_chain; ++step) type = type_of(*type);
+  for (unsigned step = 0; type && step < kLongestChain; ++step) type = type_of(*type);
   return !type;
 }
 
@@ -256,7 +256,7 @@ Result<void> DwarfTypes::place_bits(MemberInfo& member, Dwarf_Die die, std::uint
   if (*width == 0 || *width > 8 * std::min<std::uint64_t>(size, 16))
     return fail(broken("a bit-field wider than its type"));
   const auto first = first_bit(die, member.offset, *width, size);
-  if (!first || *first > 8 * largest_offset) return fail(broken("a bit-field outside of its struct"));
+  if (!first || *first > 8 * kLargestOffset) return fail(broken("a bit-field outside of its struct"));
   const BitPlace place = bit_place(*first, *width, size, outer_size);
   member.offset = place.offset;
   member.bits = static_cast<std::uint8_t>(*width);
@@ -275,7 +275,7 @@ Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size, b
   }
   if (const auto at = own_attribute(die, DW_AT_data_member_location)) {
     const auto offset = constant_offset(*at);
-    if (!offset || *offset > largest_offset)
+    if (!offset || *offset > kLargestOffset)
       return fail(broken(fmt::format("no place is told of member '{}'", member.name)));
     member.offset = *offset;
   }
@@ -302,7 +302,7 @@ Result<void> DwarfTypes::add_variants(Dwarf_Die part, std::uint64_t outer_size, 
   AlternativeValues of_all;
   std::vector<std::size_t> of_others;
   std::optional<Error> error;
-  std::uint64_t steps = most_children;
+  std::uint64_t steps = kMostChildren;
   for_each_child(part, steps, [&](Dwarf_Die variant) {
     if (dwarf_tag(&variant) != DW_TAG_variant) return true;
     const auto values = told ? discriminant_values(variant, type) : AlternativeValues();
@@ -322,9 +322,9 @@ Result<void> DwarfTypes::add_variants(Dwarf_Die part, std::uint64_t outer_size, 
       if (told) one->variant->values = *values;
       if (told && values->ranges.empty()) of_others.push_back(all.size());
       all.push_back(*std::move(one));
-      return all.size() < most_members;
+      return all.size() < kMostMembers;
     });
-    return !error && all.size() < most_members;
+    return !error && all.size() < kMostMembers;
   });
   if (error) return fail(*std::move(error));
   of_all.others = true;
@@ -346,13 +346,13 @@ Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
   const std::uint64_t size = types_.type(known->die).size;
   std::optional<Error> error;
   const bool swapped = has_swapped_numbers(known->die);
-  std::uint64_t steps = most_children;
+  std::uint64_t steps = kMostChildren;
   for_each_child(known->die, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_variant_part) {
       auto added = add_variants(child, size, all);
       if (!added) error = std::move(added.error());
-      return !error && all.size() < most_members;
+      return !error && all.size() < kMostMembers;
     }
     if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static(child)) return true;
     auto one = member(child, size, swapped);
@@ -360,10 +360,10 @@ Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
       error = std::move(one.error());
     else
       all.push_back(*std::move(one));
-    return !error && all.size() < most_members;
+    return !error && all.size() < kMostMembers;
   });
   if (error) return fail(*std::move(error));
-  if (steps == 0 || all.size() == most_members)
+  if (steps == 0 || all.size() == kMostMembers)
     return fail(ErrorKind::limit, fmt::format("'{}' has too many members", types_.text(known->die)));
   return all;
 }
@@ -380,7 +380,7 @@ std::vector<TypeId> DwarfTypes::template_types(TypeId type) const {
   std::vector<TypeId> all;
   if (!known || !*known) return all;
   constexpr std::size_t most = 256;
-  std::uint64_t steps = most_children;
+  std::uint64_t steps = kMostChildren;
   const auto add = [&](Dwarf_Die child) {
     if (dwarf_tag(&child) == DW_TAG_template_type_parameter) all.push_back(state_->types.known.id_of(type_of(child)));
     return all.size() < most;

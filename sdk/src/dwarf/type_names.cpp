@@ -12,7 +12,7 @@ namespace usdt::dwarf {
 namespace {
 
 /// Types that are remembered of one file, some 300 MB; the largest programs have a million.
-constexpr std::size_t most_types = 4'000'000;
+constexpr std::size_t kMostTypes = 4'000'000;
 
 bool is_tagged(int tag) { return is_structure(tag) || tag == DW_TAG_enumeration_type; }
 
@@ -64,13 +64,13 @@ class TypeNames::Walk {
 
  private:
   void walk(Dwarf_Die parent, unsigned depth) {
-    if (depth == deepest_tree) return;
+    if (depth == kDeepestTree) return;
     tree_.children(parent, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
       if (is_tagged(tag) || tag == DW_TAG_typedef || tag == DW_TAG_base_type) names_.add(child, tag, scope_);
       if (tag == DW_TAG_namespace || tag == DW_TAG_module || (is_structure(tag) && scopes_have_types_))
         enter(child, tag, depth);
-      full_ = full_ || names_.entries_.size() >= most_types;
+      full_ = full_ || names_.entries_.size() >= kMostTypes;
       return !full_;
     });
   }
@@ -78,7 +78,7 @@ class TypeNames::Walk {
   void enter(Dwarf_Die child, int tag, unsigned depth) {
     const std::size_t outer = scope_.size();
     const std::string_view name = name_of(child);
-    if (outer + name.size() > longest_name) return;
+    if (outer + name.size() > kLongestName) return;
     scope_ += !name.empty() ? name : tag == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
     scope_ += "::";
     walk(child, depth + 1);

@@ -11,9 +11,9 @@ namespace usdt::dwarf {
 namespace {
 
 /// Bytes of a spelt type before the rest of it becomes "...".
-constexpr std::size_t longest_type = 4096;
+constexpr std::size_t kLongestType = 4096;
 /// Dimensions of an array; the rest is left away.
-constexpr std::size_t most_dimensions = 64;
+constexpr std::size_t kMostDimensions = 64;
 
 bool is_qualifier(int tag) {
   switch (tag) {
@@ -50,7 +50,7 @@ bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || enc
 /// Whether some enumerator is negative: GCC before 8 and DWARF 2 name no underlying type.
 bool has_negative(Dwarf_Die enumeration) {
   bool negative = false;
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   for_each_child(enumeration, steps, [&negative](Dwarf_Die child) {
     auto value = own_attribute(child, DW_AT_const_value);
     Dwarf_Sword bits = 0;
@@ -71,7 +71,7 @@ bool enumeration_is_signed(Dwarf_Die enumeration) {
 std::string array_bounds(Dwarf_Die array, unsigned dimension) {
   std::string bounds;
   const auto counts = dimensions(array);
-  for (std::size_t i = dimension; i < counts.size() && bounds.size() < longest_type; ++i)
+  for (std::size_t i = dimension; i < counts.size() && bounds.size() < kLongestType; ++i)
     bounds += counts[i] ? fmt::format("[{}]", *counts[i]) : "[]";
   return bounds.empty() ? "[]" : bounds;
 }
@@ -198,11 +198,11 @@ ArrayRules array_rules(Dwarf_Die die) {
 std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array) {
   std::vector<std::optional<std::uint64_t>> counts;
   const ArrayRules rules = array_rules(array);
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   for_each_child(array, steps, [&counts, &rules](Dwarf_Die child) {
     if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
     counts.push_back(count_of(child, rules.first));
-    return counts.size() < most_dimensions;
+    return counts.size() < kMostDimensions;
   });
   const auto ordering = own_number(array, DW_AT_ordering);
   if (ordering ? *ordering == DW_ORD_col_major : rules.column_major) std::ranges::reverse(counts);
@@ -234,7 +234,7 @@ std::string why_no_array(Dwarf_Die array) {
   // Of C's int a[n] only the number of elements is not known, as of int a[]; where other dimensions are, so is where
   // elements are.
   bool may_end_anywhere = array_rules(array).first == 0;
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   for_each_child(array, steps, [&](Dwarf_Die child) {
     if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
     apart = apart || has_stride(child);
@@ -262,7 +262,7 @@ bool is_plain_subrange(Dwarf_Die die) {
 }  // namespace
 
 std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die) {
-  for (unsigned step = 0; die && step < longest_chain; ++step) {
+  for (unsigned step = 0; die && step < kLongestChain; ++step) {
     const int tag = dwarf_tag(&*die);
     if (tag != DW_TAG_typedef && !is_qualifier(tag) && !is_plain_subrange(*die)) {
       const auto in_type_unit = reference(own_attribute(*die, DW_AT_signature));
@@ -274,7 +274,7 @@ std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die) {
 }
 
 std::optional<std::uint64_t> Types::size_of(Dwarf_Die die, unsigned depth, unsigned dimension) const {
-  if (depth == deepest_type) return std::nullopt;
+  if (depth == kDeepestType) return std::nullopt;
   if (const auto size = own_number(die, DW_AT_byte_size); size && dimension == 0) return size;
   const int tag = dwarf_tag(&die);
   if (is_pointer(tag)) return arch_.word_size;
@@ -356,13 +356,13 @@ std::string Types::spell_named(Dwarf_Die die) const {
 
 std::string Types::spell_parameters(Dwarf_Die function, unsigned depth) const {
   std::string all;
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   for_each_child(function, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     if (tag != DW_TAG_formal_parameter && tag != DW_TAG_unspecified_parameters) return true;
     if (!all.empty()) all += ", ";
     all += tag == DW_TAG_unspecified_parameters ? "..." : spell(type_of(child), {}, depth + 1);
-    return all.size() < longest_type;
+    return all.size() < kLongestType;
   });
   if (all.empty() && language_of(function) == Language::c) return "void";
   return all;
@@ -371,7 +371,7 @@ std::string Types::spell_parameters(Dwarf_Die function, unsigned depth) const {
 /// C declarations are written from the inside out: `inner` is what is spelt already.
 std::string Types::spell(const std::optional<Dwarf_Die>& declared, std::string inner, unsigned depth) const {
   if (!declared) return joined("void", inner);
-  if (depth == deepest_type || inner.size() > longest_type) return joined("...", inner);
+  if (depth == kDeepestType || inner.size() > kLongestType) return joined("...", inner);
   Dwarf_Die die = *declared;
   const int tag = dwarf_tag(&die);
   const auto target = is_structure(tag) ? std::nullopt : type_of(die);
@@ -426,7 +426,7 @@ std::vector<Enumerator> Types::enumerators(const std::optional<Dwarf_Die>& decla
   std::vector<Enumerator> all;
   auto die = resolved(declared);
   if (!die || dwarf_tag(&*die) != DW_TAG_enumeration_type) return all;
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   for_each_child(*die, steps, [&all](Dwarf_Die child) {
     const auto value = own_attribute(child, DW_AT_const_value);
     if (const auto bits = value ? constant(*value) : std::nullopt) all.push_back({std::string(own_name(child)), *bits});
@@ -439,7 +439,7 @@ bool is_go_result(Dwarf_Die parameter) { return flag(attribute(parameter, DW_AT_
 
 std::vector<GoResult> go_results(Dwarf_Die function, const Types& types) {
   std::vector<GoResult> all;
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   std::uint64_t offset = 0;
   for_each_child(function, steps, [&](Dwarf_Die child) {
     if (dwarf_tag(&child) != DW_TAG_formal_parameter || !is_go_result(child)) return true;

@@ -16,9 +16,9 @@
 namespace usdt::dwarf {
 
 /// DIEs looked at in one type, and enumerators believed of one enum.
-constexpr std::uint64_t most_of_type = 16384;
+constexpr std::uint64_t kMostOfType = 16384;
 /// How deep types are followed, and declarations spelt; hand-written ones have a handful of stars and parentheses.
-constexpr unsigned deepest_type = 24;
+constexpr unsigned kDeepestType = 24;
 
 /// The language of a unit, as far as it matters here.
 enum class Language : std::uint8_t {

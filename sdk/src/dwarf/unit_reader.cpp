@@ -14,11 +14,11 @@ namespace usdt::dwarf {
 namespace {
 
 /// Codes that a table leaves out in all; compilers number them from 1, and leave out none.
-constexpr std::uint64_t most_left_out = 256;
+constexpr std::uint64_t kMostLeftOut = 256;
 /// Bytes of one table: compilers write some thousands.
-constexpr std::uint64_t largest_table = 1U << 20;
+constexpr std::uint64_t kLargestTable = 1U << 20;
 /// Attributes of one abbreviation.
-constexpr std::size_t most_attributes = 4096;
+constexpr std::size_t kMostAttributes = 4096;
 
 Wanted wanted_of(std::uint64_t attribute) {
   switch (attribute) {
@@ -119,7 +119,7 @@ bool read_abbreviation(SectionReader& bytes, const UnitHead& unit, Abbreviation&
   abbreviation.is_scope = is_scope(static_cast<int>(abbreviation.tag));
   abbreviation.may_hold_scopes = may_hold_scopes(static_cast<int>(abbreviation.tag));
   Abbreviation::Skip skip;
-  while (bytes.good() && abbreviation.attributes.size() < most_attributes) {
+  while (bytes.good() && abbreviation.attributes.size() < kMostAttributes) {
     const std::uint64_t name = bytes.uleb();
     const std::uint64_t form = bytes.uleb();
     if (name == 0 && form == 0) {
@@ -196,7 +196,7 @@ std::string_view TextPlace::in(const DebugSections& sections) const noexcept {
   const std::uint64_t offset = packed_ >> 2;
   if (offset >= section.size()) return {};
   const auto* begin = reinterpret_cast<const char*>(section.data() + offset);
-  return {begin, ::strnlen(begin, std::min<std::uint64_t>(longest_name, section.size() - offset))};
+  return {begin, ::strnlen(begin, std::min<std::uint64_t>(kLongestName, section.size() - offset))};
 }
 
 namespace {
@@ -346,7 +346,7 @@ std::uint64_t bytes_of_all_tables(const DebugSections& sections, std::uint64_t m
 
 Abbreviations::Abbreviations(const DebugSections& sections, const UnitHead& unit, std::uint64_t most) : unit_(unit) {
   const std::uint64_t begin = std::min<std::uint64_t>(unit.abbreviations, sections.abbrev.size());
-  const std::uint64_t size = std::min({most, largest_table, sections.abbrev.size() - begin});
+  const std::uint64_t size = std::min({most, kLargestTable, sections.abbrev.size() - begin});
   const SectionBytes table = sections.abbrev.subspan(begin, size);
   SectionReader bytes(table, 0);
   if (!read(bytes)) by_code_.clear();
@@ -357,7 +357,7 @@ bool Abbreviations::read(SectionReader& bytes) {
   std::uint64_t count = 0;
   while (const std::uint64_t code = bytes.uleb()) {
     Abbreviation abbreviation;
-    if (code > ++count + most_left_out || !read_abbreviation(bytes, unit_, abbreviation)) return false;
+    if (code > ++count + kMostLeftOut || !read_abbreviation(bytes, unit_, abbreviation)) return false;
     if (code >= by_code_.size()) by_code_.resize(code + 1);
     by_code_[code] = std::move(abbreviation);
   }

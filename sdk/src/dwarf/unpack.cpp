@@ -15,11 +15,11 @@ namespace usdt::dwarf {
 namespace {
 
 /// ELFCOMPRESS_ZSTD, which the <elf.h> of glibc before 2.37 lacks.
-constexpr std::uint32_t by_zstd = 2;
+constexpr std::uint32_t kByZstd = 2;
 /// Zeros behind a section's bytes, as FileBytes has them behind a file's.
-constexpr std::size_t zeros_behind_section = 4096;
+constexpr std::size_t kZerosBehindSection = 4096;
 /// More than zlib allocates to inflate: its window of 32 KB and its tables.
-constexpr std::size_t work_of_zlib = 1U << 16;
+constexpr std::size_t kWorkOfZlib = 1U << 16;
 
 class Unpacker {
  public:
@@ -34,7 +34,7 @@ class Unpacker {
       GElf_Chdr packed;
       if (gelf_getshdr(section, &header) == nullptr || (header.sh_flags & SHF_COMPRESSED) == 0) continue;
       if (gelf_getchdr(section, &packed) == nullptr) continue;
-      if (packed.ch_type != by_zstd) {
+      if (packed.ch_type != kByZstd) {
         if (!has_room_for(section, packed)) return fail(no_memory());
         continue;
       }
@@ -48,7 +48,7 @@ class Unpacker {
   /// Lets libelf unpack `section`, as libdw would, which takes one that cannot be unpacked for one that is not there.
   /// That is right of damaged ones; those that there is no memory for would be missing from what is said.
   [[nodiscard]] static bool has_room_for(Elf_Scn* section, const GElf_Chdr& packed) {
-    return elf_compress(section, 0, 0) >= 0 || has_memory_for(packed.ch_size + work_of_zlib);
+    return elf_compress(section, 0, 0) >= 0 || has_memory_for(packed.ch_size + kWorkOfZlib);
   }
 
   [[nodiscard]] Result<void> unpack(Elf_Scn* section, GElf_Shdr header, const GElf_Chdr& packed,
@@ -59,7 +59,7 @@ class Unpacker {
     const auto* bytes = static_cast<const std::uint8_t*>(raw->d_buf) + head;
     std::vector<std::uint8_t>& made = file_.changed_sections.emplace_back();
     try {
-      made.resize(packed.ch_size + zeros_behind_section);
+      made.resize(packed.ch_size + kZerosBehindSection);
     } catch (const std::bad_alloc&) {
       return fail(no_memory());
     }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* library = "libdebuginfod.so.1";
 /// Hex digits: the client takes ids of up to 64 bytes.
-constexpr std::size_t longest_id = 128;
+constexpr std::size_t kLongestId = 128;
 
 struct Session;
 using Progress = int (*)(Session*, long, long);
@@ -81,12 +81,12 @@ std::timed_mutex one_at_a_time;
 /// knows could keep us asking.
 unsigned failures = 0;
 unsigned unknown = 0;
-constexpr unsigned most_failures = 2;
-constexpr unsigned most_unknown = 64;
+constexpr unsigned kMostFailures = 2;
+constexpr unsigned kMostUnknown = 64;
 
 bool may_be_id(const std::string& id) {
   const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return id.size() >= 4 && id.size() <= longest_id && id.size() % 2 == 0 && std::ranges::all_of(id, is_hex);
+  return id.size() >= 4 && id.size() <= kLongestId && id.size() % 2 == 0 && std::ranges::all_of(id, is_hex);
 }
 
 }  // namespace
@@ -101,8 +101,8 @@ Result<std::filesystem::path> fetch_debug_file(const std::string& build_id, cons
   while (!stopped(options) && !lock.try_lock_for(std::chrono::milliseconds(100))) {
   }
   if (stopped(options)) return fail(ErrorKind::stopped, "stopped before a server was asked for debug information");
-  if (failures >= most_failures) return fail(ErrorKind::io, "debuginfod: the servers failed before");
-  if (unknown >= most_unknown)
+  if (failures >= kMostFailures) return fail(ErrorKind::io, "debuginfod: the servers failed before");
+  if (unknown >= kMostUnknown)
     return fail(ErrorKind::limit, fmt::format("debuginfod: {} files were not known, no more are asked for", unknown));
   const std::unique_ptr<Session, void (*)(Session*)> session(client().begin(), client().end);
   if (!session) return fail(ErrorKind::io, "debuginfod: no session can be had");

@@ -22,12 +22,12 @@ namespace {
 sys::UniqueFd create(std::uint32_t bytes) {
   constexpr std::string_view name = "usdt_events";  // of the stock programs' map
   sys::MapCreate of;
-  of.map_type = sys::bpf_map_type_ringbuf;
+  of.map_type = sys::kBpfMapTypeRingbuf;
   of.key_size = 0;
   of.max_entries = bytes;
   static_assert(name.size() < sizeof(of.map_name));
   std::memcpy(of.map_name, name.data(), name.size());
-  return sys::UniqueFd(sys::syscalls().bpf(sys::bpf_map_create_cmd, &of, sizeof(of)));
+  return sys::UniqueFd(sys::syscalls().bpf(sys::kBpfMapCreateCmd, &of, sizeof(of)));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ FeatureState unsure(const FeatureRow& row, std::string_view call, int error) {
 
 /// BPF_LINK_CREATE of one uprobe on "/" with `pid`: which errno comes back tells how far the kernel understood it.
 int provoke_uprobe_link(std::uint32_t attach_type, std::uint32_t pid) {
-  const int prog = load_trivial_program(insn_move_r0, {.attach_type = attach_type});
+  const int prog = load_trivial_program(kInsnMoveR0, {.attach_type = attach_type});
   if (prog < 0) return prog;
   const sys::UniqueFd owner(prog);
   const std::uint64_t offset = 0;
@@ -41,7 +41,7 @@ int provoke_uprobe_link(std::uint32_t attach_type, std::uint32_t pid) {
   attr.offsets = reinterpret_cast<std::uintptr_t>(&offset);
   attr.cnt = 1;
   attr.pid = pid;
-  const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  const int link = sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
   if (link >= 0) ::close(link);
   return link;
 }
@@ -58,7 +58,7 @@ FeatureState probe_uprobe_link(const FeatureRow& row, std::uint32_t attach_type)
 
 FeatureState probe_uprobe_multi_pid(const FeatureRow& row) {
   // Since the fix a negative pid is refused before the path is looked at.
-  const int error = provoke_uprobe_link(sys::bpf_attach_trace_uprobe_multi, static_cast<std::uint32_t>(-1));
+  const int error = provoke_uprobe_link(sys::kBpfAttachTraceUprobeMulti, static_cast<std::uint32_t>(-1));
   if (error == -EINVAL && probe_feature(Feature::uprobe_multi).answer == Answer::yes)
     return state(row, Answer::yes, "EINVAL for pid -1");
   if (error == -EBADF || error == -EINVAL || error == -ESRCH)
@@ -67,16 +67,16 @@ FeatureState probe_uprobe_multi_pid(const FeatureRow& row) {
 }
 
 FeatureState probe_attach_cookie(const FeatureRow& row) {
-  const sys::UniqueFd prog(load_trivial_program(insn_get_attach_cookie));
+  const sys::UniqueFd prog(load_trivial_program(kInsnGetAttachCookie));
   if (prog) return state(row, Answer::yes, "a program calling bpf_get_attach_cookie loads");
-  const int plain = load_trivial_program(insn_move_r0);
+  const int plain = load_trivial_program(kInsnMoveR0);
   if (plain < 0) return unsure(row, "BPF_PROG_LOAD", plain);
   ::close(plain);
   return needs(row, "bpf_get_attach_cookie is refused");
 }
 
 FeatureState probe_sleepable_uprobe(const FeatureRow& row) {
-  const int prog = load_trivial_program(insn_move_r0, {.flags = sys::bpf_f_sleepable});
+  const int prog = load_trivial_program(kInsnMoveR0, {.flags = sys::kBpfFSleepable});
   if (prog >= 0) ::close(prog);
   if (prog >= 0) return state(row, Answer::yes, "a sleepable program loads");
   if (prog == -EINVAL) return needs(row, "EINVAL for a sleepable program");
@@ -86,17 +86,17 @@ FeatureState probe_sleepable_uprobe(const FeatureRow& row) {
 /// The programs that may wait were the last ones that were refused such maps.
 FeatureState probe_growing_hash(const FeatureRow& row) {
   sys::MapCreate of;
-  of.map_type = sys::bpf_map_type_hash;
+  of.map_type = sys::kBpfMapTypeHash;
   of.key_size = of.value_size = sizeof(std::uint64_t);
   of.max_entries = 1;
-  of.map_flags = sys::bpf_f_no_prealloc;
-  const int map = sys::syscalls().bpf(sys::bpf_map_create_cmd, &of, sizeof(of));
+  of.map_flags = sys::kBpfFNoPrealloc;
+  const int map = sys::syscalls().bpf(sys::kBpfMapCreateCmd, &of, sizeof(of));
   if (map < 0) return unsure(row, "BPF_MAP_CREATE", map);
   const sys::UniqueFd owner(map);
   constexpr std::uint64_t insn_map_to_r1 = 0x1118;  // r1 = the map whose descriptor is the upper half; two instructions
-  const std::array code{insn_map_to_r1 | static_cast<std::uint64_t>(map) << 32, std::uint64_t{}, insn_move_r0,
-                        insn_exit};
-  const int prog = load_program(code, {.flags = sys::bpf_f_sleepable});
+  const std::array code{insn_map_to_r1 | static_cast<std::uint64_t>(map) << 32, std::uint64_t{}, kInsnMoveR0,
+                        kInsnExit};
+  const int prog = load_program(code, {.flags = sys::kBpfFSleepable});
   if (prog >= 0) ::close(prog);
   if (prog >= 0) return state(row, Answer::yes, "a sleepable program with such a map loads");
   if (prog == -EINVAL) return needs(row, "EINVAL for a sleepable program with such a map");

@@ -32,7 +32,7 @@ FeatureState unsure(const FeatureRow& row, std::string_view call, int error) {
 }
 
 std::string errno_name(int error) {
-  if (error == sys::enotsupp) return "ENOTSUPP";
+  if (error == sys::kEnotsupp) return "ENOTSUPP";
   const char* name = ::strerrorname_np(error);
   return name ? name : fmt::format("errno {}", error);
 }
@@ -41,7 +41,7 @@ std::string errno_name(int error) {
 FeatureState refused(const FeatureRow& row, std::string_view what, int error) {
   if (error == EPERM || error == EACCES) {
     // EACCES is the verifier's word for a helper or type it does not know, too: only a program that must load tells.
-    const int plain = load_trivial_program(insn_move_r0, {});
+    const int plain = load_trivial_program(kInsnMoveR0, {});
     if (plain < 0) return unsure(row, "BPF_PROG_LOAD", -plain);
     const sys::UniqueFd owner(plain);
   }
@@ -53,7 +53,7 @@ FeatureState refused(const FeatureRow& row, std::string_view what, int error) {
 /// A link of one function whose name cannot be read: EFAULT from kernels that try to. A name that no function has would
 /// do, too, and have the kernel go through all its symbols.
 FeatureState probe_kprobe_link(const FeatureRow& row, std::uint32_t attach_type) {
-  const int prog = load_trivial_program(insn_move_r0, {.attach_type = attach_type});
+  const int prog = load_trivial_program(kInsnMoveR0, {.attach_type = attach_type});
   if (prog < 0) return refused(row, "loading its program", -prog);
   const sys::UniqueFd owner(prog);
   const unsigned long names[] = {0};
@@ -62,7 +62,7 @@ FeatureState probe_kprobe_link(const FeatureRow& row, std::uint32_t attach_type)
   attr.attach_type = attach_type;
   attr.cnt = 1;
   attr.syms = reinterpret_cast<std::uintptr_t>(names);
-  const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  const int link = sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
   const sys::UniqueFd link_owner(link);
   if (link == -EFAULT) return yes(row, "a link reads the names of its functions");
   return refused(row, "a link", -link);
@@ -88,13 +88,13 @@ std::uint32_t test_function() {
 FeatureState probe_trampoline(const FeatureRow& row, std::uint32_t attach_type) {
   const std::uint32_t id = test_function();
   if (id == 0) return no(row, fmt::format("no type information (BTF) of {}", kTestFunction));
-  const int prog = load_trivial_program(insn_move_r0,
-                                        {.type = sys::bpf_prog_type_tracing, .attach_type = attach_type, .btf_id = id});
+  const int prog =
+      load_trivial_program(kInsnMoveR0, {.type = sys::kBpfProgTypeTracing, .attach_type = attach_type, .btf_id = id});
   if (prog < 0) return refused(row, "loading its program", -prog);
   const sys::UniqueFd owner(prog);
   sys::RawTracepointOpen attr;  // understood since 5.5, where BPF_LINK_CREATE is not
   attr.prog_fd = static_cast<std::uint32_t>(prog);
-  const int link = sys::syscalls().bpf(sys::bpf_raw_tracepoint_open_cmd, &attr, 16);
+  const int link = sys::syscalls().bpf(sys::kBpfRawTracepointOpenCmd, &attr, 16);
   const sys::UniqueFd link_owner(link);
   if (link >= 0) return yes(row, fmt::format("{} is attached to", kTestFunction));
   return refused(row, "a link", -link);
@@ -103,9 +103,9 @@ FeatureState probe_trampoline(const FeatureRow& row, std::uint32_t attach_type) 
 namespace {
 
 FeatureState probe_helper(const FeatureRow& row, std::uint64_t call, TrivialProgram as) {
-  const bool tracing = as.type == sys::bpf_prog_type_tracing;
+  const bool tracing = as.type == sys::kBpfProgTypeTracing;
   if (tracing && as.btf_id == 0) return no(row, "no type information (BTF)");
-  const int plain = load_trivial_program(insn_move_r0, as);
+  const int plain = load_trivial_program(kInsnMoveR0, as);
   if (plain < 0) return refused(row, "a program of that kind", -plain);
   const sys::UniqueFd plain_owner(plain);
   const int prog = load_trivial_program(call, as);
@@ -119,14 +119,14 @@ FeatureState probe_helper(const FeatureRow& row, std::uint64_t call, TrivialProg
 /// A link of one function whose id cannot be read, as in probe_kprobe_link(); arm64 kernels refuse it before.
 FeatureState probe_tracing_multi(const FeatureRow& row) {
   const int prog = load_trivial_program(
-      insn_move_r0, {.type = sys::bpf_prog_type_tracing, .attach_type = sys::bpf_attach_trace_fentry_multi});
+      kInsnMoveR0, {.type = sys::kBpfProgTypeTracing, .attach_type = sys::kBpfAttachTraceFentryMulti});
   if (prog < 0) return refused(row, "loading its program", -prog);
   const sys::UniqueFd owner(prog);
   sys::LinkCreateTracingMulti attr;
   attr.prog_fd = static_cast<std::uint32_t>(prog);
   attr.ids = sizeof(std::uint32_t);  // below what any program has mapped
   attr.cnt = 1;
-  const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  const int link = sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
   const sys::UniqueFd link_owner(link);
   if (link == -EFAULT) return yes(row, "a link reads the ids of its functions");
   return refused(row, "a link", -link);
@@ -135,18 +135,18 @@ FeatureState probe_tracing_multi(const FeatureRow& row) {
 FeatureState probe_fentry_helper(const FeatureRow& row, std::uint64_t call) {
   return probe_helper(
       row, call,
-      {.type = sys::bpf_prog_type_tracing, .attach_type = sys::bpf_attach_trace_fentry, .btf_id = test_function()});
+      {.type = sys::kBpfProgTypeTracing, .attach_type = sys::kBpfAttachTraceFentry, .btf_id = test_function()});
 }
 
 FeatureState probe_tp_btf_func_arg(const FeatureRow& row) {
-  return probe_helper(row, insn_get_func_arg_cnt,
-                      {.type = sys::bpf_prog_type_tracing,
-                       .attach_type = sys::bpf_attach_trace_raw_tp,
+  return probe_helper(row, kInsnGetFuncArgCnt,
+                      {.type = sys::kBpfProgTypeTracing,
+                       .attach_type = sys::kBpfAttachTraceRawTp,
                        .btf_id = type_of(kTestTracepoint, true)});
 }
 
 FeatureState probe_raw_tp_cookie(const FeatureRow& row) {
-  return probe_helper(row, insn_get_attach_cookie, {.type = sys::bpf_prog_type_raw_tracepoint});
+  return probe_helper(row, kInsnGetAttachCookie, {.type = sys::kBpfProgTypeRawTracepoint});
 }
 
 }  // namespace usdt::features

@@ -33,7 +33,7 @@ struct Probe {
 
 Probe probe_by_link(const features::FilePlace& place, pid_t pid) {
   const int prog =
-      features::load_trivial_program(features::insn_move_r0, {.attach_type = sys::bpf_attach_trace_uprobe_multi});
+      features::load_trivial_program(features::kInsnMoveR0, {.attach_type = sys::kBpfAttachTraceUprobeMulti});
   if (prog < 0) return {{}, "BPF_PROG_LOAD", -prog};
   const sys::UniqueFd owner(prog);
   const int link = features::link_uprobe(prog, place, pid);
@@ -53,9 +53,9 @@ Probe attach_probe(const features::FilePlace& place, pid_t pid) {
 }
 
 /// Errors about the instruction: ENOTSUPP from arch_uprobe_analyze_insn(), which perf events hand on as they are.
-bool blames_instruction(int os_error) { return os_error == sys::enotsupp || os_error == EOPNOTSUPP; }
+bool blames_instruction(int os_error) { return os_error == sys::kEnotsupp || os_error == EOPNOTSUPP; }
 
-std::string errno_text(int os_error) { return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error); }
+std::string errno_text(int os_error) { return os_error == sys::kEnotsupp ? "ENOTSUPP" : std::strerror(os_error); }
 
 /// Classifies the changed bytes of the site; nothing if they are as compiled, so that no probe was there.
 std::optional<CostClass> cost_of(const RedZoneOutcome& outcome, const RedZoneCode& code) {

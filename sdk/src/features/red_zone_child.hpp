@@ -12,13 +12,13 @@
 
 namespace usdt::features {
 
-inline constexpr std::size_t longest_nop = 10;
+inline constexpr std::size_t kLongestNop = 10;
 
 /// The report of the child. Small enough for a pipe to take it at once.
 struct RedZoneOutcome {
   std::uint32_t overwritten = 0;
   bool stepped = false;  ///< it has the page in which the kernel runs single-stepped instructions
-  std::array<unsigned char, longest_nop> bytes{};  ///< of the nop, as they have become
+  std::array<unsigned char, kLongestNop> bytes{};  ///< of the nop, as they have become
 };
 
 /// A forked child that waits to call the function. Ended with this object.

@@ -119,7 +119,7 @@ int attach_event(int program, const FilePlace& place, pid_t pid, Probe& probe) {
 
 ProgramClocks::ProgramClocks() {
   std::uint32_t run_time = 0;  // enum bpf_stats_type
-  const int fd = sys::syscalls().bpf(sys::bpf_enable_stats_cmd, &run_time, sizeof(run_time));
+  const int fd = sys::syscalls().bpf(sys::kBpfEnableStatsCmd, &run_time, sizeof(run_time));
   fd_.reset(fd < 0 ? -1 : fd);
 }
 
@@ -136,7 +136,7 @@ Result<double> trap_cost(TrappedInstruction instruction, bool on_perf_event) {
   const TrappedFunction function = trapped_function(instruction);
   const auto place = TRY(file_place(reinterpret_cast<const void*>(function)));
   const int program =
-      load_trivial_program(insn_move_r0, {.attach_type = on_perf_event ? 0 : sys::bpf_attach_trace_uprobe_multi});
+      load_trivial_program(kInsnMoveR0, {.attach_type = on_perf_event ? 0 : sys::kBpfAttachTraceUprobeMulti});
   if (program < 0) return fail(os_failure(ErrorKind::io, "load a program to measure what a hit costs", -program));
   const sys::UniqueFd owner(program);
   Caller child(function);

@@ -11,7 +11,7 @@
 namespace usdt::features {
 
 int load_trivial_program(std::uint64_t first, const TrivialProgram& as) {
-  return load_program(std::array{first, insn_move_r0, insn_exit}, as);
+  return load_program(std::array{first, kInsnMoveR0, kInsnExit}, as);
 }
 
 int load_program(std::span<const std::uint64_t> code, const TrivialProgram& as) {
@@ -24,7 +24,7 @@ int load_program(std::span<const std::uint64_t> code, const TrivialProgram& as) 
   attr.expected_attach_type = as.attach_type;
   attr.prog_flags = as.flags;
   attr.attach_btf_id = as.btf_id;
-  return sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
+  return sys::syscalls().bpf(sys::kBpfProgLoadCmd, &attr, sizeof(attr));
 }
 
 int link_uprobe(int program, const FilePlace& place, pid_t pid) {
@@ -34,7 +34,7 @@ int link_uprobe(int program, const FilePlace& place, pid_t pid) {
   attr.offsets = reinterpret_cast<std::uintptr_t>(&place.offset);
   attr.cnt = 1;
   attr.pid = static_cast<std::uint32_t>(pid);
-  return sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  return sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
 }
 
 int open_uprobe_event(std::uint32_t type, const FilePlace& place, pid_t pid) {

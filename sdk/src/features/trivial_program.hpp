@@ -11,14 +11,14 @@
 
 namespace usdt::features {
 
-inline constexpr std::uint64_t insn_move_r0 = 0x00000000000000b7;  // r0 = 0
-inline constexpr std::uint64_t insn_exit = 0x0000000000000095;
-inline constexpr std::uint64_t insn_get_attach_cookie = 0x000000ae00000085;  // BPF_FUNC_get_attach_cookie is 174
-inline constexpr std::uint64_t insn_get_func_arg_cnt = 0x000000b900000085;   // BPF_FUNC_get_func_arg_cnt is 185
+inline constexpr std::uint64_t kInsnMoveR0 = 0x00000000000000b7;  // r0 = 0
+inline constexpr std::uint64_t kInsnExit = 0x0000000000000095;
+inline constexpr std::uint64_t kInsnGetAttachCookie = 0x000000ae00000085;  // BPF_FUNC_get_attach_cookie is 174
+inline constexpr std::uint64_t kInsnGetFuncArgCnt = 0x000000b900000085;    // BPF_FUNC_get_func_arg_cnt is 185
 
 /// The type that a program is loaded as; by default for perf events.
 struct TrivialProgram {
-  std::uint32_t type = sys::bpf_prog_type_kprobe;
+  std::uint32_t type = sys::kBpfProgTypeKprobe;
   std::uint32_t attach_type = 0;
   std::uint32_t flags = 0;
   std::uint32_t btf_id = 0;  ///< what a tracing program is tied to

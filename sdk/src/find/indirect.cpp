@@ -17,7 +17,7 @@ namespace usdt::find {
 namespace {
 
 /// Processes that are looked at, of those that have the file mapped.
-constexpr std::size_t most_processes = 8;
+constexpr std::size_t kMostProcesses = 8;
 
 /// The slot for which the dynamic linker calls `resolver`.
 std::optional<VirtAddr> slot_of(const elf::OpenedFile& opened, VirtAddr resolver) {
@@ -60,7 +60,7 @@ Choices choices_of(const ProbeFile& file, const Function& indirect, const StopTo
   std::size_t seen = 0;
   std::vector<std::pair<VirtAddr, std::size_t>> found;
   for (const pid_t pid : pids) {
-    if (seen == most_processes || stop.stop_requested()) break;
+    if (seen == kMostProcesses || stop.stop_requested()) break;
     const auto code = LoadedCode::of(pid);
     const auto loaded = code ? LoadedFile::of(*code, file.target, opened.image) : std::nullopt;
     const auto word = loaded ? loaded->word_at(*slot) : std::nullopt;

@@ -13,7 +13,7 @@
 namespace usdt::find {
 namespace {
 
-constexpr std::size_t most_asked = 64;
+constexpr std::size_t kMostAsked = 64;
 
 /// What is at an address where the file's code should be.
 std::string what_is_at(const LoadedCode& code, ProcessAddr address) {
@@ -55,7 +55,7 @@ std::string moved_text(const LoadedCode& code, const TargetFile& target, const E
 }
 
 void warn_of_moved_code(const std::vector<pid_t>& pids, const StopToken& stop, Selection& selection) {
-  for (std::size_t i = 0; i < std::min(pids.size(), most_asked) && !stop.stop_requested(); ++i) {
+  for (std::size_t i = 0; i < std::min(pids.size(), kMostAsked) && !stop.stop_requested(); ++i) {
     const auto code = LoadedCode::of(pids[i]);
     if (!code) continue;
     for (ProbeFile& file : selection.files) {

@@ -298,7 +298,7 @@ struct Follower::Impl {
         if (!options.scope.processes) continue;
         if (!is_followed(event.pid) || seen.contains(file_of(event)) || unread.mapped_again(event)) continue;
         auto& of_process = mapped[event.pid];
-        if (of_process.size() < most_mappings) of_process.push_back(std::move(event));
+        if (of_process.size() < kMostMappings) of_process.push_back(std::move(event));
       }
     }
     for (auto& [pid, events] : mapped) {
@@ -400,7 +400,7 @@ struct Follower::Impl {
 
   // Bounds of what others can make us keep.
   static constexpr std::size_t most_processes = 1 << 16;
-  static constexpr std::size_t most_mappings = 4096;  ///< of a process at once
+  static constexpr std::size_t kMostMappings = 4096;  ///< of a process at once
   static constexpr std::size_t most_files = 1 << 16;
   static constexpr std::size_t most_events = 4096;
 

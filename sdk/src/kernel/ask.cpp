@@ -49,8 +49,8 @@ std::uint64_t ask_address(const std::string& name) {
   code.add(Op::call, 0, 0, 0, kallsyms_lookup_name);
   code.add(Op::load_64, 1, 10, -8).add(Op::store_64, 6, 1).add(Op::exit);
   sys::ProgLoad as;
-  as.prog_type = sys::bpf_prog_type_syscall;
-  as.prog_flags = sys::bpf_f_sleepable;
+  as.prog_type = sys::kBpfProgTypeSyscall;
+  as.prog_flags = sys::kBpfFSleepable;
   const sys::UniqueFd program = code.load(as);
   std::uint64_t address = 0;
   return program && run_program(program, std::as_writable_bytes(std::span(&address, 1))) ? address : 0;

@@ -74,8 +74,8 @@ class KernelMemory {
   KernelMemory() {
     sys::MapCreate of;
     of.value_size = kPiece;
-    of.map_flags = sys::bpf_f_mmapable;
-    const sys::UniqueFd map(sys::syscalls().bpf(sys::bpf_map_create_cmd, &of, sizeof(of)));
+    of.map_flags = sys::kBpfFMmapable;
+    const sys::UniqueFd map(sys::syscalls().bpf(sys::kBpfMapCreateCmd, &of, sizeof(of)));
     void* mapped = map ? ::mmap(nullptr, kPiece, PROT_READ, MAP_SHARED, map.get(), 0) : MAP_FAILED;
     if (mapped == MAP_FAILED) return;
     piece_.reset(static_cast<const std::byte*>(mapped));
@@ -89,8 +89,8 @@ class KernelMemory {
     code.land_here(too_much);
     code.add(Op::exit);
     sys::ProgLoad as;
-    as.prog_type = sys::bpf_prog_type_syscall;
-    as.prog_flags = sys::bpf_f_sleepable;
+    as.prog_type = sys::kBpfProgTypeSyscall;
+    as.prog_flags = sys::kBpfFSleepable;
     program_ = code.load(as);
   }
 
@@ -149,8 +149,8 @@ struct FtraceLayout {
 
 std::optional<Text> ask_symbols(const btf::Types& types, std::span<const std::string_view> beginnings) {
   sys::ProgLoad as;
-  as.prog_type = sys::bpf_prog_type_tracing;
-  as.expected_attach_type = sys::bpf_attach_trace_iter;
+  as.prog_type = sys::kBpfProgTypeTracing;
+  as.expected_attach_type = sys::kBpfAttachTraceIter;
   as.attach_btf_id = types.function_id("bpf_iter_ksym");
   if (as.attach_btf_id == 0) return std::nullopt;
   const auto code = symbol_writer(types, beginnings);
@@ -158,10 +158,10 @@ std::optional<Text> ask_symbols(const btf::Types& types, std::span<const std::st
   const sys::UniqueFd program = code->load(as);
   sys::LinkCreateIter link_of;
   link_of.prog_fd = static_cast<std::uint32_t>(program.get());
-  const sys::UniqueFd link(program ? sys::syscalls().bpf(sys::bpf_link_create_cmd, &link_of, sizeof(link_of)) : -1);
+  const sys::UniqueFd link(program ? sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &link_of, sizeof(link_of)) : -1);
   sys::IterCreate iterator_of;
   iterator_of.link_fd = static_cast<std::uint32_t>(link.get());
-  const sys::UniqueFd iterator(link ? sys::syscalls().bpf(sys::bpf_iter_create_cmd, &iterator_of, sizeof(iterator_of))
+  const sys::UniqueFd iterator(link ? sys::syscalls().bpf(sys::kBpfIterCreateCmd, &iterator_of, sizeof(iterator_of))
                                     : -1);
   if (!iterator) return std::nullopt;
   auto text = Text::read(iterator.get(), "bpf_iter_ksym");

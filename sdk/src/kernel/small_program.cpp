@@ -47,7 +47,7 @@ sys::UniqueFd SmallProgram::load(sys::ProgLoad as) const {
   as.insns = reinterpret_cast<std::uintptr_t>(code_.data());
   as.insn_cnt = static_cast<std::uint32_t>(code_.size());
   as.license = reinterpret_cast<std::uintptr_t>(license);
-  return sys::UniqueFd(sys::syscalls().bpf(sys::bpf_prog_load_cmd, &as, sizeof(as)));
+  return sys::UniqueFd(sys::syscalls().bpf(sys::kBpfProgLoadCmd, &as, sizeof(as)));
 }
 
 bool run_program(const sys::UniqueFd& program, std::span<std::byte> context) {
@@ -55,7 +55,7 @@ bool run_program(const sys::UniqueFd& program, std::span<std::byte> context) {
   run.prog_fd = static_cast<std::uint32_t>(program.get());
   run.ctx_size_in = static_cast<std::uint32_t>(context.size());
   run.ctx_in = reinterpret_cast<std::uintptr_t>(context.data());
-  return sys::syscalls().bpf(sys::bpf_prog_test_run_cmd, &run, sizeof(run)) == 0 && run.retval == 0;
+  return sys::syscalls().bpf(sys::kBpfProgTestRunCmd, &run, sizeof(run)) == 0 && run.retval == 0;
 }
 
 }  // namespace usdt::kernel

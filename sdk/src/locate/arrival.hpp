@@ -12,8 +12,8 @@ namespace usdt::locate {
 
 /// What does not fit together.
 struct Contradictions {
-  std::vector<bool> assigned;  ///< by parameter: what is told of it may be a value that the function gave it
-  bool convention = false;     ///< the function is called otherwise than by `places`
+  std::vector<bool> kAssigned;  ///< by parameter: what is told of it may be a value that the function gave it
+  bool convention = false;      ///< the function is called otherwise than by `places`
 };
 
 /// `places` are those of the calling convention, by parameter; empty: it is not known.

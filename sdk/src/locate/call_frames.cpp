@@ -19,10 +19,10 @@ namespace usdt::locate {
 namespace {
 
 /// Rows that are remembered; a program's stacks go through some thousands of call sites.
-constexpr std::size_t most_rows = 1 << 16;
+constexpr std::size_t kMostRows = 1 << 16;
 /// Operations of one expression, and how deep its stack is: those of signal frames and PLTs have some ten.
-constexpr unsigned most_operations = 512;
-constexpr std::size_t deepest_stack = 64;
+constexpr unsigned kMostOperations = 512;
+constexpr std::size_t kDeepestStack = 64;
 
 struct Free {
   void operator()(Dwarf_Frame* frame) const noexcept { std::free(frame); }
@@ -59,7 +59,7 @@ class Evaluation {
 
   /// The value on top of the stack when the expression ends.
   [[nodiscard]] std::optional<std::uint64_t> top(const Expression& all) {
-    unsigned left = most_operations;
+    unsigned left = kMostOperations;
     for (std::size_t i = 0; i < all.size() && ok_; ++i) {
       if (left-- == 0) return std::nullopt;
       const Dwarf_Op& op = all[i];
@@ -85,7 +85,7 @@ class Evaluation {
     return word_size_ == 4 ? word & 0xffffffff : word;
   }
   void push(std::optional<std::uint64_t> word) {
-    ok_ = ok_ && word && stack_.size() < deepest_stack;
+    ok_ = ok_ && word && stack_.size() < kDeepestStack;
     if (ok_) stack_.push_back(cut(*word));
   }
   std::uint64_t pop() {
@@ -229,7 +229,7 @@ struct CallFrames::Impl {
 
   const Row& row_at(VirtAddr at) {
     if (const auto known = rows.find(at.value); known != rows.end()) return known->second;
-    if (rows.size() >= most_rows) rows.clear();
+    if (rows.size() >= kMostRows) rows.clear();
     return rows.emplace(at.value, read_row(at)).first->second;
   }
 
@@ -249,7 +249,7 @@ struct CallFrames::Impl {
     Dwarf_Op* ops = nullptr;
     std::size_t count = 0;
     const int column = dwarf_frame_info(frame, nullptr, nullptr, &row.signal);
-    if (column < 0 || dwarf_frame_cfa(frame, &ops, &count) != 0 || count == 0 || count > most_operations) return false;
+    if (column < 0 || dwarf_frame_cfa(frame, &ops, &count) != 0 || count == 0 || count > kMostOperations) return false;
     row.return_column = static_cast<unsigned>(column);
     row.cfa.assign(ops, ops + count);
     if (row.return_column >= numbers.count) return false;
@@ -257,7 +257,7 @@ struct CallFrames::Impl {
       Dwarf_Op room[3];
       if (dwarf_frame_register(frame, static_cast<int>(reg), room, &ops, &count) != 0) return false;
       if (count == 0 && ops == nullptr) continue;  // it stays as it is
-      if (count > most_operations) return false;
+      if (count > kMostOperations) return false;
       Rule& rule = row.rules.emplace_back();
       rule.reg = reg;
       rule.undefined = count == 0;

@@ -20,15 +20,15 @@ using arch::Access;
 using arch::Effects;
 
 /// Bytes of a function that are looked at, and of an object.
-constexpr std::uint64_t longest_function = 1U << 16;
-constexpr std::uint32_t largest_object = 1U << 12;
-constexpr std::size_t most_registers = CodeState::most_registers;
+constexpr std::uint64_t kLongestFunction = 1U << 16;
+constexpr std::uint32_t kLargestObject = 1U << 12;
+constexpr std::size_t kMostRegisters = CodeState::kMostRegisters;
 /// Functions that are called which are looked at, too: bytes of each, how many in all, and how deep.
-constexpr std::uint64_t longest_callee = 1U << 12;
-constexpr unsigned most_callees = 32;
-constexpr unsigned deepest_callee = 3;
+constexpr std::uint64_t kLongestCallee = 1U << 12;
+constexpr unsigned kMostCallees = 32;
+constexpr unsigned kDeepestCallee = 3;
 /// Bytes of one that is looked at for which registers it changes.
-constexpr std::uint64_t longest_leaf = 64;
+constexpr std::uint64_t kLongestLeaf = 64;
 
 struct Code {
   std::uint64_t begin = 0;
@@ -42,7 +42,7 @@ Code code_at(const DebugFiles& files, std::uint64_t begin, std::uint64_t end) {
   const auto offset = elf::code_offset(opened.image, VirtAddr(begin));
   if (!offset || end <= begin) return {begin, {}};
   const std::uint64_t size =
-      std::min({end - begin, longest_function, elf::code_bytes_from(opened.image, VirtAddr(begin))});
+      std::min({end - begin, kLongestFunction, elf::code_bytes_from(opened.image, VirtAddr(begin))});
   return {begin, opened.file.bytes(offset->value, size)};
 }
 
@@ -140,7 +140,7 @@ class Callees {
     if (!target) return by_any;
     std::uint32_t changed = 0;
     bool returns = false;
-    for_each_instruction(machine, code_at(moment_.info.files, *target, *target + longest_leaf),
+    for_each_instruction(machine, code_at(moment_.info.files, *target, *target + kLongestLeaf),
                          [&](std::uint64_t, const Effects& effects) {
                            changed |= effects.changed;
                            returns = effects.code.flow == arch::Flow::ret && effects.code.size == 1;
@@ -271,7 +271,7 @@ class Follow {
     bool some = false;
     for (const RegisterId each : arch_.user_calls.arguments) {
       const std::size_t reg = number_of(arch_, each);
-      if (reg >= most_registers) continue;
+      if (reg >= kMostRegisters) continue;
       const auto& [held, set, frame] = walk_.now().at(reg);
       if (!set || !held.is_something()) continue;
       if (callees_.are_unknown(target)) {
@@ -287,11 +287,11 @@ class Follow {
 
   /// What is called reads what it is passed, as this function would. Code behind its end is reached by nobody.
   void into_callee(std::uint64_t target, CodeState passed) {
-    if (depth_ == deepest_callee || callees_left_ == 0) return;
+    if (depth_ == kDeepestCallee || callees_left_ == 0) return;
     --callees_left_;
     ++depth_;
     const FrameWalk walk = std::exchange(walk_, FrameWalk(moment_, std::move(passed)));
-    const Code code = std::exchange(code_, code_at(moment_.info.files, target, target + longest_callee));
+    const Code code = std::exchange(code_, code_at(moment_.info.files, target, target + kLongestCallee));
     for_each_instruction(arch_.machine, Code(code_),
                          [this](std::uint64_t at, const Effects& effects) { return visit(at, effects); });
     code_ = code;
@@ -305,7 +305,7 @@ class Follow {
   FrameWalk walk_;
   Code code_;
   unsigned depth_ = 0;
-  unsigned callees_left_ = most_callees;
+  unsigned callees_left_ = kMostCallees;
   ReadBytes read_;
   std::vector<std::int64_t> followed_;
   bool all_ = false;
@@ -315,8 +315,8 @@ class Follow {
 
 ReadBytes CodeReads::behind(const AddressAt& address, std::uint32_t size,
                             std::span<const LibraryAddress> addresses) const {
-  const bool is_known = address.stack || (address.reg && *address.reg < most_registers);
-  if (!is_known || size > largest_object) return ReadBytes(std::min(size, largest_object), false);
+  const bool is_known = address.stack || (address.reg && *address.reg < kMostRegisters);
+  if (!is_known || size > kLargestObject) return ReadBytes(std::min(size, kLargestObject), false);
   const Code code = function_code(moment_);
   Follow follow(moment_, code, address, size);
   for_each_instruction(moment_.arch.machine, code,
@@ -325,7 +325,7 @@ ReadBytes CodeReads::behind(const AddressAt& address, std::uint32_t size,
 }
 
 ReadBytes CodeReads::in_callers_room(std::uint64_t first, std::uint32_t size) const {
-  ReadBytes read(std::min(size, largest_object), false);
+  ReadBytes read(std::min(size, kLargestObject), false);
   CallFrameAddress cfa(moment_);
   for_each_instruction(moment_.arch.machine, function_code(moment_), [&](std::uint64_t at, const Effects& effects) {
     for (const auto& access : effects.accesses) {
@@ -345,11 +345,11 @@ ReadBytes CodeReads::in_callers_room(std::uint64_t first, std::uint32_t size) co
 }
 
 ReadBytes CodeReads::filled_behind(const FilledObject& object) const {
-  ReadBytes filled(std::min(object.size, largest_object), false);
+  ReadBytes filled(std::min(object.size, kLargestObject), false);
   if (arch::kept_by_calls(moment_.arch.machine) == 0) return filled;  // no code of that machine is followed
   const Code code = code_around(moment_);
   const auto base = static_cast<std::uint8_t>(object.base);
-  if (object.base >= most_registers || !moment_.state.code_walks.spend(code.bytes.size()))
+  if (object.base >= kMostRegisters || !moment_.state.code_walks.spend(code.bytes.size()))
     return ReadBytes(filled.size(), true);
   ReadBytes there(filled.size(), false);
   std::size_t calls = object.calls;

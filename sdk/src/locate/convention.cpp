@@ -13,7 +13,7 @@
 namespace usdt::locate {
 namespace {
 
-constexpr std::string_view untold_convention = "it has a calling convention that debug information does not tell";
+constexpr std::string_view kUntoldConvention = "it has a calling convention that debug information does not tell";
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void Convention::decide(const std::vector<Parameter>& parameters, bool varargs) 
   if (!found_.convention && !some_are_above_the_frame(parameters) && !some_are_elsewhere_on_stack(parameters) &&
       !code_contradicts(varargs))
     return;
-  why_not_ = untold_convention;
+  why_not_ = kUntoldConvention;
   // Microsoft's convention has scalars where others have them.
   of_results_ = {.holds = moment_.arch.call_traits.has_variants(), .holds_for_scalars = true, .reason = why_not_};
 }
@@ -217,7 +217,7 @@ std::string Convention::why_not_usual(const std::vector<Parameter>& parameters) 
       continue;
     }
     const Type type = types_.type(type_of(parameters[i].declared));
-    if (type.size == 4 && type.kind != TypeKind::structure) return std::string(untold_convention);
+    if (type.size == 4 && type.kind != TypeKind::structure) return std::string(kUntoldConvention);
     copied = true;
   }
   return copied && !confirmed ? "debug information does not tell whether its arguments are on the stack" : "";

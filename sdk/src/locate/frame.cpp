@@ -8,7 +8,7 @@ namespace usdt::locate {
 namespace {
 
 /// Rows of one function that are looked at; real ones have up to some hundred.
-constexpr unsigned most_rows = 4096;
+constexpr unsigned kMostRows = 4096;
 
 struct Free {
   void operator()(Dwarf_Frame* frame) const noexcept { std::free(frame); }
@@ -55,7 +55,7 @@ std::optional<Sum> Frames::cfa_until(VirtAddr pc, std::uint64_t& end) const {
 std::optional<std::uint64_t> Frames::known_distance(unsigned reg, VirtAddr start, VirtAddr end) const {
   std::optional<std::uint64_t> distance;
   VirtAddr pc = start;
-  for (unsigned i = 0; i < most_rows && pc < end; ++i) {
+  for (unsigned i = 0; i < kMostRows && pc < end; ++i) {
     const auto row = row_at(pc);
     if (!row || row->end <= pc.value) break;
     if (row->cfa.base == reg) distance = std::max(distance.value_or(0), row->cfa.displacement);
@@ -74,7 +74,7 @@ std::optional<std::uint64_t> Frames::body_distance(unsigned reg, VirtAddr body, 
   VirtAddr pc = body;
   for (unsigned i = 0; pc < end; ++i) {
     const auto row = row_at(pc);
-    if (!row || row->end <= pc.value || i == most_rows || row->cfa.base != reg) return std::nullopt;
+    if (!row || row->end <= pc.value || i == kMostRows || row->cfa.base != reg) return std::nullopt;
     const std::uint64_t now = row->cfa.displacement;
     if (last < distance && now > last && now != distance) return std::nullopt;
     last = now;

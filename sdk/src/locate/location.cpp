@@ -14,10 +14,10 @@ namespace usdt::locate {
 namespace {
 
 /// What real expressions have is a tenth of it.
-constexpr std::size_t longest_expression = 256;
-constexpr std::size_t deepest_stack = 32;
-constexpr std::uint64_t largest_scale = 3;  ///< log2
-constexpr std::uint64_t largest_constant = 16;
+constexpr std::size_t kLongestExpression = 256;
+constexpr std::size_t kDeepestStack = 32;
+constexpr std::uint64_t kLargestScale = 3;  ///< log2
+constexpr std::uint64_t kLargestConstant = 16;
 
 /// Why an expression comes to nothing.
 struct Refusal {
@@ -63,7 +63,7 @@ class Machine {
   explicit Machine(const ExpressionContext& context) : context_(context) {}
 
   [[nodiscard]] std::vector<WherePiece> run(std::span<const Dwarf_Op> expression) && {
-    if (expression.size() > longest_expression) return nowhere("computed by an expression too long to be one");
+    if (expression.size() > kLongestExpression) return nowhere("computed by an expression too long to be one");
     for (const Dwarf_Op& op : expression) {
       step(op);
       if (refused_) return nowhere(std::move(refused_->reason));
@@ -90,7 +90,7 @@ class Machine {
   void refuse_operation(unsigned atom) { refuse(fmt::format("computed: {}", operation_name(atom))); }
 
   void push(Value value) {
-    if (stack_.size() == deepest_stack) return refuse("computed by an expression too deep to be one");
+    if (stack_.size() == kDeepestStack) return refuse("computed by an expression too deep to be one");
     stack_.push_back(std::move(value));
   }
   void push_constant(std::uint64_t number) {
@@ -327,7 +327,7 @@ class Machine {
       sum.index = std::exchange(sum.base, std::nullopt);
       sum.shift = 0;
     }
-    if (sum.index && sum.shift + bits > largest_scale) return refuse_operation(DW_OP_shl);
+    if (sum.index && sum.shift + bits > kLargestScale) return refuse_operation(DW_OP_shl);
     if (sum.index) sum.shift = static_cast<std::uint8_t>(sum.shift + bits);
     sum.displacement <<= bits;
     push(std::move(value));
@@ -438,7 +438,7 @@ class Machine {
   void implicit_value(const Dwarf_Op& op) {
     Dwarf_Block block;
     if (context_.attribute == nullptr || dwarf_getlocation_implicit_value(context_.attribute, &op, &block) != 0 ||
-        block.length > largest_constant)
+        block.length > kLargestConstant)
       return refuse("a constant of more bytes than a value has");
     become(IsBytes{std::vector<std::uint8_t>(block.data, block.data + block.length)});
   }

@@ -9,18 +9,18 @@ namespace usdt::locate {
 namespace {
 
 /// Parameters of one function that are listed; a spec has 255 (USDT_MAX_ARGS).
-constexpr std::size_t most_parameters = 255;
+constexpr std::size_t kMostParameters = 255;
 /// DIEs among which the variables of a block are looked for.
-constexpr std::uint64_t most_children = 1U << 20;
+constexpr std::uint64_t kMostChildren = 1U << 20;
 
 void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, TreeWalk& tree, Budget& budget,
                     std::vector<Parameter>& found, unsigned depth = 0) {
   tree.children(scope, [&](Dwarf_Die child) {
-    if (dwarf_tag(&child) == DW_TAG_lexical_block && depth < deepest_tree && has_pc(child, pc, budget))
+    if (dwarf_tag(&child) == DW_TAG_lexical_block && depth < kDeepestTree && has_pc(child, pc, budget))
       collect_locals(child, pc, line, tree, budget, found, depth + 1);
     return true;
   });
-  std::uint64_t steps = most_children;
+  std::uint64_t steps = kMostChildren;
   for_each_child(scope, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     const auto name = tag == DW_TAG_variable ? text(attribute(child, DW_AT_name)) : std::string_view();
@@ -29,7 +29,7 @@ void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, TreeWalk& 
     const auto known = std::ranges::find_if(
         found, [name](const Parameter& each) { return text(attribute(each.declared, DW_AT_name)) == name; });
     if (known == found.end()) found.push_back({child, child});
-    return found.size() < most_parameters;
+    return found.size() < kMostParameters;
   });
 }
 
@@ -42,7 +42,7 @@ void collect_parameters(Dwarf_Die function, TreeWalk& tree, std::vector<Dwarf_Di
     if (tag == DW_TAG_formal_parameter) found.push_back(child);
     if (tag == DW_TAG_unspecified_parameters) varargs = true;
     if (is_pack(tag) && depth == 0) collect_parameters(child, tree, found, varargs, depth + 1);
-    return found.size() < most_parameters;
+    return found.size() < kMostParameters;
   });
 }
 
@@ -87,7 +87,7 @@ std::vector<Parameter> parameters_of(Dwarf_Die instance, const ReadingEnds& ends
 bool is_never_assigned(Dwarf_Die parameter) {
   if (flag(attribute(parameter, DW_AT_artificial))) return true;
   auto type = type_of(parameter);
-  for (unsigned step = 0; type && step < longest_chain; ++step) {
+  for (unsigned step = 0; type && step < kLongestChain; ++step) {
     const int tag = dwarf_tag(&*type);
     if (tag == DW_TAG_const_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type) return true;
     if (tag != DW_TAG_typedef && tag != DW_TAG_volatile_type && tag != DW_TAG_restrict_type) return false;

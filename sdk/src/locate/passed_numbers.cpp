@@ -25,7 +25,7 @@ bool is_same_number(std::uint64_t a, std::uint64_t b) noexcept {
 }
 
 /// Numbers that are kept of one parameter.
-constexpr std::size_t most_numbers = 64;
+constexpr std::size_t kMostNumbers = 64;
 
 /// Adds the number that `die`, a parameter of a call, says is passed (DWARF 5, 3.4.2).
 void add_number(Dwarf_Die die, PassedNumbers& found) {
@@ -62,11 +62,11 @@ std::optional<std::uint64_t> stated_number(std::span<const Dwarf_Op> expression)
 }
 
 void NumbersOfParameter::add(std::uint64_t number) {
-  if (numbers_.size() < most_numbers && contradict(number)) numbers_.push_back(number);
+  if (numbers_.size() < kMostNumbers && contradict(number)) numbers_.push_back(number);
 }
 
 bool NumbersOfParameter::contradict(std::uint64_t number) const noexcept {
-  return numbers_.size() < most_numbers &&
+  return numbers_.size() < kMostNumbers &&
          std::ranges::none_of(numbers_, [number](std::uint64_t each) { return is_same_number(each, number); });
 }
 

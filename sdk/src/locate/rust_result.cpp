@@ -71,7 +71,7 @@ class RustLayouts {
 
   RustAbi of(std::optional<Dwarf_Die> declared, unsigned depth = 0) {
     auto die = resolved(declared);
-    if (!die || depth == deepest_type || steps_ == 0) return {};
+    if (!die || depth == kDeepestType || steps_ == 0) return {};
     const Type type = types_.type(*die);
     const int tag = dwarf_tag(&*die);
     if (tag == DW_TAG_base_type) return number(*die, type);
@@ -280,7 +280,7 @@ class RustLayouts {
 
   const Types& types_;
   std::optional<unsigned> minor_;
-  std::uint64_t steps_ = most_of_type;
+  std::uint64_t steps_ = kMostOfType;
 };
 
 UserPlace in_general(const arch::Arch& arch, std::uint32_t size) {

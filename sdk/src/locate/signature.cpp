@@ -32,9 +32,9 @@
 namespace usdt::locate {
 namespace {
 
-constexpr std::string_view left_out = "left out by some callers if this function does not use it";
-constexpr std::string_view partly_gone = "optimised out here, as a part of what is passed";
-constexpr std::string_view not_filled = "in memory that may be filled only behind this instruction";
+constexpr std::string_view kLeftOut = "left out by some callers if this function does not use it";
+constexpr std::string_view kPartlyGone = "optimised out here, as a part of what is passed";
+constexpr std::string_view kNotFilled = "in memory that may be filled only behind this instruction";
 
 /// Finds the signature of one instance of a function.
 class Signer {
@@ -143,7 +143,7 @@ class Signer {
     Located located = may_be_spilled(stated_[number], declared_type, number)
                           ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
                           : locate(stated_[number], type, number);
-    if (may_lack_referred(declared_type, located)) located = arch::nowhere(type, std::string(left_out));
+    if (may_lack_referred(declared_type, located)) located = arch::nowhere(type, std::string(kLeftOut));
     if (convention_.passes_as_double(type) && arch::is_place(located.location))
       located = arch::nowhere(type, "passed as a double, since the function has no prototype");
     refuse_number(types_, parameter.declared, declared_type, located);
@@ -226,7 +226,7 @@ class Signer {
     if (what.pieces.empty())
       return arch::nowhere(type,
                            moment_.instance.inlined ? "optimised out in this inlined copy" : "optimised out here");
-    if (convention_.is_assigned(number)) return arch::nowhere(type, std::string(assigned));
+    if (convention_.is_assigned(number)) return arch::nowhere(type, std::string(kAssigned));
     if (!place_parts(what, number))
       return arch::nowhere(type, "in parts of which debug information does not tell which ones they are");
     const StatedPlace before = what;
@@ -273,11 +273,11 @@ class Signer {
     }
     has_place.resize(located.type.size, false);
     if (std::ranges::find(has_place, false) == has_place.end()) return located;
-    if (located.pieces.empty()) return arch::nowhere(located.type, std::string(partly_gone));
+    if (located.pieces.empty()) return arch::nowhere(located.type, std::string(kPartlyGone));
     std::vector<Piece> pieces;
     for (const Piece& piece : located.pieces) {
       const auto first = has_place.begin() + std::min(piece.offset, located.type.size);
-      add_parts(piece, ReadBytes(first, has_place.end()), true, partly_gone, pieces);
+      add_parts(piece, ReadBytes(first, has_place.end()), true, kPartlyGone, pieces);
     }
     located.pieces = std::move(pieces);
     return located;
@@ -344,10 +344,10 @@ class Signer {
                                                .calls = structs_copied_within()});
     };
     const ReadBytes whole = filled_behind(located.location, located.type.size);
-    if (std::ranges::find(whole, true) != whole.end()) located.location = Unreadable{.reason = std::string(not_filled)};
+    if (std::ranges::find(whole, true) != whole.end()) located.location = Unreadable{.reason = std::string(kNotFilled)};
     std::vector<Piece> pieces;
     for (const Piece& piece : located.pieces)
-      add_parts(piece, filled_behind(piece.location, piece.size), false, not_filled, pieces);
+      add_parts(piece, filled_behind(piece.location, piece.size), false, kNotFilled, pieces);
     located.pieces = std::move(pieces);
     return located;
   }
@@ -381,9 +381,9 @@ class Signer {
   [[nodiscard]] static Located as_read(Located located, const ReadBytes& read) {
     const Memory* memory = located.pieces.size() == 1 ? std::get_if<Memory>(&located.pieces[0].location) : nullptr;
     if (memory == nullptr || std::ranges::find(read, true) == read.end())
-      return arch::nowhere(located.type, std::string(left_out));
+      return arch::nowhere(located.type, std::string(kLeftOut));
     std::vector<Piece> pieces;
-    add_parts({0, located.pieces[0].size, *memory}, read, true, left_out, pieces);
+    add_parts({0, located.pieces[0].size, *memory}, read, true, kLeftOut, pieces);
     located.pieces = std::move(pieces);
     return located;
   }

@@ -13,7 +13,7 @@ namespace usdt::locate {
 namespace {
 
 /// Of a prologue with its stores of all arguments.
-constexpr std::uint64_t longest_prologue = 512;
+constexpr std::uint64_t kLongestPrologue = 512;
 
 }  // namespace
 
@@ -114,7 +114,7 @@ std::vector<std::uint8_t> SpilledPlaces::first_code() const {
   if (!offset || !arch::knows_instructions(moment_.arch.machine)) return {};
   const std::uint64_t size = std::min(code_size(moment_.inside, moment_.instance.pc, moment_.info.shared_reads),
                                       elf::code_bytes_from(opened.image, moment_.instance.pc));
-  return opened.file.bytes(offset->value, std::min(size, longest_prologue));
+  return opened.file.bytes(offset->value, std::min(size, kLongestPrologue));
 }
 
 bool SpilledPlaces::contradict(const StatedPlace& told, const arch::UserPlace& place) {

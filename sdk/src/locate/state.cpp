@@ -10,17 +10,17 @@ namespace usdt::locate {
 namespace {
 
 /// What may be spent on location lists whatever the file's size; besides, Budget's for each byte of it.
-constexpr std::uint64_t lists_at_first = std::uint64_t{1} << 23;
+constexpr std::uint64_t kListsAtFirst = std::uint64_t{1} << 23;
 /// Bytes of code that inlined copies may make read, besides those of the file: some seconds' worth.
-constexpr std::uint64_t code_at_first = 1U << 24;
+constexpr std::uint64_t kCodeAtFirst = 1U << 24;
 /// Bytes of code that functions may make read for their results, besides those of the file. Each does so once, and
 /// functions of compilers do not overlap: the bytes of the file are enough for them.
-constexpr std::uint64_t results_at_first = 1U << 22;
+constexpr std::uint64_t kResultsAtFirst = 1U << 22;
 
 }  // namespace
 
 LocationLists::LocationLists(const DebugFiles& files)
-    : entries(lists_at_first, files.main.bytes.size()), files_(files) {}
+    : entries(kListsAtFirst, files.main.bytes.size()), files_(files) {}
 
 const DebugSections& LocationLists::sections_of(Dwarf* dwarf) {
   if (dwarf == files_.main.dwarf.get()) return files_.sections;
@@ -58,8 +58,8 @@ const Frames& FrameRules::get() {
 State::State(std::shared_ptr<DebugState> shared_state)
     : shared(std::move(shared_state)),
       lists(shared->files),
-      code_walks(code_at_first + shared->files.opened->file.size(), 0),
-      results{.bytes = Budget(results_at_first + shared->files.opened->file.size(), 0), .known = {}},
+      code_walks(kCodeAtFirst + shared->files.opened->file.size(), 0),
+      results{.bytes = Budget(kResultsAtFirst + shared->files.opened->file.size(), 0), .known = {}},
       frames_(shared->files) {}
 
 }  // namespace usdt::locate

@@ -15,14 +15,14 @@ namespace usdt::locate {
 namespace {
 
 /// Entries of a location list that are looked at.
-constexpr unsigned most_entries = 65536;
+constexpr unsigned kMostEntries = 65536;
 /// What is spent for each of them: libdw takes a sixth of a microsecond.
-constexpr std::uint64_t cost_of_entry = 8;
+constexpr std::uint64_t kCostOfEntry = 8;
 
 /// Entries of one parameter that are looked at for where it came from.
-constexpr std::size_t most_listed = 16;
+constexpr std::size_t kMostListed = 16;
 
-constexpr std::string_view lists_again = "told by lists that are read again and again: not read to the end";
+constexpr std::string_view kListsAgain = "told by lists that are read again and again: not read to the end";
 
 /// Goes through the entries of a location list, as far as they are looked at and the budget of all lists goes.
 class ListEntries {
@@ -35,7 +35,7 @@ class ListEntries {
 
   /// Nothing: there are no more, or no more are looked at.
   [[nodiscard]] std::optional<Entry> next() {
-    if (left_ == 0 || !budget_.spend(cost_of_entry)) return std::nullopt;
+    if (left_ == 0 || !budget_.spend(kCostOfEntry)) return std::nullopt;
     --left_;
     Dwarf_Addr begin = 0;
     Dwarf_Addr end = 0;
@@ -54,7 +54,7 @@ class ListEntries {
   Dwarf_Attribute list_;
   Dwarf_Addr base_ = 0;
   std::ptrdiff_t offset_ = 0;
-  unsigned left_ = most_entries;
+  unsigned left_ = kMostEntries;
   bool at_end_ = false;
 };
 
@@ -68,7 +68,7 @@ class Reader {
       const bool told = (!moment_.at_entry && !moment_.instance.inlined) || tells_each_value(moment_.die) ||
                         is_never_assigned(parameter.declared);
       const bool certain = told && !is_another_than_passed(parameter, constant_number(*constant));
-      return {{certain ? constant_piece(*constant) : WherePiece{0, Nowhere{std::string(assigned)}}}, true};
+      return {{certain ? constant_piece(*constant) : WherePiece{0, Nowhere{std::string(kAssigned)}}}, true};
     }
     auto at = own_expression(*parameter.here, DW_AT_location);
     if (!at) return {};
@@ -78,12 +78,12 @@ class Reader {
     const bool arrives = !moment_.instance.inlined && moment_.at_entry;
     if (!find_expression(*at, single, arrives, expression, count)) {
       if (!moment_.state.lists.entries.spent()) return {};
-      return {{WherePiece{0, Nowhere{std::string(lists_again)}}}, true};
+      return {{WherePiece{0, Nowhere{std::string(kListsAgain)}}}, true};
     }
     StatedPlace found{evaluate({expression, count}, context_of(*at)), !single};
     if (may_be_assigned(parameter, *at, single, {expression, count}) ||
         is_another_than_passed(parameter, stated_number({expression, count})))
-      found.pieces = {{0, Nowhere{std::string(assigned)}}};
+      found.pieces = {{0, Nowhere{std::string(kAssigned)}}};
     return found;
   }
 
@@ -92,7 +92,7 @@ class Reader {
     auto at = parameter.here ? own_expression(*parameter.here, DW_AT_location) : std::nullopt;
     if (!at || is_single_expression(*at)) return all;
     ListEntries entries(moment_.state.lists.entries, *at);
-    while (all.size() < most_listed) {
+    while (all.size() < kMostListed) {
       const auto entry = entries.next();
       if (!entry) break;
       all.push_back({VirtAddr(entry->begin), evaluate(entry->expression, context_of(*at))});
@@ -270,7 +270,7 @@ class Reader {
     Dwarf_Op* expression = nullptr;
     std::size_t count = 0;
     if (!at || !find_expression(*at, is_single_expression(*at), false, expression, count))
-      return std::string(moment_.state.lists.entries.spent() ? lists_again : "in a frame whose base is not told");
+      return std::string(moment_.state.lists.entries.spent() ? kListsAgain : "in a frame whose base is not told");
     const auto pieces = evaluate(
         {expression, count}, {.arch = moment_.arch, .attribute = &*at, .at_entry = moment_.at_entry, .frame_base = {}});
     const Where& where = pieces.front().where;

@@ -12,7 +12,7 @@
 namespace usdt::locate {
 
 /// Why a value is not taken for the one that was passed.
-constexpr std::string_view assigned = "told by a value that may have been assigned to it at this very instruction";
+constexpr std::string_view kAssigned = "told by a value that may have been assigned to it at this very instruction";
 
 /// What debug information says of one parameter.
 struct StatedPlace {

@@ -41,7 +41,7 @@ Special special_of(Dwarf_Die function, Dwarf_Die structure) {
   if (!constructor && name != "operator=") return Special::none;
   std::vector<Dwarf_Die> parameters;
   bool is_template = false;
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   for_each_child(function, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     is_template |= tag == DW_TAG_template_type_parameter || tag == DW_TAG_GNU_template_parameter_pack;
@@ -122,7 +122,7 @@ UserShape::Kind UserShapes::passed_as(Dwarf_Die structure, Language language, un
   if (convention == std::uint64_t{DW_CC_pass_by_reference}) return Kind::by_reference;
   if (language == Language::c || language == Language::go || convention == std::uint64_t{DW_CC_pass_by_value})
     return Kind::structure;
-  if (depth > deepest_type) return Kind::unknown;
+  if (depth > kDeepestType) return Kind::unknown;
   bool trivial = true;  // what its members and its base classes make of it
   bool known = true;
   SpecialFunctions special(structure);
@@ -134,7 +134,7 @@ UserShape::Kind UserShapes::passed_as(Dwarf_Die structure, Language language, un
     if (kind == Kind::by_reference) trivial = false;
     if (kind == Kind::unknown) known = false;
   };
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   for_each_child(structure, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     const bool is_virtual = own_number(child, DW_AT_virtuality).value_or(0) != 0;
@@ -235,7 +235,7 @@ bool UserShapes::is_of_library(Dwarf_Die structure) const {
 /// Adds the scalars of `die`, whose first byte is at `offset`.
 void UserShapes::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsigned depth,
                          std::uint64_t& steps) const {
-  if (depth == deepest_type || steps == 0 || offset > UINT32_MAX) {
+  if (depth == kDeepestType || steps == 0 || offset > UINT32_MAX) {
     shape.scalars.push_back({});  // not known: nothing is guessed behind it
     return;
   }
@@ -273,14 +273,14 @@ UserShape UserShapes::of(const std::optional<Dwarf_Die>& declared, Language lang
   if (!die) {
     if (!declared) shape.kind = UserShape::Kind::nothing;
     auto last = declared;  // "const void" and its typedefs come to void too; a loop does not
-    for (unsigned step = 0; last && step < longest_chain; ++step) last = type_of(*last);
+    for (unsigned step = 0; last && step < kLongestChain; ++step) last = type_of(*last);
     if (!last) shape.kind = UserShape::Kind::nothing;
     return shape;
   }
   const auto size = types_.size_of(*die);
   if (!size || *size > UINT32_MAX) return shape;
   shape.size = static_cast<std::uint32_t>(*size);
-  std::uint64_t steps = most_of_type;
+  std::uint64_t steps = kMostOfType;
   shape.empty = true;
   flatten(shape, *die, 0, 0, steps);
   const int tag = dwarf_tag(&*die);

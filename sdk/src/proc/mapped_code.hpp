@@ -18,7 +18,7 @@ struct MappedCode {
 };
 
 /// Mappings that are believed of one process; by default the kernel lets it have 65530 (sysctl vm.max_map_count).
-inline constexpr std::size_t most_mappings = 1 << 17;
+inline constexpr std::size_t kMostMappings = 1 << 17;
 
 /// Every executable mapping of `pid`, by address. Errors: those of files_of_process(); a process that maps no code is
 /// none.

@@ -80,7 +80,7 @@ class ProcessFiles {
     std::vector<proc::MappedCode> out;
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, TargetFile> files;
     const auto read = read_maps(root_ / "maps", pid_, [&](Mapping& m) {
-      if (!m.executable || out.size() == proc::most_mappings) return;
+      if (!m.executable || out.size() == proc::kMostMappings) return;
       TargetFile file;
       if (m.inode != 0 && m.path.starts_with('/')) {
         const auto [known, is_new] = files.try_emplace({m.major, m.minor, m.inode});

@@ -19,7 +19,7 @@ namespace {
 using btf::ValueClass;
 
 /// MAX_BPF_FUNC_ARGS, include/linux/bpf.h.
-constexpr std::uint32_t most_arguments = USDT_SLOTS;
+constexpr std::uint32_t kMostArguments = USDT_SLOTS;
 
 std::string argument_name(std::string_view name, std::size_t number) {
   return name.empty() ? fmt::format("arg{}", number) : std::string(name);
@@ -168,7 +168,7 @@ class Signer {
 /// refuse every struct by value, and many do unions. More than 12 slots are refused by the machine's trampolines.
 std::string trampoline_refusal(const btf::Types& types, const btf::Prototype& prototype) {
   const std::size_t count = prototype.parameters.size() + (prototype.varargs ? 1 : 0);
-  if (count > most_arguments) return fmt::format("{} parameters, more than {}", count, most_arguments);
+  if (count > kMostArguments) return fmt::format("{} parameters, more than {}", count, kMostArguments);
   const ValueClass result = prototype.result.value_class;
   if (result == ValueClass::structure || result == ValueClass::other)
     return fmt::format("it returns {}", btf::type_name(types, prototype.result.type_id));

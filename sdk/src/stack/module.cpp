@@ -15,13 +15,13 @@ namespace usdt::stack {
 namespace {
 
 /// Addresses whose functions are remembered.
-constexpr std::size_t most_known = 1 << 14;
+constexpr std::size_t kMostKnown = 1 << 14;
 /// Text that all names of a file may demangle to, beyond what they are made of themselves.
-constexpr std::size_t demangled_text = 64 << 20;
+constexpr std::size_t kDemangledText = 64 << 20;
 /// Symbols before an address that are looked at: functions do not nest.
-constexpr std::size_t most_looks = 64;
+constexpr std::size_t kMostLooks = 64;
 /// Bytes of a function without a size that are looked at: behind them all is its own, up to the next symbol.
-constexpr std::uint64_t most_followed = 1 << 20;
+constexpr std::uint64_t kMostFollowed = 1 << 20;
 
 /// The better name of two symbols that have the same code: what others can call it by, and no internal one.
 auto rank(const elf::FunctionEntry& entry) {
@@ -36,7 +36,7 @@ Module::Module(ElfFile file, std::string path, const SymbolizerOptions& options)
       path_(std::move(path)),
       options_(options),
       build_id_(file_.build_id()),
-      demangler_(demangled_text) {
+      demangler_(kDemangledText) {
   ::fstat(file_.fd(), &opened_);
 }
 
@@ -72,7 +72,7 @@ bool Module::returns_at_once(VirtAddr address) const {
 
 bool Module::returns_from_signal(VirtAddr address) {
   if (const auto known = signal_returns_.find(address.value); known != signal_returns_.end()) return known->second;
-  if (signal_returns_.size() >= most_known) signal_returns_.clear();
+  if (signal_returns_.size() >= kMostKnown) signal_returns_.clear();
   const elf::OpenedFile& opened = *elf::Inside::of(file_);
   const elf::Code code = elf::CodeReader(opened.file, opened.image).at(address);
   const bool returns = arch::returns_from_signal(machine(), std::span(code.bytes.data).first(code.bytes.size));
@@ -87,7 +87,7 @@ std::uint64_t Module::end_of_code(std::uint64_t start, std::uint64_t next) {
   const elf::OpenedFile& opened = *elf::Inside::of(file_);
   elf::CodeReader reader(opened.file, opened.image);
   std::uint64_t furthest = start;
-  for (std::uint64_t at = start; at < next && at - start < most_followed;) {
+  for (std::uint64_t at = start; at < next && at - start < kMostFollowed;) {
     const elf::Code code = reader.at(VirtAddr(at));
     const arch::Instruction each =
         arch::decode_instruction(machine(), std::span(code.bytes.data).first(code.bytes.size));
@@ -118,7 +118,7 @@ const elf::FunctionEntry* Module::symbol_at(VirtAddr lookup) {
   const std::uint64_t next = at == all.end() ? UINT64_MAX : at->address;
   const std::uint64_t nearest = at == all.begin() ? 0 : std::prev(at)->address;
   const elf::FunctionEntry* found = nullptr;
-  for (std::size_t looks = most_looks; at != all.begin() && looks > 0; --looks) {
+  for (std::size_t looks = kMostLooks; at != all.begin() && looks > 0; --looks) {
     const elf::FunctionEntry& entry = *--at;
     if (found != nullptr && entry.address != found->address) break;
     // Assembly often gives no size: such a function reaches as far as its code, and never over the next one.
@@ -150,7 +150,7 @@ locate::CallFrames* Module::call_frames() {
 
 const std::vector<Frame>& Module::functions_at(VirtAddr lookup) {
   if (const auto known = known_.find(lookup.value); known != known_.end()) return known->second;
-  if (known_.size() >= most_known) known_.clear();
+  if (known_.size() >= kMostKnown) known_.clear();
   return known_.emplace(lookup.value, read(lookup)).first->second;
 }
 

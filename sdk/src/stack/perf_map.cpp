@@ -18,11 +18,11 @@
 namespace usdt::stack {
 namespace {
 
-constexpr off_t most_bytes = 16 << 20;
-constexpr std::size_t most_entries = 1 << 18;
-constexpr std::size_t longest_name = 1024;
+constexpr off_t kMostBytes = 16 << 20;
+constexpr std::size_t kMostEntries = 1 << 18;
+constexpr std::size_t kLongestName = 1024;
 /// A map that has grown is read as a whole again, at most so often.
-constexpr std::int64_t patience_ns = 100'000'000;
+constexpr std::int64_t kPatienceNs = 100'000'000;
 
 std::int64_t now_ns() { return static_cast<std::int64_t>(event_clock()); }
 
@@ -78,7 +78,7 @@ std::string own_number(const std::string& root) {
 std::vector<PerfMapEntry> parse_perf_map(std::string_view text) {
   Ranges ranges;
   std::size_t lines = 0;
-  for (std::size_t at = 0; at < text.size() && lines < most_entries;) {
+  for (std::size_t at = 0; at < text.size() && lines < kMostEntries;) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string_view line = text.substr(at, end - at);
     PerfMapEntry entry;
@@ -87,7 +87,7 @@ std::vector<PerfMapEntry> parse_perf_map(std::string_view text) {
       entry.last = entry.start + std::min(size - 1, UINT64_MAX - entry.start);
       entry.code = entry.start;
       entry.name = static_cast<std::uint32_t>(end - line.size());
-      entry.length = static_cast<std::uint32_t>(std::min(line.size(), longest_name));
+      entry.length = static_cast<std::uint32_t>(std::min(line.size(), kLongestName));
       put(ranges, entry);
       ++lines;
     }
@@ -118,14 +118,14 @@ PerfMap::PerfMap(const std::string& root) {
 std::string_view PerfMap::judge(const struct stat& st) const noexcept {
   if (!S_ISREG(st.st_mode)) return "its perf map is no regular file";
   if (st.st_uid != 0 && st.st_uid != owner_) return "its perf map is another user's";
-  if (st.st_size > most_bytes) return "its perf map is larger than 16 MiB";
+  if (st.st_size > kMostBytes) return "its perf map is larger than 16 MiB";
   return {};
 }
 
 void PerfMap::read_again() {
   const std::int64_t now = now_ns();
   struct stat st {};
-  if (!directory_ || (read_at_ != 0 && now - read_at_ < patience_ns)) return;
+  if (!directory_ || (read_at_ != 0 && now - read_at_ < kPatienceNs)) return;
   read_at_ = now;
   // A symbolic link would lead elsewhere than the process meant, whose root is another: the name itself is looked at.
   if (::fstatat(directory_.get(), name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return;
@@ -137,7 +137,7 @@ void PerfMap::read_again() {
   if (!file.fd || file.st.st_ino != st.st_ino || file.st.st_dev != st.st_dev) return;
   size_ = file.st.st_size;
   written_ = file.st.st_mtim;
-  text_.resize(static_cast<std::size_t>(std::min(size_, most_bytes)));
+  text_.resize(static_cast<std::size_t>(std::min(size_, kMostBytes)));
   text_.resize(sys::read_at(file.fd.get(), 0, std::as_writable_bytes(std::span(text_))));
   entries_ = parse_perf_map(text_);
 }

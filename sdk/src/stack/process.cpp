@@ -18,13 +18,13 @@
 namespace usdt::stack {
 namespace {
 
-constexpr std::uint64_t largest_vdso = 64 << 10;
+constexpr std::uint64_t kLargestVdso = 64 << 10;
 /// Modules that stay open although no process maps them any more: often the next process does.
-constexpr std::size_t most_kept = 64;
+constexpr std::size_t kMostKept = 64;
 /// The least time between two readings of the mappings for addresses that are in none.
-constexpr std::int64_t patience_ns = 10'000'000;
+constexpr std::int64_t kPatienceNs = 10'000'000;
 /// The age at which mappings are read again: another library may be in the place of one by then.
-constexpr std::int64_t old_ns = 1'000'000'000;
+constexpr std::int64_t kOldNs = 1'000'000'000;
 
 std::int64_t now_ns() { return static_cast<std::int64_t>(event_clock()); }
 
@@ -58,7 +58,7 @@ void Modules::open(const proc::MappedCode& code, const std::string& root, Area& 
   area.module = std::make_shared<Module>(std::move(*file), area.name, options_);
   known = area.module;
   kept_.push_back(area.module);
-  if (kept_.size() > most_kept) kept_.pop_front();
+  if (kept_.size() > kMostKept) kept_.pop_front();
   if (known_.size() % 1024 == 0) std::erase_if(known_, [](const auto& each) { return each.second.expired(); });
 }
 
@@ -66,7 +66,7 @@ void Modules::open_vdso(const proc::MappedCode& code, const std::string& root, A
   const std::uint64_t start = code.mapping.start.value;
   const std::uint64_t size = code.mapping.end.value - start;
   area.issue = FrameIssue::file_unreadable;
-  const sys::UniqueFd memory(size <= largest_vdso ? ::open((root + "/mem").c_str(), O_RDONLY | O_CLOEXEC) : -1);
+  const sys::UniqueFd memory(size <= kLargestVdso ? ::open((root + "/mem").c_str(), O_RDONLY | O_CLOEXEC) : -1);
   std::string bytes(memory ? size : 0, '\0');
   if (sys::read_at(memory.get(), start, std::as_writable_bytes(std::span(bytes))) != size || size == 0) return;
   // Every process of one kind has the same one.
@@ -143,13 +143,13 @@ void Process::refresh() {
   struct stat exe {};
   const bool there = directory_ && ::fstatat(directory_.get(), "exe", &exe, 0) == 0;
   const bool same = there && exe.st_dev == device_ && exe.st_ino == inode_;
-  if (same && now_ns() - read_at_ < old_ns) return;
+  if (same && now_ns() - read_at_ < kOldNs) return;
   if (there && !same) perf_map_.reset();
   read_again();
 }
 
 void Process::read_again() {
-  if (now_ns() - read_at_ >= patience_ns) read();
+  if (now_ns() - read_at_ >= kPatienceNs) read();
 }
 
 const Area* Process::known(std::uint64_t address) const noexcept {

@@ -120,7 +120,7 @@ inline long direct_clone3(const clone_args& args, int (*run)(void*), void* argum
 
 /// Number of the system call that the kernel puts in the place of optimised uprobes (6.18, "uprobes/x86: Add uprobe
 /// syscall to speed up uprobe"); -1: the machine has none.
-inline constexpr long nr_uprobe =
+inline constexpr long kNrUprobe =
 #if defined(__x86_64__)
     336;
 #else

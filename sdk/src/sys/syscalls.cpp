@@ -20,8 +20,8 @@ int result(long r) { return r < 0 ? -errno : static_cast<int>(r); }
 
 /// Whether bpf(2) makes a uprobe_multi link: no other link writes to the memory of other processes.
 bool puts_breakpoints(int cmd, const void* attr) {
-  return cmd == bpf_link_create_cmd &&
-         static_cast<const LinkCreateUprobeMulti*>(attr)->attach_type == bpf_attach_trace_uprobe_multi;
+  return cmd == kBpfLinkCreateCmd &&
+         static_cast<const LinkCreateUprobeMulti*>(attr)->attach_type == kBpfAttachTraceUprobeMulti;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ int Syscalls::perf_event_set_bpf(int event_fd, int prog_fd) {
   return result(::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, prog_fd));
 }
 
-int Syscalls::uprobe() { return nr_uprobe < 0 ? -ENOSYS : result(::syscall(nr_uprobe)); }
+int Syscalls::uprobe() { return kNrUprobe < 0 ? -ENOSYS : result(::syscall(kNrUprobe)); }
 
 Syscalls& syscalls() noexcept {
   static Syscalls kernel;
@@ -53,7 +53,7 @@ int object_info(int fd, void* info, std::uint32_t size) {
   attr.bpf_fd = static_cast<std::uint32_t>(fd);
   attr.info_len = size;
   attr.info = reinterpret_cast<std::uintptr_t>(info);
-  const int error = syscalls().bpf(bpf_obj_get_info_by_fd_cmd, &attr, sizeof(attr));
+  const int error = syscalls().bpf(kBpfObjGetInfoByFdCmd, &attr, sizeof(attr));
   return error < 0 ? error : static_cast<int>(attr.info_len);
 }
 

@@ -7,46 +7,46 @@
 namespace usdt::sys {
 
 // bpf(2) commands, program and attach types: include/uapi/linux/bpf.h.
-inline constexpr int bpf_map_create_cmd = 0;
-inline constexpr int bpf_prog_load_cmd = 5;
-inline constexpr int bpf_obj_pin_cmd = 6;
-inline constexpr int bpf_obj_get_cmd = 7;
-inline constexpr int bpf_prog_test_run_cmd = 10;  // of BPF_PROG_TYPE_SYSCALL 5.14
-inline constexpr int bpf_obj_get_info_by_fd_cmd = 15;
-inline constexpr int bpf_link_create_cmd = 28;   // 5.7
-inline constexpr int bpf_enable_stats_cmd = 32;  // 5.8
-inline constexpr int bpf_iter_create_cmd = 33;   // 5.8
-inline constexpr int bpf_raw_tracepoint_open_cmd = 17;
-inline constexpr int bpf_btf_get_fd_by_id_cmd = 19;
-inline constexpr int bpf_btf_get_next_id_cmd = 23;
-inline constexpr std::uint32_t bpf_prog_type_kprobe = 2;
-inline constexpr std::uint32_t bpf_map_type_hash = 1;
-inline constexpr std::uint32_t bpf_map_type_ringbuf = 27;          // 5.8
-inline constexpr std::uint32_t bpf_f_sleepable = 1u << 4;          // 5.10; of programs on sites 6.0
-inline constexpr std::uint32_t bpf_prog_type_raw_tracepoint = 17;  // 4.17
-inline constexpr std::uint32_t bpf_prog_type_tracing = 26;         // 5.5
-inline constexpr std::uint32_t bpf_prog_type_syscall = 31;         // 5.14
-inline constexpr std::uint32_t bpf_attach_trace_raw_tp = 23;       // 5.5: tp_btf
-inline constexpr std::uint32_t bpf_attach_trace_fentry = 24;       // 5.5, and fexit
-inline constexpr std::uint32_t bpf_attach_trace_fexit = 25;
-inline constexpr std::uint32_t bpf_attach_trace_iter = 28;            // 5.8; over symbols 6.0, commit 647cafa22349
-inline constexpr std::uint32_t bpf_attach_trace_kprobe_multi = 42;    // 5.18, commit 0dcac2725406
-inline constexpr std::uint32_t bpf_attach_trace_kprobe_session = 56;  // 6.10, commit 535a3692ba72
-inline constexpr std::uint32_t bpf_attach_trace_fsession = 58;        // 7.0
-inline constexpr std::uint32_t bpf_attach_trace_fentry_multi = 59;    // 7.2, and the next two
-inline constexpr std::uint32_t bpf_attach_trace_fexit_multi = 60;
-inline constexpr std::uint32_t bpf_attach_trace_fsession_multi = 61;
-inline constexpr std::uint32_t bpf_f_kprobe_multi_return = 1;
-inline constexpr std::uint32_t bpf_attach_perf_event = 41;            // 5.15
-inline constexpr std::uint32_t bpf_attach_trace_uprobe_multi = 48;    // 6.6, commit 89ae89f53d20
-inline constexpr std::uint32_t bpf_f_uprobe_multi_return = 1;         // the same
-inline constexpr std::uint32_t bpf_attach_trace_uprobe_session = 57;  // 6.13, commit d920179b3d48
+inline constexpr int kBpfMapCreateCmd = 0;
+inline constexpr int kBpfProgLoadCmd = 5;
+inline constexpr int kBpfObjPinCmd = 6;
+inline constexpr int kBpfObjGetCmd = 7;
+inline constexpr int kBpfProgTestRunCmd = 10;  // of BPF_PROG_TYPE_SYSCALL 5.14
+inline constexpr int kBpfObjGetInfoByFdCmd = 15;
+inline constexpr int kBpfLinkCreateCmd = 28;   // 5.7
+inline constexpr int kBpfEnableStatsCmd = 32;  // 5.8
+inline constexpr int kBpfIterCreateCmd = 33;   // 5.8
+inline constexpr int kBpfRawTracepointOpenCmd = 17;
+inline constexpr int kBpfBtfGetFdByIdCmd = 19;
+inline constexpr int kBpfBtfGetNextIdCmd = 23;
+inline constexpr std::uint32_t kBpfProgTypeKprobe = 2;
+inline constexpr std::uint32_t kBpfMapTypeHash = 1;
+inline constexpr std::uint32_t kBpfMapTypeRingbuf = 27;         // 5.8
+inline constexpr std::uint32_t kBpfFSleepable = 1u << 4;        // 5.10; of programs on sites 6.0
+inline constexpr std::uint32_t kBpfProgTypeRawTracepoint = 17;  // 4.17
+inline constexpr std::uint32_t kBpfProgTypeTracing = 26;        // 5.5
+inline constexpr std::uint32_t kBpfProgTypeSyscall = 31;        // 5.14
+inline constexpr std::uint32_t kBpfAttachTraceRawTp = 23;       // 5.5: tp_btf
+inline constexpr std::uint32_t kBpfAttachTraceFentry = 24;      // 5.5, and fexit
+inline constexpr std::uint32_t kBpfAttachTraceFexit = 25;
+inline constexpr std::uint32_t kBpfAttachTraceIter = 28;           // 5.8; over symbols 6.0, commit 647cafa22349
+inline constexpr std::uint32_t kBpfAttachTraceKprobeMulti = 42;    // 5.18, commit 0dcac2725406
+inline constexpr std::uint32_t kBpfAttachTraceKprobeSession = 56;  // 6.10, commit 535a3692ba72
+inline constexpr std::uint32_t kBpfAttachTraceFsession = 58;       // 7.0
+inline constexpr std::uint32_t kBpfAttachTraceFentryMulti = 59;    // 7.2, and the next two
+inline constexpr std::uint32_t kBpfAttachTraceFexitMulti = 60;
+inline constexpr std::uint32_t kBpfAttachTraceFsessionMulti = 61;
+inline constexpr std::uint32_t kBpfFKprobeMultiReturn = 1;
+inline constexpr std::uint32_t kBpfAttachPerfEvent = 41;           // 5.15
+inline constexpr std::uint32_t kBpfAttachTraceUprobeMulti = 48;    // 6.6, commit 89ae89f53d20
+inline constexpr std::uint32_t kBpfFUprobeMultiReturn = 1;         // the same
+inline constexpr std::uint32_t kBpfAttachTraceUprobeSession = 57;  // 6.13, commit d920179b3d48
 
 /// union bpf_attr's link_create with the uprobe_multi member (6.6, commit 89ae89f53d20).
 struct LinkCreateUprobeMulti {
   std::uint32_t prog_fd = 0;
   std::uint32_t target_fd = 0;
-  std::uint32_t attach_type = bpf_attach_trace_uprobe_multi;
+  std::uint32_t attach_type = kBpfAttachTraceUprobeMulti;
   std::uint32_t link_flags = 0;
   std::uint64_t path = 0;
   std::uint64_t offsets = 0;
@@ -63,7 +63,7 @@ static_assert(sizeof(LinkCreateUprobeMulti) == 64);
 struct LinkCreatePerfEvent {
   std::uint32_t prog_fd = 0;
   std::uint32_t target_fd = 0;
-  std::uint32_t attach_type = bpf_attach_perf_event;
+  std::uint32_t attach_type = kBpfAttachPerfEvent;
   std::uint32_t link_flags = 0;
   std::uint64_t bpf_cookie = 0;
 };
@@ -73,7 +73,7 @@ static_assert(sizeof(LinkCreatePerfEvent) == 24);
 struct LinkCreateKprobeMulti {
   std::uint32_t prog_fd = 0;
   std::uint32_t target_fd = 0;
-  std::uint32_t attach_type = bpf_attach_trace_kprobe_multi;
+  std::uint32_t attach_type = kBpfAttachTraceKprobeMulti;
   std::uint32_t link_flags = 0;
   std::uint32_t flags = 0;
   std::uint32_t cnt = 0;
@@ -87,7 +87,7 @@ static_assert(sizeof(LinkCreateKprobeMulti) == 48);
 struct LinkCreateTracing {
   std::uint32_t prog_fd = 0;
   std::uint32_t target_fd = 0;
-  std::uint32_t attach_type = bpf_attach_trace_fentry;
+  std::uint32_t attach_type = kBpfAttachTraceFentry;
   std::uint32_t link_flags = 0;
   std::uint32_t target_btf_id = 0;
   std::uint32_t padding = 0;
@@ -99,7 +99,7 @@ static_assert(sizeof(LinkCreateTracing) == 32);
 struct LinkCreateTracingMulti {
   std::uint32_t prog_fd = 0;
   std::uint32_t target_fd = 0;
-  std::uint32_t attach_type = bpf_attach_trace_fentry_multi;
+  std::uint32_t attach_type = kBpfAttachTraceFentryMulti;
   std::uint32_t link_flags = 0;
   std::uint64_t ids = 0;
   std::uint64_t cookies = 0;
@@ -112,7 +112,7 @@ static_assert(sizeof(LinkCreateTracingMulti) == 40);
 struct LinkCreateIter {
   std::uint32_t prog_fd = 0;
   std::uint32_t target_fd = 0;
-  std::uint32_t attach_type = bpf_attach_trace_iter;
+  std::uint32_t attach_type = kBpfAttachTraceIter;
   std::uint32_t link_flags = 0;
 };
 static_assert(sizeof(LinkCreateIter) == 16);
@@ -183,12 +183,12 @@ struct MapCreate {
   char map_name[16] = {};  // 4.15
 };
 static_assert(sizeof(MapCreate) == 44);
-inline constexpr std::uint32_t bpf_f_no_prealloc = 1u << 0;  // 4.6
-inline constexpr std::uint32_t bpf_f_mmapable = 1u << 10;    // 5.5
+inline constexpr std::uint32_t kBpfFNoPrealloc = 1u << 0;  // 4.6
+inline constexpr std::uint32_t kBpfFMmapable = 1u << 10;   // 5.5
 
 /// The part of union bpf_attr's BPF_PROG_LOAD that a probe program needs.
 struct ProgLoad {
-  std::uint32_t prog_type = bpf_prog_type_kprobe;
+  std::uint32_t prog_type = kBpfProgTypeKprobe;
   std::uint32_t insn_cnt = 0;
   std::uint64_t insns = 0;
   std::uint64_t license = 0;
@@ -250,6 +250,6 @@ struct BtfInfo {
 static_assert(sizeof(BtfInfo) == 32);
 
 /// The kernel's ENOTSUPP, which is not in errno.h.
-inline constexpr int enotsupp = 524;
+inline constexpr int kEnotsupp = 524;
 
 }  // namespace usdt::sys

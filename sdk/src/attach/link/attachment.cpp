@@ -28,7 +28,7 @@ std::string errno_text(int os_error) {
   if (os_error == EILSEQ)
     return "no instruction begins there, as far as the kernel can tell, or another tool has put a breakpoint there "
            "(EILSEQ)";
-  return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error);
+  return os_error == sys::kEnotsupp ? "ENOTSUPP" : std::strerror(os_error);
 }
 
 PlannedLink without(const std::unordered_set<std::uint32_t>& sites, const PlannedLink& planned) {

@@ -43,7 +43,7 @@ struct AttachTarget {
 
 /// Holds what sets links of uprobe_multi's kind apart.
 struct MultiLink {
-  std::uint32_t attach_type = sys::bpf_attach_trace_uprobe_multi;
+  std::uint32_t attach_type = sys::kBpfAttachTraceUprobeMulti;
   std::uint32_t flags = 0;  ///< BPF_F_UPROBE_MULTI_*
 };
 

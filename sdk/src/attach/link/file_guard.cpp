@@ -51,7 +51,7 @@ std::string_view to_string(FileChangeKind kind) noexcept {
 namespace usdt::backends {
 namespace {
 
-constexpr int look_every_ms = 250;
+constexpr int kLookEveryMs = 250;
 
 bool same_time(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
@@ -201,7 +201,7 @@ struct FileGuard::State {
   void run() {
     std::array<pollfd, 3> fds{{{asked.get(), POLLIN, 0}, {inotify.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}}};
     while (true) {
-      const int ready = ::poll(fds.data(), fds.size(), look_every_ms);
+      const int ready = ::poll(fds.data(), fds.size(), kLookEveryMs);
       if (ready < 0 && errno != EINTR) return;
       if (ready > 0 && fds[0].revents != 0 && !go_on()) return;
       if (ready > 0 && fds[2].revents != 0) see_leases();

@@ -77,11 +77,11 @@ Result<FileLinks> attach_kprobe_multi(const KernelProgram& program, const Functi
     sys::LinkCreateKprobeMulti attr;
     attr.prog_fd = static_cast<std::uint32_t>(program.fd);
     attr.attach_type = program.type.attach_type;
-    attr.flags = program.returns ? sys::bpf_f_kprobe_multi_return : 0;
+    attr.flags = program.returns ? sys::kBpfFKprobeMultiReturn : 0;
     attr.cnt = static_cast<std::uint32_t>(count);
     (by_address ? attr.addrs : attr.syms) = reinterpret_cast<std::uintptr_t>(words.data() + first);
     attr.cookies = reinterpret_cast<std::uintptr_t>(functions.cookies.data() + first);
-    return sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+    return sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
   });
 }
 
@@ -93,7 +93,7 @@ Result<FileLinks> attach_tracing_multi(const KernelProgram& program, const Funct
     attr.ids = reinterpret_cast<std::uintptr_t>(functions.btf_ids.data() + first);
     attr.cookies = reinterpret_cast<std::uintptr_t>(functions.cookies.data() + first);
     attr.cnt = static_cast<std::uint32_t>(count);
-    return sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+    return sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
   });
 }
 

@@ -87,7 +87,7 @@ Result<FileLinks> attach_tracing(const KernelProgram& program, const FunctionArr
     if (!program.has_cookies) {  // before 5.19; as raw tracepoints without a name
       sys::RawTracepointOpen attr;
       attr.prog_fd = static_cast<std::uint32_t>(prog_fd);
-      const int fd = sys::syscalls().bpf(sys::bpf_raw_tracepoint_open_cmd, &attr, 16);
+      const int fd = sys::syscalls().bpf(sys::kBpfRawTracepointOpenCmd, &attr, 16);
       if (fd < 0) return -fd;
       links.fds.emplace_back(fd);
       return 0;
@@ -96,7 +96,7 @@ Result<FileLinks> attach_tracing(const KernelProgram& program, const FunctionArr
     attr.prog_fd = static_cast<std::uint32_t>(prog_fd);
     attr.attach_type = program.type.attach_type;
     attr.cookie = functions.cookies[i];
-    const int fd = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+    const int fd = sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
     if (fd < 0) return -fd;
     links.fds.emplace_back(fd);
     return 0;
@@ -109,8 +109,7 @@ Result<FileLinks> attach_raw_tp(const KernelProgram& program, const FunctionArra
     attr.name = reinterpret_cast<std::uintptr_t>(functions.names[i].c_str());
     attr.prog_fd = static_cast<std::uint32_t>(prog_fd);
     attr.cookie = program.has_cookies ? functions.cookies[i] : 0;
-    const int fd =
-        sys::syscalls().bpf(sys::bpf_raw_tracepoint_open_cmd, &attr, program.has_cookies ? sizeof(attr) : 16);
+    const int fd = sys::syscalls().bpf(sys::kBpfRawTracepointOpenCmd, &attr, program.has_cookies ? sizeof(attr) : 16);
     if (fd < 0) return -fd;
     links.fds.emplace_back(fd);
     return 0;

@@ -61,7 +61,7 @@ int link_perf_event(int program_fd, sys::AttachedFd event, std::uint64_t cookie,
   link.prog_fd = static_cast<std::uint32_t>(program_fd);
   link.target_fd = static_cast<std::uint32_t>(event.get());
   link.bpf_cookie = cookie;
-  const int link_fd = sys::syscalls().bpf(sys::bpf_link_create_cmd, &link, sizeof(link));
+  const int link_fd = sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &link, sizeof(link));
   if (link_fd >= 0) {
     links.fds.emplace_back(link_fd);
   } else if (link_fd == -EINVAL && link.bpf_cookie == 0) {

@@ -27,13 +27,13 @@ int pin_fd(int fd, const fs::path& path) {
   sys::ObjectPath attr;
   attr.path = reinterpret_cast<std::uintptr_t>(path.c_str());
   attr.bpf_fd = static_cast<std::uint32_t>(fd);
-  return sys::syscalls().bpf(sys::bpf_obj_pin_cmd, &attr, sizeof(attr));
+  return sys::syscalls().bpf(sys::kBpfObjPinCmd, &attr, sizeof(attr));
 }
 
 int open_pin(const fs::path& path) {
   sys::ObjectPath attr;
   attr.path = reinterpret_cast<std::uintptr_t>(path.c_str());
-  return sys::syscalls().bpf(sys::bpf_obj_get_cmd, &attr, sizeof(attr));
+  return sys::syscalls().bpf(sys::kBpfObjGetCmd, &attr, sizeof(attr));
 }
 
 /// Takes a decimal number and the '-' behind it off `text`.

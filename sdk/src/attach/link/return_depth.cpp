@@ -64,8 +64,8 @@ sys::UniqueFd load_counter(const Offsets& at, const sys::UniqueFd& counter, bool
   code.land_here(deep);
   code.map_value(1, counter).add(Op::set, 2, 0, 0, 1);
   code.add(static_cast<Op>(atomic_add_64), 1, 2).add(Op::set, 0).add(Op::exit);
-  return code.load({.prog_type = sys::bpf_prog_type_kprobe,
-                    .expected_attach_type = by_perf_event ? 0U : sys::bpf_attach_trace_uprobe_multi});
+  return code.load({.prog_type = sys::kBpfProgTypeKprobe,
+                    .expected_attach_type = by_perf_event ? 0U : sys::kBpfAttachTraceUprobeMulti});
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void count_deep_calls(FileLinks& links, const AttachTarget& target, const SiteAr
   if (!at) return;
   sys::MapCreate of;
   of.value_size = sizeof(std::uint64_t);
-  sys::UniqueFd counter(sys::syscalls().bpf(sys::bpf_map_create_cmd, &of, sizeof(of)));
+  sys::UniqueFd counter(sys::syscalls().bpf(sys::kBpfMapCreateCmd, &of, sizeof(of)));
   if (!counter) return;
   const bool of_family = target.family != nullptr;
   const sys::UniqueFd program = load_counter(*at, counter, of_family);

@@ -25,7 +25,7 @@ int create_link(const MultiLink& link, const AttachTarget& target, const SiteArr
   attr.cookies = reinterpret_cast<std::uintptr_t>(sites.cookies.data());
   attr.cnt = static_cast<std::uint32_t>(sites.offsets.size());
   attr.pid = static_cast<std::uint32_t>(target.pid);
-  return sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  return sys::syscalls().bpf(sys::kBpfLinkCreateCmd, &attr, sizeof(attr));
 }
 
 /// Sites of one file kept by value, so that some can be left out.

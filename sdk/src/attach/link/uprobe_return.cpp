@@ -6,7 +6,7 @@
 namespace usdt::backends {
 
 Result<FileLinks> attach_uprobe_return(const AttachTarget& target, const SiteArrays& sites) {
-  return attach_multi_link({.flags = sys::bpf_f_uprobe_multi_return}, target, sites);
+  return attach_multi_link({.flags = sys::kBpfFUprobeMultiReturn}, target, sites);
 }
 
 }  // namespace usdt::backends

@@ -6,7 +6,7 @@
 namespace usdt::backends {
 
 Result<FileLinks> attach_uprobe_session(const AttachTarget& target, const SiteArrays& sites) {
-  return attach_multi_link({.attach_type = sys::bpf_attach_trace_uprobe_session}, target, sites);
+  return attach_multi_link({.attach_type = sys::kBpfAttachTraceUprobeSession}, target, sites);
 }
 
 }  // namespace usdt::backends

@@ -40,7 +40,7 @@ Result<sys::UniqueFd> load_with_log(std::string_view program, sys::ProgLoad attr
     attr.log_level = 1;
     attr.log_buf = reinterpret_cast<std::uintptr_t>(log.data());
     attr.log_size = static_cast<std::uint32_t>(log.size());
-    fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
+    fd = sys::syscalls().bpf(sys::kBpfProgLoadCmd, &attr, sizeof(attr));
   }
   if (fd >= 0) return sys::UniqueFd(fd);
   if (fd == -EMFILE || fd == -ENFILE)  // whatever the verifier has said
@@ -71,7 +71,7 @@ Result<sys::UniqueFd> clone_program(const bpf_program* program, const std::strin
   attr.attach_btf_id = target.btf_id;
   attr.attach_btf_obj_fd = static_cast<std::uint32_t>(target.btf_fd);
   std::strncpy(attr.prog_name, bpf_program__name(program), sizeof(attr.prog_name) - 1);
-  const int fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
+  const int fd = sys::syscalls().bpf(sys::kBpfProgLoadCmd, &attr, sizeof(attr));
   if (fd >= 0) return sys::UniqueFd(fd);
   if (fd == -EMFILE || fd == -ENFILE) return fail(os_failure(ErrorKind::limit, "load a program", -fd));
   return load_with_log(bpf_program__name(program), attr, -fd);
@@ -79,10 +79,10 @@ Result<sys::UniqueFd> clone_program(const bpf_program* program, const std::strin
 
 Result<sys::UniqueFd> open_module_btf(const std::string& module) {
   sys::IdQuery next;
-  while (sys::syscalls().bpf(sys::bpf_btf_get_next_id_cmd, &next, sizeof(next)) >= 0) {
+  while (sys::syscalls().bpf(sys::kBpfBtfGetNextIdCmd, &next, sizeof(next)) >= 0) {
     next.id = next.next_id;
     sys::IdQuery open{.id = next.id};
-    const int fd = sys::syscalls().bpf(sys::bpf_btf_get_fd_by_id_cmd, &open, sizeof(open));
+    const int fd = sys::syscalls().bpf(sys::kBpfBtfGetFdByIdCmd, &open, sizeof(open));
     if (fd < 0) {
       if (fd == -ENOENT) continue;  // gone meanwhile
       return fail(os_failure(ErrorKind::io, "open the BTF of a module", -fd));
@@ -96,7 +96,7 @@ Result<sys::UniqueFd> open_module_btf(const std::string& module) {
     attr.bpf_fd = static_cast<std::uint32_t>(fd);
     attr.info_len = sizeof(info);
     attr.info = reinterpret_cast<std::uintptr_t>(&info);
-    if (sys::syscalls().bpf(sys::bpf_obj_get_info_by_fd_cmd, &attr, sizeof(attr)) < 0) continue;
+    if (sys::syscalls().bpf(sys::kBpfObjGetInfoByFdCmd, &attr, sizeof(attr)) < 0) continue;
     if (info.kernel_btf != 0 && module == name) return owner;
   }
   return fail(ErrorKind::not_found, fmt::format("no type information (BTF) of the module '{}'", module));

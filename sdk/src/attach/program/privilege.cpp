@@ -128,7 +128,7 @@ int provoke_perf_uprobe() {
 }
 
 Result<void> may_load() {
-  const int program = features::load_trivial_program(features::insn_move_r0);
+  const int program = features::load_trivial_program(features::kInsnMoveR0);
   const sys::UniqueFd owner(program);
   if (!refused(program)) return {};
   constexpr std::string_view what = "loading tracing programs";
