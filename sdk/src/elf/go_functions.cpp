@@ -12,7 +12,7 @@ constexpr std::uint32_t kGo116 = 0xfffffffa;
 constexpr std::uint32_t kGo118 = 0xfffffff0;
 constexpr std::uint32_t kGo120 = 0xfffffff1;
 constexpr std::uint64_t kWords = 8;  // behind the magic and four bytes
-constexpr std::size_t kLongestName = std::size_t{64} << 10;
+constexpr std::size_t kLongestGoName = std::size_t{64} << 10;
 
 /// Words of the header, and what they say.
 class Table {
@@ -75,7 +75,7 @@ class Table {
     const auto offset = number(table_ + function + size_, 4);
     if (!offset || *offset >= bytes_.size() - names_) return std::nullopt;
     const ByteView rest = bytes_.subspan(names_ + *offset);
-    const ByteView text = rest.first(std::min(rest.size(), kLongestName));
+    const ByteView text = rest.first(std::min(rest.size(), kLongestGoName));
     const void* end = std::memchr(text.data(), 0, text.size());
     if (end == nullptr) return std::nullopt;
     const auto* begin = reinterpret_cast<const char*>(text.data());

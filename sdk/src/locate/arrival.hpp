@@ -12,7 +12,7 @@ namespace usdt::locate {
 
 /// What does not fit together.
 struct Contradictions {
-  std::vector<bool> kAssigned;  ///< by parameter: what is told of it may be a value that the function gave it
+  std::vector<bool> assigned;  ///< by parameter: what is told of it may be a value that the function gave it
   bool convention = false;      ///< the function is called otherwise than by `places`
 };
 

@@ -58,7 +58,7 @@ void CodeState::call(std::uint32_t keeps, std::size_t stack_pointer, bool keeps_
 }
 
 void CodeState::join(const CodeState& other) {
-  for (std::size_t i = 0; i < most_registers; ++i) {
+  for (std::size_t i = 0; i < kMostRegisters; ++i) {
     Register& here = registers_[i];
     const Register& there = other.registers_[i];
     if (!here.held.is_something()) here.set = there.set;
@@ -71,7 +71,7 @@ void CodeState::join(const CodeState& other) {
 }
 
 void CodeState::forget(std::uint32_t those) {
-  for (std::size_t i = 0; i < most_registers; ++i)
+  for (std::size_t i = 0; i < kMostRegisters; ++i)
     if ((those >> i & 1U) != 0) registers_[i] = {};
 }
 

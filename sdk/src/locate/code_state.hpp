@@ -31,7 +31,7 @@ struct FramePlace {
 /// that the compiler saw, too: where two come together, a register has what it has on either.
 class CodeState {
  public:
-  static constexpr std::size_t most_registers = 16;
+  static constexpr std::size_t kMostRegisters = 16;
 
   struct Register {
     Held held;
@@ -46,7 +46,7 @@ class CodeState {
   void pass_on_stack(std::int64_t offset, Held held) { kept_[{0, offset}] = held; }
   /// The register points so far from the call frame address. Of those that no code is followed for nothing is kept.
   void point(std::size_t reg, std::int64_t offset) {
-    if (reg < most_registers) registers_[reg].frame = FramePlace{0, offset};
+    if (reg < kMostRegisters) registers_[reg].frame = FramePlace{0, offset};
   }
 
   /// Where an access is in the frame; nothing: elsewhere, or not known.
@@ -59,7 +59,7 @@ class CodeState {
   void join(const CodeState& other);
 
  private:
-  using Registers = std::array<Register, most_registers>;
+  using Registers = std::array<Register, kMostRegisters>;
   void move_word(const Registers& before, const arch::Effects& effects);
   void forget(std::uint32_t those);
 

@@ -13,6 +13,7 @@
 #include "base/try.hpp"
 #include "session/explained_sites.hpp"
 #include "session/site_costs.hpp"
+#include "usdt/bpf_object.hpp"
 #include "usdt/carrier.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"

@@ -13,7 +13,6 @@
 namespace usdt::session {
 namespace {
 
-using Operator;
 using Node = TypedExpression::Node;
 
 /// As expressions write an operator that stands before or between its operands; empty: it is none.
