@@ -16,7 +16,7 @@ namespace {
 /// Characters and steps one declaration may take, so that types which contain themselves end; the kernel's longest
 /// take a fifth.
 constexpr std::size_t kLongestDeclaration = 4096;
-/// What a parameter list takes of it besides, which bounds how deep they nest.
+/// Characters and steps that each parameter list takes besides, which bounds how deep they nest.
 constexpr std::size_t kDeeper = 64;
 
 std::string_view keyword(const btf_type& type) {

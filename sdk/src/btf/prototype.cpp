@@ -17,7 +17,7 @@ constexpr unsigned kLongestChain = 32;
 
 /// Members a struct passed by value may have, nested ones counted, before layout() stops looking.
 constexpr unsigned kMostMembers = 4096;
-/// What a nested struct counts besides, which bounds how deep they nest.
+/// Members that a nested struct counts as besides its own, which bounds how deep structs nest.
 constexpr unsigned kDeeper = 16;
 
 bool is_qualifier(std::uint32_t kind) {

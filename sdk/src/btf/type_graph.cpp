@@ -189,8 +189,8 @@ std::vector<Enumerator> Graph::enumerators(TypeId type) const {
   return all;
 }
 
-/// Of one name, kind, size and members, as modules have types of the kernel again, and the kernel those whose pointers
-/// lead to different ones.
+/// Whether one of `found` has the name, kind, size and members of `id`: modules repeat types of the kernel, and the
+/// kernel repeats types whose pointers lead to different ones.
 bool Graph::is_copy(const std::vector<std::uint32_t>& found, std::uint32_t id) const {
   const btf_type& one = *types_.type(id);
   return std::ranges::any_of(found, [&](std::uint32_t each) {

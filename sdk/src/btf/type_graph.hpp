@@ -27,7 +27,7 @@ class Graph final : public TypeGraph {
   [[nodiscard]] Result<std::vector<TypeId>> find_all(std::string_view name) const override;
 
  private:
-  /// Of what is no kernel's pointer or vector: the size of the type behind typedefs.
+  /// Bytes of the type behind typedefs; 0: none, or not known.
   [[nodiscard]] std::uint64_t size_of(std::uint32_t id) const;
   [[nodiscard]] Result<std::uint32_t> resolved(std::uint32_t id) const;
   [[nodiscard]] Result<MemberInfo> member(const btf_type& outer, std::size_t index) const;

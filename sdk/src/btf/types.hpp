@@ -19,7 +19,7 @@ struct btf_type;
 
 namespace usdt::btf {
 
-/// What a value is, past typedefs and qualifiers.
+/// The class of a value, past typedefs and qualifiers.
 enum class ValueClass : std::uint8_t { none, integer, boolean, character, enumeration, pointer, structure, other };
 
 /// A parameter's or return value's type, as far as reading it needs.
@@ -42,7 +42,7 @@ struct Prototype {
   bool varargs = false;
 };
 
-/// What of a struct's or union's members decides how it is passed.
+/// The properties of a struct's or union's members that decide how it is passed.
 struct Layout {
   std::uint32_t alignment = 1;  ///< of the strictest member; attributes are not in BTF
   bool packed = false;          ///< a member lies off its alignment
@@ -72,7 +72,7 @@ class Types {
 
   /// Every BTF_KIND_FUNC of this BTF (not of its base), by id.
   [[nodiscard]] std::vector<Function> functions() const;
-  /// Those of them that have one of `names`, by id.
+  /// The functions() that have one of `names`, by id.
   [[nodiscard]] std::vector<Function> functions_of(const std::unordered_set<std::string_view>& names) const;
   /// BTF_KIND_FUNC of this BTF by name: the first; 0: none.
   [[nodiscard]] std::uint32_t function_id(std::string_view called) const noexcept;
@@ -84,7 +84,7 @@ class Types {
   [[nodiscard]] std::vector<Function> tracepoints() const;
   /// Errors: malformed (`proto` is no BTF_KIND_FUNC_PROTO).
   [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
-  /// With the alignments of 64-bit machines.
+  /// The layout of a struct or union, with the alignments of 64-bit machines.
   [[nodiscard]] Layout layout(std::uint32_t id) const;
   /// The enumerator of `value` in an enum type; empty: none.
   [[nodiscard]] std::string_view enumerator(std::uint32_t id, std::uint64_t value) const;

@@ -6,8 +6,8 @@
 
 namespace usdt::dwarf {
 
-/// What may still be done for a file, which anybody may have written: so much for each of its bytes, and for the first.
-/// What compilers write takes less. Who leads to the same bytes again and again has them read as often, and no longer.
+/// Limits the work for a file, which anybody may have written: so much for each of its bytes, and some at first. Files
+/// of compilers need less. Bytes that a file leads to again and again are read as often, until this is spent.
 class Budget {
  public:
   static constexpr std::uint64_t per_byte = 16;

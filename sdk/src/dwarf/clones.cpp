@@ -16,7 +16,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// What follows the first '.' of a symbol: "isra.0.constprop.1". Of suffixes that are not known, the worst.
+/// Judges a symbol by the suffixes behind its first '.': "isra.0.constprop.1". An unknown suffix counts as the worst.
 CodeName by_suffixes(std::string_view name) {
   CodeName found = CodeName::as_written;
   const auto dot = name.find('.', 1);
@@ -39,7 +39,8 @@ bool is_function(const elf::Symbol& symbol) {
   return symbol.section != SHN_UNDEF && (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC);
 }
 
-/// Of libgcc and compiler-rt: "__addtf3", "__lttf2", "__extenddftf2", "__trunctfxf2", "__fixtfdi", "__floatunsitf".
+/// Whether it is a function of libgcc or compiler-rt for 128-bit floats: "__addtf3", "__lttf2", "__extenddftf2",
+/// "__trunctfxf2", "__fixtfdi", "__floatunsitf".
 bool is_of_quads(std::string_view name) {
   if (!name.starts_with("__")) return false;
   constexpr std::string_view ends[] = {"tf2", "tf3", "sitf", "ditf", "titf"};
@@ -143,7 +144,7 @@ CodeNames::Known CodeNames::search(VirtAddr entry) const {
   std::uint64_t names_left = kMostOfNames;
   const auto add = [&](const std::string& name, const elf::Symbol& symbol, std::uint32_t table_type) {
     found.add(name, symbol, table_type);
-    // What is left unread may be the name of a clone.
+    // An unread name may be that of a clone.
     if (names_left < name.size() + 1) found.name = CodeName::other_result;
     names_left -= std::min<std::uint64_t>(names_left, name.size() + 1);
   };

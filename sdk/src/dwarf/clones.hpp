@@ -15,7 +15,7 @@
 
 namespace usdt::dwarf {
 
-/// What the name of a function's symbol tells of how it is called.
+/// The way a function is called, as far as the name of its symbol shows.
 enum class CodeName : std::uint8_t {
   unknown,       ///< no symbol is there
   as_written,    ///< as its source says
@@ -23,8 +23,8 @@ enum class CodeName : std::uint8_t {
   other_result,  ///< and its result may have been removed, or it is a part of the function (NAME.isra.0, NAME.part.0)
 };
 
-/// What the symbol tables of a file and of its debug file say. The first functions that are asked for are looked up
-/// without keeping anything of the tables, whose names may be a large part of a file; for more, all of it is kept.
+/// The symbol tables of a file and of its debug file. The first functions are looked up without keeping any of the
+/// tables, whose names may be a large part of a file; for more functions, all of it is kept.
 class CodeNames {
  public:
   /// The files are there as long as this is.

@@ -34,14 +34,14 @@ inline bool may_hold_code(int tag) {
   }
 }
 
-/// What an entry with code is in.
+/// The function and the scope that an entry with code is in.
 struct Inside {
   std::optional<Dwarf_Die> function;  ///< the subprogram
   std::optional<Dwarf_Die> scope;     ///< that, or the instance inlined into it
 };
 
-/// Of a function that several units have the linker keeps one copy. GNU ld lets all of them describe that, where theirs
-/// were of its size: only the first one's description is of its code.
+/// Finds the unit that describes the code of a function which several units have. The linker keeps one copy. GNU ld
+/// lets all units whose copies were of its size describe it: only the first one's description is of its code.
 class Owners {
  public:
   explicit Owners(DebugState& state) : state_(state) {}

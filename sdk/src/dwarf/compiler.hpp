@@ -8,7 +8,7 @@ namespace usdt::dwarf {
 
 /// The version of DWARF that the unit of `die` is written in; 0 if it cannot be told.
 [[nodiscard]] unsigned unit_version(Dwarf_Die die);
-/// What the unit of `die` says of its compiler; empty: nothing.
+/// The compiler, as the unit of `die` names it; empty: it names none.
 [[nodiscard]] std::string_view producer_of(Dwarf_Die die);
 [[nodiscard]] bool is_clang(Dwarf_Die die);
 [[nodiscard]] bool is_rust(Dwarf_Die die);

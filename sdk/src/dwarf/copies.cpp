@@ -53,7 +53,7 @@ class Statements {
     unsigned range;
   };
 
-  /// Of the function itself, as far as lines tell: functions inlined into it are declared before it.
+  /// Whether a row is of the function itself, as far as lines show: functions inlined into it are declared before it.
   [[nodiscard]] bool is_ours(const LineRow& row) const {
     if (!row.statement || row.file == nullptr || row.file != function_.declared.file) return false;
     const auto line = static_cast<std::uint32_t>(std::max(row.line, 0));

@@ -45,13 +45,13 @@ constexpr std::size_t kLongestName = 64 * 1024;
 [[nodiscard]] std::optional<std::uint64_t> own_number(Dwarf_Die die, unsigned name);
 /// DW_AT_name of `die` itself.
 [[nodiscard]] std::string_view own_name(Dwarf_Die die);
-/// What the linker knows a function as: its linkage name, or where it has none its name.
+/// The linker's name of a function: its linkage name, or its own name where it has none.
 [[nodiscard]] std::string_view linkage_name_of(Dwarf_Die die);
 /// The name of a scope or type: its own, or that of what it is the definition of, or stands for (a type unit's).
 [[nodiscard]] std::string_view name_of(Dwarf_Die die);
 /// The declaration that `die` is an instance or the definition of, to the end; itself where it is none.
 [[nodiscard]] Dwarf_Die origin_of(Dwarf_Die die);
-/// What its DW_AT_type says; nothing: void, or broken.
+/// The type that DW_AT_type refers to; nothing: void, or broken.
 [[nodiscard]] std::optional<Dwarf_Die> type_of(Dwarf_Die die);
 
 /// The first child, the next sibling; nothing: there is none, or it cannot be read.
@@ -72,7 +72,7 @@ void for_each_child(Dwarf_Die die, std::uint64_t& steps, Visit&& visit) {
 /// next sibling is what is in itself, and so lead to what is there as often as others claim the same.
 class TreeWalk {
  public:
-  /// What is spent for each DIE.
+  /// Budget that each DIE costs.
   static constexpr std::uint64_t cost_of_step = 4;
 
   /// `stop` ends it, and so does the end of `budget`.
@@ -109,14 +109,14 @@ class TreeWalk {
 
 class CodeNames;
 
-/// Where the code of `die` begins: DW_AT_entry_pc, else DW_AT_low_pc, else what is the first of its ranges. Of a
-/// function with several ranges, whose order is the compiler's or the linker's, it is the range that begins with a
-/// function's own symbol (`names`); nothing: none does.
+/// The address where the code of `die` begins: DW_AT_entry_pc, else DW_AT_low_pc, else the first of its ranges. A
+/// function with several ranges, whose order is the compiler's or the linker's, begins with the range at a function's
+/// own symbol (`names`); nothing: no range does.
 [[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die, const CodeNames& names, Budget& budget);
-/// The same of what is no function's own code: a block, or a copy that was inlined.
+/// The address where code begins that is no function's own: a block, or a copy that was inlined.
 [[nodiscard]] std::optional<VirtAddr> entry_of_block(Dwarf_Die die);
 
-/// What is spent for one entry of a list of ranges, which any number of DIEs may have in common.
+/// Budget that one entry of a list of ranges costs; any number of DIEs may share a list.
 constexpr std::uint64_t kCostOfRange = 4;
 /// Calls `visit(begin, end)` for each range of the code of `die` until it returns false or the budget is spent.
 template <class Visit>
@@ -136,7 +136,7 @@ void for_each_range(Dwarf_Die die, Budget& budget, Visit&& visit) {
 /// Whether one of its ranges has `pc`.
 [[nodiscard]] bool has_pc(Dwarf_Die die, VirtAddr pc, Budget& budget);
 
-/// Where `die` was declared; its definition where that says otherwise.
+/// The source line that declares `die`; that of its definition if the definition has one of its own.
 [[nodiscard]] SourceLine declared_at(Dwarf_Die die);
 /// The source line of the call that an inlined instance stands for.
 [[nodiscard]] SourceLine called_at(Dwarf_Die die);

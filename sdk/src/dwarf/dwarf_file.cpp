@@ -28,15 +28,15 @@ constexpr std::uint64_t kLargestCopy = 64ULL << 20;
 constexpr std::uint64_t kLargestForeignCopy = 512ULL << 20;
 /// A page, so that there are some behind a mapping too.
 constexpr std::size_t kZerosBehind = 4096;
-/// What compressed sections may come to in all, and how much of them DEFLATE can make of a byte.
+/// Bytes that all compressed sections may unpack to, and the most bytes that DEFLATE can make of one.
 constexpr std::uint64_t kLargestUnpacked = 8ULL << 30;
 constexpr std::uint64_t kBestRatio = 1032;
 /// Bytes of abbreviations that units may read in all, besides those for each byte of debug information.
 constexpr std::uint64_t kTablesAtFirst = 1U << 20;
-/// What libdw allocates for a file before it reads any of it, and then some.
+/// Bytes that libdw allocates for a file before it reads any of it, and then some.
 constexpr std::size_t kWorkOfLibdw = 1U << 16;
 
-/// What `section` comes to if it is compressed; its size if not.
+/// Bytes of `section` when unpacked; its size if it is not compressed.
 std::uint64_t unpacked_size(const elf::File& file, const elf::Image& image, const elf::Section& section) {
   const std::size_t head = image.is64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
   if ((section.flags & SHF_COMPRESSED) == 0 || section.size < head) return section.size;

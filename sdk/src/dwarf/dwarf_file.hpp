@@ -47,7 +47,7 @@ class FileBytes {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   /// Lets the section headers be written to that `elf` has of it, which is our copy of them. False: that cannot be.
   [[nodiscard]] bool let_headers_change(Elf* elf) const noexcept;
-  /// What was read of a mapped file takes no memory any more, until it is read again.
+  /// Releases the memory of a mapped file's pages, until they are read again.
   void let_go() const noexcept;
 
  private:

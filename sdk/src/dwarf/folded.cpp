@@ -39,7 +39,7 @@ class Definitions {
 
   void take(Dwarf_Die die) {
     if (flag(own_attribute(die, DW_AT_declaration)) || own_attribute(die, DW_AT_abstract_origin)) return;
-    // What a header defines to be inlined ("extern inline") may have its code under another name.
+    // A function that a header defines to be inlined ("extern inline") may have its code under another name.
     if (own_attribute(die, DW_AT_inline)) return;
     const auto known = names_.find(linkage_name_of(die));
     if (known != names_.end()) found_.insert(*known);

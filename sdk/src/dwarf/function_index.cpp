@@ -31,9 +31,9 @@ constexpr std::uint64_t kBytesPerScope = 4;
 constexpr std::uint64_t kBytesPerStart = 8;
 constexpr std::uint64_t kEntriesAtFirst = 4096;
 
-/// What is read until memory is given back, by all threads together.
+/// Bytes that all threads together read before memory is given back.
 constexpr std::uint64_t kMostKept = 16U << 20;
-/// What a thread of its own is worth, and how many there are at most.
+/// Bytes that are worth a thread of their own, and the most threads.
 constexpr std::uint64_t kLeastPart = 32U << 20;
 constexpr unsigned kMostParts = 8;
 /// Entries read, or functions asked for, between two looks at what is kept and whether to stop.
@@ -49,7 +49,7 @@ struct Entry {
   std::uint32_t parent = 0;  ///< its index and 1, if that lends its name
 };
 
-/// What an entry says of its name and of what it stands for, in .debug_info.
+/// The names of an entry in .debug_info, and the entry that it stands for.
 struct EntryNames {
   std::optional<TextPlace> name;
   std::optional<TextPlace> linkage_name;
@@ -84,7 +84,7 @@ std::vector<Part> parts_of(SectionBytes info, std::size_t count, const FunctionI
 
 class FunctionIndex::Builder {
  public:
-  /// Of the units of `part`. `before_letting_go`: bytes that are read until memory is given back.
+  /// Indexes the units of `part`. `before_letting_go`: bytes that are read until memory is given back.
   Builder(FunctionIndex& index, const DebugSections& sections, const Part& part, const IsCode& is_code,
           const StopToken& stop, const LetGo& let_go, std::uint64_t before_letting_go, const NameFilter* filter)
       : index_(index),
@@ -108,7 +108,7 @@ class FunctionIndex::Builder {
     }
   }
 
-  /// What is to be done yet for the units that were read.
+  /// Work that remains for the units that were read.
   struct Rest {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> elsewhere;
     std::uint64_t work = 0;
@@ -196,7 +196,7 @@ class FunctionIndex::Builder {
       index_.unknown_.push_back(unit);
   }
 
-  /// What link-time optimisation inlines is often of another unit: those are read again.
+  /// Reads units again whose functions are inlined into other units, as link-time optimisation often does.
   void add_named_elsewhere() {
     std::ranges::sort(elsewhere_);
     for (auto at = elsewhere_.begin(); at != elsewhere_.end() && !stop_.stop_requested();) {
@@ -236,7 +236,7 @@ class FunctionIndex::Builder {
     return reader->good() ? std::move(reader) : std::nullopt;
   }
 
-  /// What is above an entry.
+  /// One level of the tree above an entry.
   struct Level {
     std::uint32_t parent = 0;  ///< of Entry
     bool in_scopes = true;     ///< all around it is such that names are looked for in it
@@ -397,7 +397,7 @@ class FunctionIndex::Builder {
     return scope_of_[entry] = number_of(scope, scopes_, index_.scopes_) + 1;
   }
 
-  /// Of what is in `all`, where each is once.
+  /// The number of `named` in `all`, where it is added if it is new.
   template <class Named>
   static std::uint32_t number_of(const Named& named, HashIndex& numbers, std::vector<Named>& all) {
     const auto [number, is_new] = numbers.try_add(hash_of(named), static_cast<std::uint32_t>(all.size()),

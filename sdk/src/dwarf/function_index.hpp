@@ -21,7 +21,7 @@
 
 namespace usdt::dwarf {
 
-/// What a function is called, as FunctionInfo has it.
+/// The names of a function, as FunctionInfo has them.
 struct FunctionNames {
   std::string_view name;
   std::string_view linkage_name;
@@ -51,8 +51,8 @@ class FunctionIndex {
   FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop, const LetGo& let_go,
                 std::size_t threads, const NameFilter* filter = nullptr);
 
-  /// The units that may have code of a function that is `wanted`; all others have none. `sections`: the same.
-  /// Where `stop` was requested, the result is of no use.
+  /// The units that may have code of a function that is `wanted`; all others have none. `sections`: those that were
+  /// indexed. The result is of no use once `stop` was requested.
   [[nodiscard]] UnitSet units(const DebugSections& sections, const std::function<bool(const FunctionNames&)>& wanted,
                               const StopToken& stop, const LetGo& let_go) const;
 

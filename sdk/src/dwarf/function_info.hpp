@@ -32,7 +32,7 @@ enum class FunctionPart : std::uint8_t {
 struct Instance {
   VirtAddr pc;
   std::uint64_t size = 0;  ///< bytes of code from `pc` on without a gap; 0: not known
-  /// Of one that is not inlined: its other code, each piece with its bytes.
+  /// The other code of a function that is not inlined, each piece with its bytes.
   std::vector<std::pair<VirtAddr, std::uint64_t>> elsewhere = {};
   bool inlined = false;
   std::string caller = {};       ///< of an inlined one: the qualified name of the function whose code it is in

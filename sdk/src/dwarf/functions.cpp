@@ -48,7 +48,7 @@ class Collector {
         return std::tie(one.inlined, one.pc, one.caller, one.where_called.file, one.where_called.line);
       };
       std::ranges::stable_sort(each.instances, {}, key);
-      // Of a function that several units have, the linker keeps one, and may let all of them describe it.
+      // The linker keeps one copy of a function that several units have, and may let all of them describe it.
       const auto same = [key](const Instance& one, const Instance& other) { return key(one) == key(other); };
       each.instances.erase(std::unique(each.instances.begin(), each.instances.end(), same), each.instances.end());
     }
@@ -151,7 +151,7 @@ Result<std::vector<FunctionInfo>> find_functions(const DebugInfo& info, const Wa
 }
 
 Result<std::vector<FunctionInfo>> functions_named(const DebugInfo& info, std::string_view name, const StopToken& stop) {
-  // What a function is declared as may be the end of its qualified name.
+  // The declared name of a function may be the end of its qualified name.
   const std::size_t last = name.rfind("::");
   const NameHint hint{.words = {std::string(last == name.npos ? name : name.substr(last + 2))},
                       .may_be = [name](std::string_view each) { return name.ends_with(each); }};

@@ -15,9 +15,9 @@
 
 namespace usdt::dwarf {
 
-/// What is known beforehand of functions that are looked for, so that not all units need to be read. Of each of them
-/// its name as the linker knows it, or where it has none its name as declared, has one of `words` in it as it stands,
-/// and is one that `may_be`. Words of less than three bytes, or too many, make no difference.
+/// A hint about the functions that are looked for, so that not all units need to be read. The linkage name of each, or
+/// its declared name where it has none, has one of `words` in it as it stands, and satisfies `may_be`. Words of less
+/// than three bytes, or too many, make no difference.
 struct NameHint {
   std::vector<std::string> words;
   std::function<bool(std::string_view name)> may_be;  ///< called for other texts, too

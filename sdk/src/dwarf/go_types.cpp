@@ -18,7 +18,7 @@ constexpr unsigned kAtGoRuntimeType = 0x2904;
 constexpr std::size_t kMostGoTypes = 1U << 20;
 constexpr std::size_t kMostGoListed = 512;
 
-/// Where run-time types begin.
+/// The address where run-time types begin.
 std::optional<std::uint64_t> runtime_types_of(const elf::File& file, const elf::Image& image) {
   elf::SymbolTables tables(file, image);
   for (std::uint32_t i = 0; i < image.sections.size(); ++i) {

@@ -13,10 +13,10 @@
 
 namespace usdt::dwarf {
 
-/// Where the index of one debug file is kept. A cache that others may have written to is none: the directory, and what
-/// it is in, belong to who runs this, and so do the file that is indexed and the one that has the code, or to root.
-/// What is kept is of those very inodes, as they were: a build id is only part of the name, anybody can write any.
-/// Where something is amiss, there is nothing to load, and nothing is kept. One thread at a time.
+/// The cached index of one debug file. A cache that others may write to is not used: the directory, and what it is in,
+/// belong to the user who runs this; the indexed file and the one that has the code belong to that user or to root. An
+/// index is of those very inodes, as they were: a build id is only part of the name, anybody can write any. If
+/// something is amiss, nothing is loaded or kept. One thread at a time.
 class IndexCache {
  public:
   IndexCache(const elf::File& code, const elf::File& debug, const std::string& build_id);

@@ -25,7 +25,7 @@ struct LineRow {
 /// The number of the first row of `lines`, which are in the order of their addresses, at `address` or behind it.
 [[nodiscard]] std::size_t first_row(Dwarf_Lines* lines, std::size_t count, std::uint64_t address);
 
-/// What the line table says of where a function's body begins.
+/// The beginning of a function's body, as the line table shows it.
 struct FunctionLines {
   std::optional<VirtAddr> prologue_end;  ///< that is said of a row (Clang)
   std::optional<VirtAddr> second;        ///< the second address that has a row; GCC gives the body's beginning one

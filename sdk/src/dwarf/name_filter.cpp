@@ -43,7 +43,7 @@ bool any(Block block) noexcept {
   return (halves[0] | halves[1]) != 0;
 }
 
-/// Where `word`, of three bytes or more, begins in `bytes`: calls `visit(offset)` until it returns false.
+/// Calls `visit(offset)` for each place of `word`, three bytes or more, in `bytes` until it returns false.
 template <class Visit>
 bool for_each_place(SectionBytes bytes, std::string_view word, Visit&& visit) {
   if (bytes.size() < word.size()) return true;
@@ -113,8 +113,8 @@ class StringSearch {
   [[nodiscard]] std::vector<std::string> take() && { return std::move(found_); }
 
  private:
-  /// Of the string that has a word at `place`. Linkers keep a string that is the end of another one only there, so that
-  /// a name may begin at any byte of it.
+  /// Adds each name that has a word at `place`. Linkers keep a string that is the end of another one only there, so
+  /// that a name may begin at any byte of it.
   [[nodiscard]] bool add_around(SectionBytes section, std::size_t place) {
     const std::size_t most = std::min(kLongestName, section.size() - place);
     const auto* const text = reinterpret_cast<const char*>(section.data());
@@ -142,7 +142,7 @@ class StringSearch {
 
 bool is_functions(std::uint64_t tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
 
-/// What an attribute of a function says of where its name is.
+/// Notes how an attribute of a function refers to its name.
 void add_form(NameForms& forms, std::uint64_t name, std::uint64_t form) {
   switch (name) {
     case DW_AT_name:

@@ -15,7 +15,7 @@
 
 namespace usdt::dwarf {
 
-/// What is known of the names in the entries of a unit, from its abbreviations alone.
+/// The forms of the names in a unit's entries, from its abbreviations alone.
 struct NameForms {
   bool elsewhere = false;  ///< some may be in other units or files, or have forms that are not understood
   bool in_place = false;   ///< some are in .debug_info itself

@@ -21,7 +21,7 @@ namespace usdt::dwarf {
 [[nodiscard]] bool is_scope(int tag);
 [[nodiscard]] bool may_hold_scopes(int tag);
 
-/// What a scope without a name is called.
+/// The text that stands for a scope without a name.
 [[nodiscard]] std::string_view nameless_scope(bool is_namespace);
 
 /// "net::Server::handle" of "handle" and what it is in, from the inside out. Of a name that would be longer than any is
@@ -37,13 +37,13 @@ class ScopeNames {
   static constexpr std::size_t fewest_links = 4'000'000;
 
   ScopeNames() = default;
-  /// For a file with so many bytes of DIEs. After a stop names may lack their scopes.
+  /// `bytes`: those of the file's DIEs. After a stop names may lack their scopes.
   ScopeNames(std::uint64_t bytes, StopToken stop, std::size_t least_links = fewest_links);
 
   /// "net::Server::handle". Anonymous namespaces are "(anonymous namespace)", as compilers print them. Empty for what
   /// has no name.
   [[nodiscard]] std::string qualified(Dwarf_Die die);
-  /// What `die` is in; nothing: no scope, or it may not be asked for.
+  /// The scope that `die` is in; nothing: none, or `die` is of a kind without qualified names.
   [[nodiscard]] std::optional<Dwarf_Die> scope_of(Dwarf_Die die);
   /// It was too much: some names lack their scopes.
   [[nodiscard]] bool spent() const noexcept { return again_.left() == 0; }
@@ -54,9 +54,9 @@ class ScopeNames {
     std::uint32_t child;
     std::uint32_t parent;
   };
-  /// Of those that may be asked for, and are in a scope with a name; by child.
+  /// Links of entries that have qualified names and are in a scope, by child.
   using Links = std::vector<Link>;
-  /// What was found out of a unit, now or before.
+  /// The links that were read of a unit, now or before.
   struct Known {
     Links links;
     bool kept = false;

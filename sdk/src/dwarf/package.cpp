@@ -30,7 +30,7 @@ std::span<const DwoSection> all_sections() {
   return all;
 }
 
-/// What a column's number means; nothing: macros, or not known.
+/// The section that a column's number stands for; nothing: macros, or not known.
 std::optional<DwoSection> section_of_column(std::uint64_t column, std::uint64_t version) {
   switch (column) {
     case 1:
@@ -229,7 +229,7 @@ class DwarfPackage::Composer {
     return bytes.good() && is_there;
   }
 
-  /// Where the strings of a part of .debug_str_offsets.dwo begin in what is made: it and they are put there, once.
+  /// Adds a part of .debug_str_offsets.dwo and its strings, once; returns where its entries begin in what is made.
   std::uint64_t strings_at(const Part& part, const UnitHead& unit) {
     for (const auto& [known, base] : strings_)
       if (known.offset == part.offset && known.size == part.size) return base;

@@ -50,9 +50,9 @@ class DwarfPackage {
 
   /// Whether it has the unit that a skeleton's DWO id names.
   [[nodiscard]] bool has(std::uint64_t id) const noexcept { return find(units_, id) != nullptr; }
-  /// What that unit's .dwo file would have: its own parts of the sections, the strings that these name, and the type
-  /// units that it refers to. Nothing: there is none, it is not understood, or `budget`, which each byte is taken from,
-  /// is spent.
+  /// Makes the contents of that unit's .dwo file: its own parts of the sections, the strings that these name, and the
+  /// type units that it refers to. Nothing: there is none, it is not understood, or `budget`, which each byte is taken
+  /// from, is spent.
   [[nodiscard]] std::optional<DwoBytes> dwo_of(std::uint64_t id, Budget& budget) const;
 
  private:

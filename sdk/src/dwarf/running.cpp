@@ -12,10 +12,10 @@
 namespace usdt::dwarf {
 namespace {
 
-/// What may be spent on the ranges of a function's inlined calls to find those of one address.
+/// Budget for the ranges of a function's inlined calls, to find those of one address.
 constexpr std::uint64_t kRangesOfOneAddress = std::uint64_t{4} << 20;
 
-/// Where the code of a unit's functions is, those in namespaces, classes and (nested ones) in functions included.
+/// Adds the code of a unit's functions, those in namespaces, classes and (nested ones) in functions included.
 void add_functions(Dwarf_Die parent, unsigned depth, TreeWalk& tree, Budget& budget, std::vector<DieRange>& all) {
   if (depth == kDeepestTree) return;
   tree.children(parent, [&](Dwarf_Die child) {

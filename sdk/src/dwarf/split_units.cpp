@@ -22,8 +22,8 @@
 namespace usdt::dwarf {
 namespace {
 
-/// What may be kept of .dwo files in memory and made of a package, besides Budget's bytes for each byte of that, whose
-/// units have types in common.
+/// Bytes of .dwo files that may be kept in memory, or made of a package, besides Budget's part for each byte of the
+/// package, whose units share types.
 constexpr std::uint64_t kMadeAtFirst = 1U << 30;
 /// Bytes of abbreviations that are read for the skeletons, besides those for each byte of .debug_info.
 constexpr std::uint64_t kWorkAtFirst = 1U << 20;
@@ -64,7 +64,7 @@ DwarfPackage::Sections sections_of(Elf* elf) {
   return sections;
 }
 
-/// What the entry of a skeleton unit says.
+/// The attributes of a skeleton unit's entry.
 struct Skeleton {
   std::uint64_t id = 0;
   unsigned form = 0;  ///< of the file's name; 0: none
@@ -176,7 +176,7 @@ class OwnSection {
     for (unsigned i = 0; i < size; ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> 8 * i);
     return true;
   }
-  /// Where `text` is from now on, behind all else.
+  /// Appends `text`; returns its offset.
   [[nodiscard]] std::optional<std::uint64_t> with(std::string_view text) {
     if (data_ == nullptr) return std::nullopt;
     const std::uint64_t at = size_at_first();
@@ -222,7 +222,7 @@ class Redirection {
         line_str_(main, ".debug_line_str"),
         str_offsets_(main, ".debug_str_offsets") {}
 
-  /// Where the name is that it had. Nothing: it still has it, whose form is none that compilers use for it.
+  /// Replaces the name; returns the place of the old one. Nothing: it stays, in a form that compilers do not use.
   [[nodiscard]] std::optional<TextPlace> redirect(const Skeleton& skeleton, const UnitHead& head, Budget& work) {
     const unsigned size = head.offset_size;
     // libdw takes for no skeleton what has children before DWARF 5.
@@ -249,7 +249,7 @@ class Redirection {
     }
   }
 
-  /// What is to be done at the end.
+  /// Appends the abbreviation tables that were made; called last.
   void finish() {
     if (!tables_.empty())
       static_cast<void>(abbrev_.with({reinterpret_cast<const char*>(tables_.data()), tables_.size()}));

@@ -28,7 +28,7 @@ class SplitUnits {
   /// not begun with it yet. Errors: io; those of DwarfPackage::read().
   [[nodiscard]] Result<void> use(DwarfFile package, DwarfFile& main);
 
-  /// What a skeleton unit stands for; `unit` itself where it is none, or that is not there.
+  /// The unit that a skeleton unit stands for; `unit` itself if it is no skeleton, or that unit is not there.
   [[nodiscard]] Dwarf_Die whole(Dwarf_Die unit) const;
   /// Units were left out: those of the package have in common what comes to many times its size, or the .dwo files that
   /// somebody else may change are too much to keep.

@@ -22,8 +22,8 @@ constexpr std::uint64_t kMostChildren = 1U << 20;
 /// Bytes that are believed to be before a member: the largest object that machines of ours can have.
 constexpr std::uint64_t kLargestOffset = std::uint64_t{1} << 47;
 
-/// What DW_AT_data_member_location says: a number, or in DWARF 2 an expression that adds one to the struct's address.
-/// Nothing: an expression that something at run time decides.
+/// The offset by DW_AT_data_member_location: a number, or in DWARF 2 an expression that adds one to the struct's
+/// address. Nothing: the expression depends on something at run time.
 std::optional<std::uint64_t> constant_offset(Dwarf_Attribute at) {
   if (const auto offset = constant(at)) return offset;
   Dwarf_Op* expression = nullptr;
@@ -50,7 +50,7 @@ std::optional<std::uint64_t> first_bit(Dwarf_Die member, std::uint64_t offset, s
   return 8 * offset + 8 * stored_in - *bits_above - width;
 }
 
-/// What an array is made of; of any other type, itself.
+/// The innermost element type of an array; any other type itself.
 std::optional<Dwarf_Die> element_type(std::optional<Dwarf_Die> type) {
   auto found = resolved(std::move(type));
   for (unsigned step = 0; found && dwarf_tag(&*found) == DW_TAG_array_type && step < kLongestChain; ++step)

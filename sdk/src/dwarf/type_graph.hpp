@@ -32,7 +32,7 @@ class DwarfTypes final : public TypeGraph {
   [[nodiscard]] Dwarf_Die defined(Dwarf_Die die) const;
   [[nodiscard]] TypeInfo results_info(Dwarf_Die function) const;
   [[nodiscard]] Result<const TypeNames*> names() const;
-  /// Those of the unit that has `type`; null: it is not known, or cannot be read.
+  /// The names of the types in the unit of `type`; null: it is not known, or cannot be read.
   [[nodiscard]] const TypeNames* names_beside(TypeId type) const;
   [[nodiscard]] bool is_meant_alike(TypeId one, TypeId other) const;
   [[nodiscard]] Error broken(std::string_view what) const;

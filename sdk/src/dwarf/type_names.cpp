@@ -16,7 +16,7 @@ constexpr std::size_t kMostTypes = 4'000'000;
 
 bool is_tagged(int tag) { return is_structure(tag) || tag == DW_TAG_enumeration_type; }
 
-/// What names are found by: a class is a struct by another word.
+/// The kind that names are found by: a class is a struct by another word.
 int kind_of(int tag) { return tag == DW_TAG_class_type ? DW_TAG_structure_type : tag; }
 
 int tag_of(TypeKeyword keyword) {
@@ -39,7 +39,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {
   return (hash ^ (with + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2))) * 0x2545f4914f6cdd1d;
 }
 
-/// What two descriptions of one type have in common, whichever units they are in.
+/// A hash that all descriptions of one type share, whichever units they are in.
 std::uint64_t identity(Dwarf_Die die, std::string_view qualified) {
   std::uint64_t hash = mixed(hash_of(qualified), static_cast<std::uint64_t>(kind_of(dwarf_tag(&die))));
   hash = mixed(hash, own_number(die, DW_AT_byte_size).value_or(0));

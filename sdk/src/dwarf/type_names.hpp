@@ -25,8 +25,8 @@ class TypeNames {
   /// Called after the last unit.
   void finish();
 
-  /// Those called `name` with all its scopes, else those whose own name it is; with a keyword ("struct x") only of that
-  /// kind. No typedef of another one that is found, other typedefs first.
+  /// The types called `name` with all its scopes, else those whose own name it is; a keyword ("struct x") selects its
+  /// kind. A typedef of another type that is found is left out; other typedefs come first.
   [[nodiscard]] std::vector<Dwarf_Die> named(std::string_view name, ScopeNames& names) const;
   /// The complete type that `declaration`, a struct or the like, promises; nothing: there is none, or several differ.
   [[nodiscard]] std::optional<Dwarf_Die> definition(Dwarf_Die declaration, ScopeNames& names) const;

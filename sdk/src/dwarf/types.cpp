@@ -76,7 +76,7 @@ std::string array_bounds(Dwarf_Die array, unsigned dimension) {
   return bounds.empty() ? "[]" : bounds;
 }
 
-/// Of a pointer to a member of C++: it is two words then, of which the second one is added to the object's address.
+/// Whether a C++ pointer to a member leads to a function: it has a second word then, added to the object's address.
 bool leads_to_function(Dwarf_Die pointer) {
   auto target = resolved(type_of(pointer));
   return target && dwarf_tag(&*target) == DW_TAG_subroutine_type;
@@ -231,8 +231,8 @@ std::string why_no_array(Dwarf_Die array) {
   };
   bool apart = has_stride(array);
   bool at_run_time = false;
-  // Of C's int a[n] only the number of elements is not known, as of int a[]; where other dimensions are, so is where
-  // elements are.
+  // C's int a[n] lacks only the number of elements, as int a[] does. If other dimensions are not known, neither are the
+  // places of elements.
   bool may_end_anywhere = array_rules(array).first == 0;
   std::uint64_t steps = kMostOfType;
   for_each_child(array, steps, [&](Dwarf_Die child) {
@@ -385,7 +385,7 @@ std::string Types::spell(const std::optional<Dwarf_Die>& declared, std::string i
   if (is_qualifier(tag)) {
     const auto word = qualifier(tag);
     if (word.empty()) return spell(target, std::move(inner), depth + 1);
-    // Of a pointer it stands behind the star, of anything else before the name.
+    // The qualifier of a pointer stands behind the star, that of anything else before the name.
     if (is_pointer(target_tag) && own_name(*aim).empty())
       return spell(target, inner.empty() ? std::string(word) : fmt::format("{} {}", word, inner), depth + 1);
     if (wrap) return spell(target, std::move(inner), depth + 1);

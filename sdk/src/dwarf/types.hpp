@@ -29,8 +29,8 @@ enum class Language : std::uint8_t {
 };
 [[nodiscard]] Language language_of(Dwarf_Die die);
 
-/// What types are, by their DIEs alone: a struct that is only declared stays so. Of an array, `dimension` is how many
-/// of its first dimensions are left away.
+/// Describes types by their DIEs alone: a struct that is only declared stays so. `dimension` is how many of an array's
+/// first dimensions are left out.
 class Types {
  public:
   /// `has_quads` as of base_type().

@@ -201,7 +201,7 @@ std::string_view TextPlace::in(const DebugSections& sections) const noexcept {
 
 namespace {
 
-/// What every unit begins with, whether or not the rest of it is understood.
+/// The length and format of a unit, which are known whether or not the rest of it is understood.
 struct Extent {
   std::uint64_t end = 0;
   std::uint8_t offset_size = 0;
@@ -299,7 +299,7 @@ std::optional<std::uint64_t> find_unit(std::span<const UnitRange> ranges, std::u
 
 namespace {
 
-/// Where the units' tables begin, sorted.
+/// The offsets of the units' abbreviation tables, sorted.
 std::vector<std::uint64_t> table_offsets(const DebugSections& sections) {
   std::vector<std::uint64_t> offsets;
   for (const SectionBytes section : {sections.info, sections.types})
@@ -414,7 +414,7 @@ void UnitReader::skip_form(SectionReader& bytes, unsigned form) const {
     case DW_FORM_GNU_str_index:
       return bytes.skip_leb();
     default:
-      // What is not known has no end that could be known (DW_FORM_indirect is one of them: nobody writes it).
+      // The end of an unknown form cannot be known (DW_FORM_indirect is one of them: nobody writes it).
       return bytes.skip(UINT64_MAX);
   }
 }
@@ -445,7 +445,7 @@ FoundAttribute UnitReader::found(SectionReader& bytes, const Abbreviation::Attri
   return at;
 }
 
-/// What is at an index of a table that begins at `base`; nothing: the unit does not say where that is.
+/// The value at an index of a table that begins at `base`; nothing: the unit does not say where that is.
 std::optional<std::uint64_t> UnitReader::indexed(SectionBytes table, std::uint64_t base, std::uint64_t index,
                                                  unsigned size) {
   if (base == 0 || base > table.size() || index > table.size()) return std::nullopt;

@@ -61,7 +61,7 @@ class SectionReader {
   bool good_;
 };
 
-/// Where a string is, in one word; it ends with a NUL, or its section does.
+/// The place of a string, in one word; the string ends with a NUL, or with its section.
 class TextPlace {
  public:
   enum Section : std::uint8_t { none, info, str, line_str };
@@ -83,7 +83,7 @@ class TextPlace {
   std::uint64_t packed_ = 0;
 };
 
-/// What is wanted of an entry; nothing else of it is looked at.
+/// The attributes that are read of an entry; all others are skipped.
 enum class Wanted : std::uint8_t {
   nothing,
   name,
@@ -138,7 +138,7 @@ struct UnitHead {
 /// The head at `offset`; nothing: there is none that is understood, and where the next one begins is not known.
 [[nodiscard]] std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset);
 
-/// Where the head of the unit is whose code has `address`, by .debug_aranges. Nothing: that has no such unit, or is not
+/// The offset of the unit whose code has `address`, by .debug_aranges. Nothing: it has no such unit, or is not
 /// understood.
 [[nodiscard]] std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t address);
 
@@ -198,7 +198,7 @@ class UnitReader {
   [[nodiscard]] const Abbreviation* abbreviation(std::uint64_t code) const noexcept {
     return abbreviations_.find(code);
   }
-  /// Where its part of .debug_str_offsets begins; 0: it does not say.
+  /// The beginning of its part of .debug_str_offsets; 0: it does not say.
   [[nodiscard]] std::uint64_t str_offsets_base() const noexcept { return str_offsets_base_; }
   /// .debug_info up to its end.
   [[nodiscard]] SectionBytes bytes() const noexcept { return sections_.info.first(head_.end); }
@@ -226,7 +226,7 @@ class UnitReader {
   [[nodiscard]] std::optional<std::uint64_t> address(const FoundAttribute& at) const;
 
  private:
-  /// Of a form whose values have sizes of their own.
+  /// Skips a value of a form whose values have sizes of their own.
   void skip_form(SectionReader& bytes, unsigned form) const;
   [[nodiscard]] static std::optional<std::uint64_t> indexed(SectionBytes table, std::uint64_t base, std::uint64_t index,
                                                             unsigned size);

@@ -16,7 +16,7 @@ void for_each_unit_in(Dwarf* dwarf, Visit&& visit) {
   Dwarf_Die die;
   std::uint8_t kind = 0;
   while (dwarf_get_units(dwarf, unit, &unit, nullptr, &kind, &die, nullptr) == 0)
-    // Of a unit without any entry libdw hands out one that is of no unit (tests/fuzz).
+    // libdw returns a DIE of no unit for a unit without any entry (tests/fuzz).
     if (die.cu != nullptr && !visit(die, kind == DW_UT_type || kind == DW_UT_split_type)) return;
 }
 

@@ -46,7 +46,7 @@ class Unpacker {
 
  private:
   /// Lets libelf unpack `section`, as libdw would, which takes one that cannot be unpacked for one that is not there.
-  /// That is right of damaged ones; those that there is no memory for would be missing from what is said.
+  /// This is right for damaged sections; one that there is no memory for would be missing from the results.
   [[nodiscard]] static bool has_room_for(Elf_Scn* section, const GElf_Chdr& packed) {
     return elf_compress(section, 0, 0) >= 0 || has_memory_for(packed.ch_size + kWorkOfZlib);
   }

@@ -62,7 +62,7 @@ void place_at_start(FileCode& file, FunctionPoint& point, VirtAddr address) {
     else
       place(file, point, address);
   }
-  // What is patched at run time is no place for a breakpoint.
+  // Code that is patched at run time is no place for a breakpoint.
   if (const std::uint8_t room = arch::patch_room(file.machine(), bytes()); room != 0)
     place(file, point, address + room);
 }

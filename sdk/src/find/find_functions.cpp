@@ -34,7 +34,7 @@ Result<void> add_functions(const std::vector<FunctionPattern>& patterns, const S
 
 std::string why_no_line(const ElfFile& file, const FunctionPattern& pattern, const StopToken& stop) {
   const auto debug = dwarf::DebugInfo::open(file, stop);
-  // Of all that is mapped, most files have none.
+  // Most of the files that are mapped have no debug information.
   if (!debug) return means_everything(pattern.target) ? std::string() : debug.error().message;
   const auto addresses = dwarf::addresses_of_line(*debug, pattern.source_file, pattern.line, stop);
   if (!addresses) return addresses.error().message;

@@ -335,7 +335,7 @@ void FunctionFinder::add_instance(const Function& function, const dwarf::Functio
       make_inlined(point, instance, known.go);
       if (const auto meeting = copies_->meeting_of(instance); meeting && point.refused.empty()) {
         place(code_, point, *meeting);
-        // What debug information says of the copy's beginning may no longer hold there.
+        // Values may have moved since the copy's beginning, where debug information places them.
         point.signature = values_.nothing();
       }
     } else {

@@ -73,7 +73,7 @@ class FunctionFinder {
 
   /// Copies inlined into other functions, and functions whose symbol says another name ("handle.isra.0").
   Result<void> add_by_debug_information();
-  /// What names of debug information have in common with those that are looked for.
+  /// A hint about the names that are looked for in debug information.
   [[nodiscard]] dwarf::NameHint names_hint() const;
   /// The function as a symbol table would name it.
   Function named(const dwarf::FunctionInfo& info);

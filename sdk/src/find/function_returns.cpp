@@ -25,9 +25,9 @@ bool looks_at_caller(const Function& function) {
          std::ranges::any_of(function.aliases, elf::is_who_looks_at_caller);
 }
 
-/// What begins otherwise than a function does: there is no return address on top of the stack, and the kernel would
-/// overwrite something else with its own (argc at _start, what the dynamic linker's resolver is given, a signal frame).
-/// vfork() keeps it in a register while its child uses the stack.
+/// Whether a function begins without a return address on top of the stack: the kernel would overwrite something else
+/// with its own (argc at _start, an argument of the dynamic linker's resolver, a signal frame). vfork() keeps it in a
+/// register while its child uses the stack.
 bool has_no_return_address(const Function& function) {
   static constexpr std::string_view names[] = {"_start",  "_dl_start_user", "__restore_rt", "__restore",
                                                "__vfork", "vfork",          "__libc_vfork", "__kernel_rt_sigreturn",

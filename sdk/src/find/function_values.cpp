@@ -39,7 +39,7 @@ SharedSignature FunctionValues::shared(locate::Signature&& found) {
                                                                      .result_type = found.result_type});
 }
 
-/// Of a file of this machine's own root: those of a container need libraries that are elsewhere.
+/// The file's types, with those of libraries if it is in this machine's root: a container's libraries are elsewhere.
 const std::shared_ptr<const TypeGraph>& FunctionValues::types() {
   if (types_) return types_;
   std::error_code error;

@@ -74,7 +74,7 @@ class JoinedTypes final : public TypeGraph {
     return graphs_.front()->dynamic_types(errors);
   }
 
-  /// Of the file itself: what a cast names is what it means by it, or else a library's.
+  /// Finds types of the file itself first, which a cast means, else those of a library.
   [[nodiscard]] Result<std::vector<TypeId>> find_all(std::string_view name) const override {
     const std::scoped_lock lock(mutex_);
     auto own = graphs_.front()->find_all(name);
@@ -120,7 +120,7 @@ class JoinedTypes final : public TypeGraph {
     return info;
   }
 
-  /// Where a type is that may be declared only.
+  /// The place of a type; of its definition, if it is declared only.
   [[nodiscard]] Place defined(TypeId type) const {
     const Place place = place_of(type);
     const auto info = graphs_[place.graph]->info(place.type);
@@ -139,7 +139,7 @@ class JoinedTypes final : public TypeGraph {
     return text;
   }
 
-  /// Where a type is defined that the file declares; or why nobody tells which one is meant.
+  /// The definition of a type that the file declares; or why it is not clear which one is meant.
   struct Found {
     std::optional<Place> place = {};
     std::string differ = {};
@@ -194,7 +194,7 @@ class JoinedTypes final : public TypeGraph {
     libraries_end_ = graphs_.size();
   }
 
-  /// What else there is in the processes that run the file: the program that loaded it, and whom it gives its values.
+  /// Opens the other files in processes that run this one: the program that loaded it, and users of its values.
   void open_beside() const {
     if (std::exchange(beside_opened_, true) || !beside_) return;
     open(beside_());

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t kMostAsked = 64;
 
-/// What is at an address where the file's code should be.
+/// Names what is mapped at an address where the file's code should be.
 std::string what_is_at(const LoadedCode& code, ProcessAddr address) {
   const proc::MappedCode* there = code.at(address);
   if (there == nullptr) return "nothing that could run";
   return there->mapping.inode == 0 ? "anonymous memory" : there->mapping.path;
 }
 
-/// Where the points of a file are that programs can be put on.
+/// The places of the points of a file that programs can be attached to.
 std::vector<CodePlace> places_of(const ProbeFile& file) {
   std::vector<CodePlace> all;
   for (const FunctionPoint& point : file.functions)

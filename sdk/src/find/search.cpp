@@ -58,7 +58,7 @@ class Search {
   }
 
  private:
-  /// What the processes or the program map. A program's files are looked for when they are first asked for.
+  /// The files that the processes or the program map. A program's files are looked for when they are first needed.
   const std::vector<TargetFile>& mapped() {
     if (scope_.program && !std::exchange(program_known_, true)) take(files_of_program(*scope_.program), mapped_);
     return mapped_;
@@ -115,7 +115,7 @@ class Search {
 
   void add(const TargetFile& file, const Patterns& patterns, bool named) {
     struct stat st {};
-    // What cannot be seen is kept, for its error.
+    // A file that stat() cannot see is kept, for its error.
     if (::stat(file.access.c_str(), &st) == 0) {
       const auto [known, is_new] = by_inode_.emplace(std::pair(st.st_dev, st.st_ino), found_.files.size());
       if (!is_new) return merge(found_.files[known->second], patterns, named);

@@ -54,7 +54,7 @@ std::string hint_for_files(const Patterns& patterns) {
   return {};
 }
 
-/// Of files without probes, where some were named: "usdt:libc.so.6:malloc" is what their functions are not called.
+/// Suggests "uprobe:libc.so.6:malloc" for "usdt:libc.so.6:malloc", in case the file has no probes.
 std::string hint_for_functions(const Patterns& patterns) {
   for (const PointPattern& pattern : patterns) {
     const auto* probe = std::get_if<ProbePattern>(&pattern);
@@ -68,7 +68,7 @@ Error nothing_matches(const Patterns& patterns, const Selection& selection, cons
   if (!selection.unreadable.empty() && providers.empty()) return selection.unreadable.front();
   const bool functions =
       std::ranges::all_of(patterns, [](const auto& each) { return std::holds_alternative<FunctionPattern>(each); });
-  // What is asked of a function that is there may be refused, as types of it that are known.
+  // A function may be there and its pattern refused, such as one that gives types which debug information knows.
   const auto refused = std::ranges::find(selection.unreadable, ErrorKind::invalid_argument, &Error::kind);
   if (functions && refused != selection.unreadable.end()) return *refused;
   if (functions)
@@ -93,7 +93,7 @@ bool ask_servers(const Patterns& patterns) {
   });
 }
 
-/// Of a file without what was looked for: what may be in debug information that was refused or is elsewhere.
+/// Adds why a file may lack what was looked for: its debug information was refused, or is elsewhere.
 void tell_why_not(const ProbeFile& file, const Patterns& patterns, std::set<std::string>& why) {
   constexpr std::size_t most = 4;
   if (why.size() >= most) return;
@@ -114,7 +114,7 @@ std::pair<Patterns, std::vector<KernelPattern>> split(const Patterns& patterns) 
   return out;
 }
 
-/// What processes have mapped, and what a program will have.
+/// The files that processes have mapped, and those that a program will map.
 std::vector<TargetFile> files_of(const std::vector<pid_t>& pids, const std::optional<std::filesystem::path>& program) {
   std::vector<TargetFile> all;
   const auto take = [&all](Result<std::vector<TargetFile>> files) {

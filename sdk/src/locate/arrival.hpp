@@ -10,7 +10,7 @@
 
 namespace usdt::locate {
 
-/// What does not fit together.
+/// Contradictions between the stated places of parameters and the calling convention.
 struct Contradictions {
   std::vector<bool> assigned;  ///< by parameter: what is told of it may be a value that the function gave it
   bool convention = false;      ///< the function is called otherwise than by `places`

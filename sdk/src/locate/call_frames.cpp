@@ -36,7 +36,7 @@ struct Rule {
   Expression where;
 };
 
-/// What the call frame information says of one address.
+/// The rules of the call-frame information for one address.
 struct Row {
   bool known = false;
   bool signal = false;
@@ -295,7 +295,7 @@ Result<CallFrames> CallFrames::open(const ElfFile& file) {
     }
   }
   if (image != nullptr) {
-    // What cannot be read of it leaves .eh_frame.
+    // If it cannot be read, .eh_frame alone is used.
     if (auto debug = open_dwarf(*from, *image, path)) {
       impl->debug = std::move(*debug);
       impl->debug_frame = dwarf_getcfi(impl->debug.dwarf.get());

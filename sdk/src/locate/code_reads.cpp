@@ -46,7 +46,7 @@ Code code_at(const DebugFiles& files, std::uint64_t begin, std::uint64_t end) {
   return {begin, opened.file.bytes(offset->value, size)};
 }
 
-/// Where the range of the function's code that has the instance begins and ends; both 0: none has.
+/// The beginning and end of the range of the function's code that has the instance; both 0: none has.
 std::pair<Dwarf_Addr, Dwarf_Addr> range_around(const Moment& moment) {
   auto function = moment.inside;
   Dwarf_Addr base = 0;
@@ -57,12 +57,12 @@ std::pair<Dwarf_Addr, Dwarf_Addr> range_around(const Moment& moment) {
   return {0, 0};
 }
 
-/// That range from the instance on.
+/// The code of that range from the instance on.
 Code function_code(const Moment& moment) {
   return code_at(moment.info.files, moment.instance.pc.value, range_around(moment).second);
 }
 
-/// The same from its beginning on.
+/// The code of that range from its beginning on.
 Code code_around(const Moment& moment) {
   const auto [begin, end] = range_around(moment);
   return code_at(moment.info.files, begin, end);
@@ -89,7 +89,7 @@ std::optional<std::uint64_t> target_of(std::uint64_t at, const arch::Instruction
   return at + static_cast<std::uint64_t>(*code.target);
 }
 
-/// Those of a range that are not in `without`.
+/// Marks the bytes of a range that are not in `without`.
 void add(ReadBytes& bytes, std::int64_t from, std::uint32_t size, const ReadBytes& without = {}) {
   const auto end = std::min<std::int64_t>(from + size, static_cast<std::int64_t>(bytes.size()));
   for (std::int64_t at = std::max<std::int64_t>(from, 0); at < end; ++at) {
@@ -126,7 +126,7 @@ class Callees {
     return !other || other->addr != unit_->addr;
   }
 
-  /// What is as before behind a call.
+  /// The registers that a call leaves as they were.
   struct Kept {
     std::uint32_t registers = 0;  ///< a bit each
     bool stack_pointer = false;   ///< callers that count in it see it so
@@ -155,7 +155,7 @@ class Callees {
   bool at_link_time_ = false;      ///< the compiler saw all that is in such units
 };
 
-/// What call frame information says of the call frame address, going through a function forward.
+/// The call frame address by call-frame information, for addresses that go forward through a function.
 class CallFrameAddress {
  public:
   explicit CallFrameAddress(const Moment& moment) : frames_(&moment.state.frames()) {}
@@ -285,7 +285,7 @@ class Follow {
     if (some && target) into_callee(*target, std::move(passed));
   }
 
-  /// What is called reads what it is passed, as this function would. Code behind its end is reached by nobody.
+  /// Follows a call: the callee reads what it is passed, as this function would. Nothing reaches code behind its end.
   void into_callee(std::uint64_t target, CodeState passed) {
     if (depth_ == kDeepestCallee || callees_left_ == 0) return;
     --callees_left_;

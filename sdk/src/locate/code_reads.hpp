@@ -20,7 +20,7 @@ namespace usdt::locate {
 /// By byte of an object: it is read.
 using ReadBytes = std::vector<bool>;
 
-/// Where the address of an object is when a function begins.
+/// The place that has the address of an object when a function begins.
 struct AddressAt {
   std::optional<unsigned> reg = {};         ///< DWARF number
   std::optional<std::uint64_t> stack = {};  ///< in a word so many bytes from the call frame address on
@@ -37,7 +37,7 @@ struct FilledObject {
   unsigned base = 0;  ///< DWARF number
   std::int64_t displacement = 0;
   std::uint32_t size = 0;
-  /// What is read first was there before; but bit-fields are written by reading their word.
+  /// A byte that is read first was there before; not so in bit-fields, which are written by reading their word.
   bool reads_count = false;
   std::size_t calls = 0;  ///< how many calls of other functions there may be before it is filled
 };
@@ -47,11 +47,11 @@ class CodeReads {
   /// `moment` outlives this. It is at the function's first instruction but for filled_behind().
   explicit CodeReads(const Moment& moment) : moment_(moment) {}
 
-  /// Those of an object that is passed by its address. `addresses` of it count only where what one of the same object
-  /// leads to is read, too.
+  /// Bytes read of an object passed by its address. An address in it (`addresses`) counts only if memory behind one
+  /// with its `object` is read, too.
   [[nodiscard]] ReadBytes behind(const AddressAt& address, std::uint32_t size,
                                  std::span<const LibraryAddress> addresses) const;
-  /// Those of an object on the stack, `first` bytes from the call frame address on; all where its address is taken.
+  /// Bytes read of an object on the stack, `first` bytes from the call frame address on; all if its address is taken.
   [[nodiscard]] ReadBytes in_callers_room(std::uint64_t first, std::uint32_t size) const;
   /// Bytes of an object that the instruction at the moment writes, or one behind it before the next call, and none
   /// reads first; all where that is not known, and none of machines other than x86.

@@ -12,7 +12,7 @@
 
 namespace usdt::locate {
 
-/// What is followed of one object: its address, and its words, which may be addresses of other memory.
+/// The part of one object that is followed: its address, or one of its words, which may be addresses of other memory.
 struct Held {
   std::optional<std::int64_t> into;  ///< it points so far into the object
   std::optional<std::int64_t> word;  ///< it is the word that is so far in the object
@@ -27,8 +27,8 @@ struct FramePlace {
   auto operator<=>(const FramePlace&) const = default;
 };
 
-/// What the code has made of registers and of the frame, on some way from the function's beginning. Each way is one
-/// that the compiler saw, too: where two come together, a register has what it has on either.
+/// The contents of registers and of the frame on some path from the function's beginning. The compiler saw each path,
+/// too: where two come together, a register has what it has on either.
 class CodeState {
  public:
   static constexpr std::size_t kMostRegisters = 16;
@@ -49,7 +49,7 @@ class CodeState {
     if (reg < kMostRegisters) registers_[reg].frame = FramePlace{0, offset};
   }
 
-  /// Where an access is in the frame; nothing: elsewhere, or not known.
+  /// The place of an access in the frame; nothing: elsewhere, or not known.
   [[nodiscard]] std::optional<FramePlace> place_of(const arch::Access& access) const;
   /// Goes on behind an instruction. `stack_pointer`: its number.
   void step(const arch::Effects& effects, std::size_t stack_pointer);

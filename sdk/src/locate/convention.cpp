@@ -85,7 +85,7 @@ Located Convention::on_stack(std::size_t number, const Type& type) const {
   return arch::value_at(moment_.arch, place, type);
 }
 
-/// Those that contradict the convention by being where only callers write.
+/// Whether some parameters contradict the convention by being where only callers write.
 bool Convention::some_are_above_the_frame(const std::vector<Parameter>& parameters) const {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (stated_[i].from_list || !contradicts(stated_[i], i)) continue;
@@ -95,8 +95,8 @@ bool Convention::some_are_above_the_frame(const std::vector<Parameter>& paramete
   return false;
 }
 
-/// Those that are told to be in the room that callers fill, at another place than by the convention: it does not hold
-/// for any of them then.
+/// Whether some parameters are stated in the room that callers fill, but not where the convention has them: it does not
+/// hold for any of them then.
 bool Convention::some_are_elsewhere_on_stack(const std::vector<Parameter>& parameters) const {
   if (!moment_.at_entry) return false;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

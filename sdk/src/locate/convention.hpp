@@ -24,8 +24,8 @@ namespace usdt::locate {
 
 class Convention {
  public:
-  /// What it is made of must outlive it. `external`: debug information says so of the function. `stated` and `shapes`
-  /// are by parameter, and may grow until decide().
+  /// Its arguments must outlive it. `external`: debug information says so of the function. `stated` and `shapes` are by
+  /// parameter, and may grow until decide().
   Convention(const Moment& moment, const PlaceChecker& checker, SpilledPlaces& spilled, const Types& types,
              const UserShapes& user_shapes, Language language, bool external, const std::vector<StatedPlace>& stated,
              const std::vector<arch::UserShape>& shapes)
@@ -47,13 +47,13 @@ class Convention {
   /// Why parameters may be elsewhere than by the convention; empty: they are in place().
   [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
   [[nodiscard]] const arch::UserPlace& place(std::size_t number) const { return places_[number]; }
-  /// Where callers left a parameter, whatever the convention is: bytes from the call frame address on.
+  /// The place where callers left a parameter, whatever the convention is: bytes from the call frame address on.
   [[nodiscard]] std::optional<std::uint64_t> bytes_on_stack(std::size_t number) const {
     return number < on_stack_.size() ? on_stack_[number] : std::nullopt;
   }
   /// A parameter that has bytes_on_stack().
   [[nodiscard]] Located on_stack(std::size_t number, const Type& type) const;
-  /// What is told of it may be a value that the function gave it.
+  /// Whether its stated value may be one that the function assigned to it.
   [[nodiscard]] bool is_assigned(std::size_t number) const {
     return !found_.assigned.empty() && found_.assigned[number];
   }
@@ -66,7 +66,7 @@ class Convention {
   [[nodiscard]] const ResultConvention& of_results() const noexcept { return of_results_; }
 
  private:
-  /// Where a parameter is first, of all that is told of it.
+  /// The first place of a parameter among all that are stated.
   struct FirstPlace {
     std::optional<std::uint64_t> bytes;  ///< on the stack, as PlaceChecker::callers_bytes()
     bool in_register = false;

@@ -26,11 +26,10 @@ class Frames {
   [[nodiscard]] std::optional<Sum> cfa_at(VirtAddr pc) const;
   /// The same; `end` becomes the address up to which it is so.
   [[nodiscard]] std::optional<Sum> cfa_until(VirtAddr pc, std::uint64_t& end) const;
-  /// What `reg`, the register that is a frame's base once its prologue [start, end) begins with is over, is short of
-  /// the call frame address then.
+  /// Bytes from `reg` to the call frame address behind the prologue [start, end), which makes `reg` the frame's base.
   [[nodiscard]] std::optional<std::uint64_t> known_distance(unsigned reg, VirtAddr start, VirtAddr end) const;
 
-  /// What `reg`, the stack pointer, is short of the call frame address in the body [body, end) of a function whenever
+  /// Bytes from `reg`, the stack pointer, up to the call frame address in the body [body, end) of a function whenever
   /// it pushes nothing for a call. Nothing: `body` may be within such pushes.
   [[nodiscard]] std::optional<std::uint64_t> body_distance(unsigned reg, VirtAddr body, VirtAddr end) const;
 

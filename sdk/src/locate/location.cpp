@@ -13,7 +13,7 @@
 namespace usdt::locate {
 namespace {
 
-/// What real expressions have is a tenth of it.
+/// Operations of one expression; real ones have a tenth of it.
 constexpr std::size_t kLongestExpression = 256;
 constexpr std::size_t kDeepestStack = 32;
 constexpr std::uint64_t kLargestScale = 3;  ///< log2
@@ -204,7 +204,7 @@ class Machine {
     }
   }
 
-  /// What says where something is, not what it is computed from.
+  /// Evaluates the operations that say where something is, not those that compute it.
   void compose(const Dwarf_Op& op) {
     switch (op.atom) {
       case DW_OP_piece:

@@ -18,7 +18,7 @@
 
 namespace usdt::locate {
 
-/// What an address counts from besides registers.
+/// The base that an address counts from besides registers.
 enum class Anchor : std::uint8_t {
   none,
   cfa,    ///< the call frame address: the stack pointer before the call
@@ -52,7 +52,7 @@ struct Value {
   std::uint8_t dropped = 0;
 };
 
-/// Where DWARF says something is.
+/// The places that DWARF gives to values.
 struct InRegister {
   unsigned number = 0;
 };
@@ -75,12 +75,12 @@ struct WherePiece {
   Where where;
 };
 
-/// What an expression may refer to.
+/// The surroundings that an expression may refer to.
 struct ExpressionContext {
   const arch::Arch& arch;
   Dwarf_Attribute* attribute = nullptr;  ///< that it is of
   bool at_entry = false;                 ///< the code is at the first instruction of the function whose frame it has
-  /// What DW_OP_fbreg counts from; an error's text is the reason.
+  /// The sum that DW_OP_fbreg counts from, or the reason why there is none.
   std::function<std::variant<Sum, std::string>()> frame_base;
 };
 

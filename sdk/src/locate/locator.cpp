@@ -69,7 +69,7 @@ Location Locator::location_of(const Where& where, Type& type) const {
     return at_sum(value.sum, false);
   }
   const Value& value = std::get<IsValue>(where).value;
-  // Of bool both compilers use, and make, the whole byte.
+  // Both compilers use, and make, the whole byte of a bool.
   if (value.bit && type.kind != TypeKind::boolean) return Unreadable{.reason = "computed: a single bit"};
   if (value.width != 0 && value.width < type.size) {
     if (type.is_float() || !std::has_single_bit(value.width)) return Unreadable{.reason = "computed"};

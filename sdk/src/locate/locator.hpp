@@ -16,7 +16,7 @@ class Locator {
  public:
   explicit Locator(const arch::Arch& arch) : arch_(arch) {}
 
-  /// Of a register by DWARF number; `none`: this machine has no such register.
+  /// The register with a DWARF number; `none`: this machine has no such register.
   [[nodiscard]] RegisterId id_of(unsigned reg) const {
     return reg < arch_.dwarf_registers.size() ? arch_.dwarf_registers[reg] : RegisterId::none;
   }

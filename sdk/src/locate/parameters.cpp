@@ -53,8 +53,8 @@ std::vector<Dwarf_Die> parameters_in(Dwarf_Die function, const ReadingEnds& ends
   return found;
 }
 
-/// What constructors and destructors of classes with virtual bases are declared with, and GCC passes to the forms of
-/// them alone that have it in their own list: the others have been told apart by it.
+/// Whether constructors and destructors of classes with virtual bases are declared with it, while GCC passes it only to
+/// the forms of them that have it in their own list: the others were made without it.
 bool is_of_some_forms_alone(Dwarf_Die parameter) {
   const std::string_view name = text(attribute(parameter, DW_AT_name));
   return flag(attribute(parameter, DW_AT_artificial)) && (name == "__in_chrg" || name == "__vtt_parm");

@@ -21,14 +21,14 @@ struct Parameter {
   std::optional<Dwarf_Die> here;
 };
 
-/// What ends the reading of entries, some of which may be missing then.
+/// Limits of the reading of entries, some of which may be missing then.
 struct ReadingEnds {
   const StopToken& stop;
   Budget& budget;
 };
 
-/// Those of an instance, which lists what its declaration does, but for parameters of which nothing is left. `varargs`
-/// is set where more may be passed.
+/// The parameters of an instance, which lists those of its declaration except any of which nothing is left. `varargs`
+/// is set if more may be passed.
 [[nodiscard]] std::vector<Parameter> parameters_of(Dwarf_Die instance, const ReadingEnds& ends, bool& varargs);
 
 /// Whether the source cannot give it another value than the one that was passed: `this`, references, what is const.

@@ -158,7 +158,7 @@ bool PlaceChecker::slot_is_filled(const StatedPlace& what, bool is_structure) co
   return is_unoptimised(moment_.inside) && !(is_structure && is_clang(moment_.die));
 }
 
-/// Where debuggers stop in an unoptimised function, its parameters are in their slots.
+/// Whether code is where debuggers stop in an unoptimised function: parameters are in their slots there.
 bool PlaceChecker::is_behind_prologue() const {
   const auto body = function_lines(moment_.inside).body();
   return is_unoptimised(moment_.inside) && body && *body <= moment_.instance.pc;

@@ -23,9 +23,9 @@ class PlaceChecker {
   [[nodiscard]] std::string hold(StatedPlace& what, TypeKind kind) const;
   /// Turns what counts from a frame's base into what counts from the call frame address, where their distance is known.
   void to_cfa(Sum& sum) const;
-  /// Where something is on the stack that only callers write before the function begins: bytes from the call frame
-  /// address on. Nothing: it is elsewhere, or that is not known. `at`: the instruction that it is told of; nothing:
-  /// told of the whole function.
+  /// Bytes from the call frame address to something on the stack that only callers write before the function begins.
+  /// Nothing: it is elsewhere, or that is not known. `at`: the instruction that `pieces` are stated for; nothing: the
+  /// whole function.
   [[nodiscard]] std::optional<std::uint64_t> callers_bytes(const std::vector<WherePiece>& pieces,
                                                            std::optional<VirtAddr> at) const;
 

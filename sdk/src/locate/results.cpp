@@ -75,9 +75,9 @@ void Results::add_of_rust(Signature& signature) const {
       signature);
 }
 
-/// Of a function that no other file or object knows, LLVM leaves out results, or one of two, that no caller uses
-/// (DeadArgumentElimination), or that are always the same (IPSCCP), and nothing tells. What its code is proven to
-/// hand to its caller is there.
+/// Why a result may be missing. LLVM leaves out results, or one of two, of a function that no other file or object
+/// knows, if no caller uses them (DeadArgumentElimination) or they are constant (IPSCCP), and nothing shows it. A
+/// result that the code is proven to hand to its caller is there.
 std::string Results::why_not_returned(const RustResult& result) const {
   const auto told = number(attribute(moment_.die, DW_AT_calling_convention));
   if (told && *told != DW_CC_normal) return "its compiler changed how it is called";

@@ -17,7 +17,7 @@
 
 namespace usdt::locate {
 
-/// What is known of the calling convention.
+/// Whether results are where the calling convention has them.
 struct ResultConvention {
   bool holds = false;              ///< results are where it has them
   bool holds_for_scalars = false;  ///< those, at least
@@ -32,10 +32,10 @@ class Results {
   Results(const Moment& moment, const PlaceChecker& checker, const Types& types, const UserShapes& user_shapes)
       : moment_(moment), checker_(checker), types_(types), user_shapes_(user_shapes), locator_(moment.arch) {}
 
-  /// Of a function of any language but Go.
+  /// Adds the result of a function of any language but Go.
   void add(Language language, const ResultConvention& convention, Signature& signature) const;
-  /// Of a function of Go, whose results are parameters. One is the value itself, several are a struct with them as
-  /// members.
+  /// Adds the results of a function of Go, which are parameters. One is the value itself, several are a struct with
+  /// them as members.
   void add_of_go(const std::vector<Parameter>& results, Signature& signature) const;
 
  private:
@@ -52,7 +52,7 @@ class Results {
   Locator locator_;
 };
 
-/// What has the parameters' names and types.
+/// The DIE that has the parameters' names and types.
 [[nodiscard]] Dwarf_Die declaration_of(const Moment& moment);
 
 }  // namespace usdt::locate

@@ -27,7 +27,7 @@ struct Primitive {
       false;  ///< 0 or 1 in a byte, of which LLVM makes one bit: in a pair the others of its register are anything
 };
 
-/// What rustc makes of a type.
+/// The ABI that rustc gives to a type.
 struct RustAbi {
   enum class Kind : std::uint8_t { unknown, nothing, scalar, pair, aggregate };
   Kind kind = Kind::unknown;
@@ -92,7 +92,7 @@ class RustLayouts {
     return {.kind = AbiKind::scalar, .size = number.size, .first = number, .floats = number.floating};
   }
   static RustAbi aggregate(bool floats) { return {.kind = AbiKind::aggregate, .first = {}, .floats = floats}; }
-  /// Of no size, as long as it says so.
+  /// The ABI of a type without a size: nothing if its DIE states 0 bytes, else unknown.
   static RustAbi none(Dwarf_Die die) {
     return {.kind = own_number(die, DW_AT_byte_size) == std::uint64_t{0} ? AbiKind::nothing : AbiKind::unknown,
             .first = {}};
@@ -152,14 +152,14 @@ class RustLayouts {
       members |= dwarf_tag(&child) == DW_TAG_member;
       return true;
     });
-    // What has members beside its variants is the state of a coroutine, an aggregate of rules of its own.
+    // A type with members beside its variants is the state of a coroutine, an aggregate with rules of its own.
     if (variants && members) return {};
     if (variants) return enumeration(die, *variants, depth);
     const auto fields = fields_of(die, depth);
     return fields ? struct_of(die, *fields) : RustAbi();
   }
 
-  /// What has the alignment of no member is packed, aligned by its source, or a vector.
+  /// Whether its alignment is that of a member; if not, it is packed, aligned by its source, or a vector.
   static bool is_plain(Dwarf_Die die, const std::vector<RustField>& fields) {
     std::uint64_t strictest = 1;
     for (const RustField& each : fields) strictest = std::max(strictest, each.alignment);

@@ -29,7 +29,7 @@ struct RustResult {
   bool only_rust_has = false;  ///< a function of C, which debug information does not tell apart, would pack it in one
 };
 
-/// Of x86-64.
+/// The place of a Rust function's result on x86-64.
 [[nodiscard]] RustResult rust_result(const Types& types, const arch::Arch& arch, Dwarf_Die function);
 
 }  // namespace usdt::locate

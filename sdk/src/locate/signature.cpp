@@ -184,7 +184,7 @@ class Signer {
     return addresses;
   }
 
-  /// Where the address is that a pointer or a reference has.
+  /// The place that has the address in a pointer or a reference.
   [[nodiscard]] AddressAt address_from(const Located& located) const {
     AddressAt address;
     if (const auto* reg = std::get_if<Register>(&located.location)) address.reg = dwarf_number(reg->id);
@@ -262,7 +262,7 @@ class Signer {
     return as_told(std::move(located), before.pieces);
   }
 
-  /// Of bytes that debug information has no place for, the function uses nothing, and callers need not pass them.
+  /// Leaves out bytes that debug information gives no place: the function uses none, and callers need not pass them.
   [[nodiscard]] static Located as_told(Located located, const std::vector<WherePiece>& told) {
     ReadBytes has_place;
     for (const WherePiece& piece : told) {
@@ -283,8 +283,8 @@ class Signer {
     return located;
   }
 
-  /// What a function does not use Clang need not be passed by callers it knows. That it uses a register's value is
-  /// shown by its having a slot; of what is on the stack anyway nothing is shown, nor of which members it uses.
+  /// Whether callers may leave out members: callers that Clang knows need not pass what a function does not use. A slot
+  /// shows that a register's value is used; nothing shows it of values on the stack, nor which members are used.
   [[nodiscard]] bool leaves_out_members() const {
     return is_clang(moment_.die) && is_optimised(moment_.die) && moment_.at_entry && !moment_.instance.inlined;
   }
@@ -328,9 +328,9 @@ class Signer {
     return found == all.end() ? std::nullopt : std::optional(static_cast<unsigned>(found - all.begin()));
   }
 
-  /// What is in memory when an inlined copy begins, as far as it is there: compilers move stores behind the place where
-  /// the copy begins, and lists tell of the memory from before on. Clang without optimisation stores what is passed to
-  /// a copy within it.
+  /// Leaves out bytes that are not in memory yet when an inlined copy begins: compilers move stores behind the
+  /// beginning, and lists give the memory from before on. Clang without optimisation stores what is passed to a copy
+  /// within it.
   [[nodiscard]] Located as_filled(Located located, bool bit_fields) const {
     const auto filled_behind = [this, bit_fields](const Location& location, std::uint32_t size) {
       const auto* memory = std::get_if<Memory>(&location);
@@ -388,10 +388,10 @@ class Signer {
     return located;
   }
 
-  /// Of an object that is passed by the address of a copy, that address is passed in any case. What the function reads
-  /// of the object callers write, and of the rest what the optimiser left of it: GCC by ipa-modref and ipa-pure-const,
-  /// LLVM by what it knows of the argument (both delete stores that nobody reads; tests/locate/truth_test.py finds it
-  /// of GCC).
+  /// Whether an object is passed by the address of a copy. The address is passed in any case. Callers write the bytes
+  /// that the function reads, and of the rest what the optimiser left: GCC by ipa-modref and ipa-pure-const, LLVM by
+  /// what it knows of the argument (both delete stores that nobody reads; tests/locate/truth_test.py finds this of
+  /// GCC).
   [[nodiscard]] bool is_copy_behind_pointer(const StatedPlace& what) const {
     if (!moment_.at_entry || moment_.instance.inlined) return false;
     if (language_ != Language::c && language_ != Language::cpp) return false;
@@ -425,7 +425,7 @@ class Signer {
   Convention convention_;
 };
 
-/// What `read(signer)` has of an instance.
+/// The signature that `read(signer)` makes of an instance.
 template <class Read>
 Result<Signature> read_instance(State& state, const FunctionInfo& function, const Instance& instance, Read&& read) {
   DebugState& info = *state.shared;
@@ -443,7 +443,7 @@ Result<Signature> read_instance(State& state, const FunctionInfo& function, cons
                 fmt::format("debug information tells only the lines of '{}'", function.qualified));
   Signer signer(state, function, instance, known->die, known->function);
   Signature signature = read(signer);
-  // What was not read to the end may lack parameters, or have others in their places.
+  // An incomplete reading may lack parameters, or have others in their places.
   TRY(info.may_read_on());
   return signature;
 }

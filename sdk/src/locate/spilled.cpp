@@ -12,7 +12,7 @@
 namespace usdt::locate {
 namespace {
 
-/// Of a prologue with its stores of all arguments.
+/// Bytes of a prologue that stores all arguments.
 constexpr std::uint64_t kLongestPrologue = 512;
 
 }  // namespace

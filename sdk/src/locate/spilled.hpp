@@ -18,8 +18,8 @@ class SpilledPlaces {
   /// `moment` must outlive it.
   explicit SpilledPlaces(const Moment& moment) : moment_(moment) {}
 
-  /// Where what is told of a parameter of `size` bytes is at the function's first instruction: the registers that are
-  /// stored to its slots, one after the other. Nothing: the code does not show that. Of structs it may show a part.
+  /// The place of a parameter of `size` bytes at the function's first instruction: the registers that are stored to its
+  /// slots, one after the other. Nothing: the code does not show that. It may show a part of a struct.
   [[nodiscard]] std::optional<std::vector<WherePiece>> at_entry(const StatedPlace& told, std::uint64_t size,
                                                                 bool is_structure);
   /// Whether what the prologue stores in a parameter's slot first shows that it was not passed at `place`.
@@ -34,7 +34,7 @@ class SpilledPlaces {
   [[nodiscard]] std::vector<std::uint8_t> first_code() const;
   [[nodiscard]] bool add_pieces(std::int64_t at, std::uint64_t size, std::vector<WherePiece>& pieces);
   [[nodiscard]] const arch::Spill* first_store_to(std::int64_t byte);
-  /// Of one that arguments are passed in, by DWARF number.
+  /// The DWARF number of a register that arguments are passed in.
   [[nodiscard]] std::optional<unsigned> number_of(RegisterId reg) const;
 
   const Moment& moment_;

@@ -9,7 +9,7 @@
 namespace usdt::locate {
 namespace {
 
-/// What may be spent on location lists whatever the file's size; besides, Budget's for each byte of it.
+/// Budget for location lists whatever the file's size, besides the part for each of its bytes.
 constexpr std::uint64_t kListsAtFirst = std::uint64_t{1} << 23;
 /// Bytes of code that inlined copies may make read, besides those of the file: some seconds' worth.
 constexpr std::uint64_t kCodeAtFirst = 1U << 24;

@@ -16,7 +16,7 @@ namespace {
 
 /// Entries of a location list that are looked at.
 constexpr unsigned kMostEntries = 65536;
-/// What is spent for each of them: libdw takes a sixth of a microsecond.
+/// Budget that each of them costs: libdw takes a sixth of a microsecond.
 constexpr std::uint64_t kCostOfEntry = 8;
 
 /// Entries of one parameter that are looked at for where it came from.
@@ -107,13 +107,13 @@ class Reader {
             }};
   }
 
-  /// Without an instruction between them, a parameter and what is assigned to it at once are at one address of a list.
-  /// Where GCC writes views, an empty entry says so; at a function's first instruction it is what was passed. Others
-  /// write the last value alone, and nothing tells that it is another one if it is a constant: what was passed is not
-  /// in a register or in memory then. In a copy that was inlined nothing tells it of any value: no convention says
-  /// where arguments are, and what is assigned may have been worked out before the copy begins
-  /// (tests/locate/truth_test.py finds it of Clang and of GCC's link-time optimisation, and that GDB shows what was
-  /// assigned). Only a list with views says it there.
+  /// Whether a value may have been assigned to a parameter after another one was passed. Without an instruction between
+  /// them, both values are at one address of a list. GCC's views show it by an empty entry, which at a function's first
+  /// instruction has the passed value. Other compilers write the last value alone, and a constant does not show that it
+  /// was assigned: the passed value is not in a register or in memory then. In an inlined copy no value shows it: no
+  /// convention says where arguments are, and an assigned value may have been worked out before the copy begins
+  /// (tests/locate/truth_test.py finds this of Clang and of GCC's link-time optimisation, and that GDB shows the
+  /// assigned value). Only a list with views shows it there.
   [[nodiscard]] bool may_be_assigned(const Parameter& parameter, Dwarf_Attribute at, bool single,
                                      std::span<Dwarf_Op> expression) const {
     if (!moment_.at_entry && !moment_.instance.inlined) return false;

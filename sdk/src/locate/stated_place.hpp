@@ -14,7 +14,7 @@ namespace usdt::locate {
 /// Why a value is not taken for the one that was passed.
 constexpr std::string_view kAssigned = "told by a value that may have been assigned to it at this very instruction";
 
-/// What debug information says of one parameter.
+/// The place that debug information states for one parameter.
 struct StatedPlace {
   std::vector<WherePiece> pieces;  ///< empty: nothing
   bool from_list = false;          ///< of this very address, not of the whole function
@@ -22,7 +22,7 @@ struct StatedPlace {
 
 [[nodiscard]] StatedPlace stated_place(const Parameter& parameter, const Moment& moment);
 
-/// What a list says of the code from `begin` on.
+/// The place that a list states for the code from `begin` on.
 struct ListedPlace {
   VirtAddr begin;
   std::vector<WherePiece> pieces;

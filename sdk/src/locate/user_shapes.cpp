@@ -14,7 +14,7 @@ using arch::UserShape;
 
 namespace {
 
-/// What the C++ ABI asks of a class, of the functions it declares.
+/// The functions of a class that the C++ ABI asks about.
 enum class Special : std::uint8_t { none, destructor, copy, move, move_assignment, unclear };
 
 /// Whether `die` is a reference to `structure`, const or not.
@@ -64,7 +64,7 @@ struct Declared {
   [[nodiscard]] bool is_unclear() const { return (trivial != 0) + (deleted != 0) + (others != 0) > 1; }
 };
 
-/// What a class declares of what decides how its objects are passed.
+/// The special member functions that a class declares: they decide how its objects are passed.
 class SpecialFunctions {
  public:
   /// GCC says of functions whether they are defaulted or deleted since it writes DWARF 5.
@@ -76,7 +76,7 @@ class SpecialFunctions {
     if (special == Special::unclear) unclear_ = true;
     Declared* of = of_kind(special);
     if (of == nullptr) return;
-    // What nobody has written down, as of lambda expressions and classes within functions, is artificial.
+    // A function that nobody has written, as of lambda expressions and classes within functions, is artificial.
     const bool is_default = own_number(function, DW_AT_defaulted) == std::uint64_t{DW_DEFAULTED_in_class} ||
                             flag(own_attribute(function, DW_AT_artificial));
     ++(own_attribute(function, DW_AT_deleted) ? of->deleted : is_default ? of->trivial : of->others);
@@ -258,7 +258,7 @@ void UserShapes::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, 
     if (!told && shape.size <= in_registers) shape.scalars.push_back({});
     std::uint64_t count = told.value_or(0);
     shape.arrays |= count > 1;
-    // Of arrays too long to be passed in registers, the first element says what is asked: its alignment.
+    // The first element of an array too long for registers is enough: only its alignment is asked.
     if (shape.size > UserShape::flat_size) count = std::min<std::uint64_t>(count, 1);
     for (std::uint64_t i = 0; i < count && element && size && steps != 0; ++i, --steps)
       flatten(shape, *element, offset + i * *size, depth + 1, steps);
