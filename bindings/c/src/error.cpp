@@ -7,7 +7,7 @@
 namespace usdtc {
 namespace {
 
-/// What the caller gets where there is no memory for more; nobody frees it.
+/// The error that the caller gets where there is no memory for more; nobody frees it.
 usdtc_error& no_memory() noexcept {
   static usdtc_error error{USDTC_ERROR_NO_MEMORY, {usdt::ErrorKind::limit, "no memory", ENOMEM}};
   return error;

@@ -115,7 +115,7 @@ inline usdtc_text text_of(std::string_view text) noexcept { return {text.data(),
 /// NULL: empty.
 inline const char* or_null(const std::string& text) noexcept { return text.empty() ? nullptr : text.c_str(); }
 
-/// What is known of an argument; views `arg`.
+/// Describes an argument; the result views `arg`.
 usdtc_arg describe(const usdt::Arg& arg) noexcept;
 usdt::Result<void> write_arg(const std::vector<usdt::Arg>& args, std::size_t n, usdtc_arg* out);
 

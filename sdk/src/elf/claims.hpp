@@ -13,7 +13,7 @@ namespace usdt::elf {
 
 class Claims {
  public:
-  /// For tables of one kind in `image`, which is in `file`.
+  /// Keeps account of the tables of one kind in `image`, which is in `file`.
   Claims(const File& file, const Image& image) noexcept;
 
   /// How many of the `size` bytes at `offset` of the image may be read: fewer where the image ends, or where a part of

@@ -12,7 +12,7 @@
 
 namespace usdt::elf {
 
-/// What an image holds at an address of its code.
+/// The bytes at an address of an image's code, and the class of site they make.
 struct Code {
   std::optional<FileOffset> offset;  ///< none: no executable segment has bytes there
   SiteBytes bytes;

@@ -83,7 +83,7 @@ CodeWays::Marks CodeWays::come_to(const Marks& copy, const Marks& gates, std::ui
   Marks known(steps_.size());  // with them
   go(entry_, gates, seen, steps);
   go(entry_, no_gates, known, steps);
-  // What no way leads to is where a switch, or an exception, goes on. Of those within the copy nothing is known.
+  // Instructions that no way leads to are where a switch, or an exception, goes on; the copy's own stay unknown.
   for (std::size_t i = 0; i < steps_.size() && steps != 0; ++i) {
     if (known[i]) continue;
     if (!copy[i]) go(i, gates, seen, steps);

@@ -76,7 +76,7 @@ class CodeWays {
   void go(std::size_t from, const Marks& gates, Marks& seen, std::uint64_t& steps) const;
   /// All that is come to by ways that begin outside of `copy` and leave `gates` out.
   [[nodiscard]] Marks come_to(const Marks& copy, const Marks& gates, std::uint64_t& steps) const;
-  /// Of a copy that begins at number `first`, what ways that lead to `seen` all come by.
+  /// Returns the instruction that all ways to `seen` within the copy pass first; the copy begins at number `first`.
   [[nodiscard]] std::optional<std::size_t> where_ways_meet(std::size_t first, const Marks& copy, const Marks& seen,
                                                            Marks gates, std::uint64_t& steps) const;
   [[nodiscard]] bool leaves_early(std::size_t first, const Marks& copy, const Marks& copies, const Marks& gates,
@@ -84,7 +84,7 @@ class CodeWays {
   [[nodiscard]] bool runs(const Marks& copy, const Marks& seen) const;
   [[nodiscard]] bool is_joined(std::size_t first, const Marks& copy, const CopiesInside& copies,
                                std::uint64_t& steps) const;
-  /// Where the calls of a copy lead, in order; those that do not say it are left out.
+  /// Returns the targets of a copy's calls, in order; calls without a known target are left out.
   [[nodiscard]] std::vector<VirtAddr> called_by(const Marks& copy) const;
 
   std::vector<Step> steps_;  ///< by address

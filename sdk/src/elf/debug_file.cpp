@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What .gnu_debuglink says: a file name, and the CRC-32 of that file's contents.
+/// The contents of .gnu_debuglink: a file name, and the CRC-32 of that file's contents.
 struct DebugLink {
   std::string name;
   std::uint32_t crc = 0;

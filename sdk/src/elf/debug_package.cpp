@@ -26,7 +26,7 @@ bool has_line(const std::string& text, const std::string& line) {
   return false;
 }
 
-/// What a package may have called the file: since /lib became a link to /usr/lib, lists name files by either.
+/// Returns the names a package may have for the file: since /lib became a link to /usr/lib, lists use either.
 std::vector<std::string> names_of(const fs::path& path) {
   std::error_code ec;
   const fs::path real = fs::canonical(path, ec);

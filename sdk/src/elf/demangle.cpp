@@ -17,9 +17,9 @@ namespace {
 constexpr std::size_t kLongestSymbol = 8192;
 // The longest of the 67,000 names in Debian's libLLVM and libclang-cpp has 3,900.
 constexpr std::size_t kLongestName = 1 << 14;
-// For a pack expansion libiberty searches the pattern's tree without output and without a limit, each substitution
-// anew: n of them can make 2^n nodes. Of those 67,000 names one has more than 24 and a pack expansion, three more
-// than 16.
+// libiberty expands a pack by a search of the pattern's tree without output and without a limit, each substitution
+// anew: n of them can make 2^n nodes. One of those 67,000 names has more than 24 and a pack expansion, three others
+// have more than 16.
 constexpr std::size_t kPackSubstitutions = 24;
 constexpr std::uint64_t kPackSteps = std::uint64_t{1} << 27;  // half a second
 

@@ -19,7 +19,7 @@ struct Demangled {
   std::string_view without_parameters;  ///< "ns::Server::handle"; Rust names have no list of parameters
 };
 
-/// What of a demangled name comes before its parameters; the name itself where it has none.
+/// Returns the part of a demangled name before its parameters; the name itself where it has none.
 [[nodiscard]] std::string_view before_parameters(std::string_view name) noexcept;
 
 /// How many parameters a list of them has, "(int, ns::pair<a, b>) const": without "..."; nothing where it is no list.

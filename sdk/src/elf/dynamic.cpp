@@ -28,7 +28,7 @@ const Segment* first_segment(const Image& image, std::uint32_t type) noexcept {
   return it == image.segments.end() ? nullptr : &*it;
 }
 
-/// Where the file keeps the byte at `address`, and how many bytes of that segment follow.
+/// The file offset of the byte at an address, and the number of bytes from there to the end of its segment.
 struct Extent {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;

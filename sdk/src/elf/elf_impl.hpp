@@ -49,8 +49,8 @@ struct NoteRange {
   bool only_stapsdt = false;  ///< a section named .note.stapsdt, where a foreign owner is worth a warning
 };
 
-/// Where stapsdt notes can be: every section named .note.stapsdt that has bytes; where section names are unknown, every
-/// SHT_NOTE section.
+/// Returns the sections that can hold stapsdt notes: all named .note.stapsdt that have bytes; where section names are
+/// unknown, all SHT_NOTE sections.
 [[nodiscard]] std::vector<NoteRange> stapsdt_sections(const Image& image);
 /// The PT_NOTE segments that have bytes.
 [[nodiscard]] std::vector<NoteRange> note_segments(const Image& image);
@@ -137,7 +137,7 @@ struct ElfFile::Impl {
 
 namespace usdt::elf {
 
-/// What the stages that read an ElfFile see of it.
+/// Gives the stages that read an ElfFile access to the file behind it.
 struct Inside {
   [[nodiscard]] static const std::shared_ptr<const OpenedFile>& of(const ElfFile& file) noexcept {
     return file.impl_->opened;

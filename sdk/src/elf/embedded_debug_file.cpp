@@ -9,14 +9,14 @@
 namespace usdt::elf {
 namespace {
 
-// What xz -9 asks of who unpacks is 65 MiB. Of what a header claims only the part that is used becomes memory.
+// Unpacking the output of xz -9 needs 65 MiB. However much a header claims, only the part that is used becomes memory.
 constexpr std::uint64_t kDecoderMemory = 80ULL << 20;
 // Symbol tables are packed to between a third and a sixth of their size; of zeroes xz packs 7,000 into one.
 constexpr std::uint64_t kRatio = 12;
 // Besides, symbols are a tenth of what they are for.
 constexpr std::uint64_t kOfSmallFiles = 1 << 16;
 
-/// What `packed` unpacks to; nothing where it is no complete xz stream, or one of more than `most` bytes.
+/// Unpacks `packed`; returns nothing where it is no complete xz stream, or one of more than `most` bytes.
 std::optional<Bytes> unpack(ByteView packed, std::uint64_t most) {
   lzma_stream stream = LZMA_STREAM_INIT;
   if (lzma_stream_decoder(&stream, kDecoderMemory, 0) != LZMA_OK) return std::nullopt;

@@ -88,7 +88,7 @@ struct Part {
   std::vector<bool> taken;          ///< by distance: it is a byte of an instruction
   std::vector<Step> steps;
 
-  /// Where up to eight instructions begin that run one after the other and end with the one at `at`.
+  /// Returns the beginnings of up to eight instructions that run one after the other and end with the one at `at`.
   [[nodiscard]] std::vector<std::size_t> straight_to(std::uint64_t at) const;
 };
 
@@ -328,7 +328,7 @@ bool Parts::may_hide_instructions() const {
   return false;
 }
 
-/// What no way led to, from its first byte on.
+/// Reads the code that no way led to, from its first byte on.
 Result<void> Parts::sweep() {
   for (Part& part : parts_) {
     for (std::uint64_t at = 0; at < part.code.size(); ++at) {
@@ -358,7 +358,7 @@ Result<void> Parts::read(const Function& function, const std::vector<CodePart>& 
     TRY(follow(true));
     if (!may_hide_instructions()) return {};
     TRY(sweep());
-    // What was swept may lead to more parts; they have no instructions yet.
+    // The code that was swept may lead to more parts; they have no instructions yet.
     more = add_copies();
     if (more && !*more) more = add_open();
     if (!more) return fail(more.error());

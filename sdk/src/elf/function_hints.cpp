@@ -75,7 +75,7 @@ std::vector<std::string> hints_for_function(const ElfFile& file, const FunctionN
   const FunctionTable table(opened, stop);
   std::vector<std::string> hints;
   if (!has_glob(name.text())) {
-    // What was asked for as x@VERSION, or with parameters, is looked for by its name.
+    // A name asked for as x@VERSION, or with parameters, is looked for without these.
     const std::string_view text = name.text();
     const auto near = near_names(table, text.substr(0, text.find_first_of("@(", 1)));
     if (!near.empty()) hints.push_back(fmt::format("did you mean {}?", fmt::join(near, ", ")));

@@ -10,7 +10,7 @@
 namespace usdt::elf {
 namespace {
 
-/// Those of `all`, which are sorted by `of`, that have `key`. (clang 14 has no subrange of libstdc++.)
+/// Returns the members of `all`, sorted by `of`, that have `key`. (clang 14 has no subrange of libstdc++.)
 template <class Each, class Key, class Of>
 std::span<const Each> with_key(const std::vector<Each>& all, const Key& key, Of of) {
   return {std::ranges::lower_bound(all, key, {}, of), std::ranges::upper_bound(all, key, {}, of)};

@@ -35,7 +35,7 @@ class FunctionPieces {
   explicit FunctionPieces(const ElfFile& file, const StopToken& stop = {});
   ~FunctionPieces();
 
-  /// Those of the function that begins at `entry`.
+  /// Returns the parts of the function that begins at `entry`.
   [[nodiscard]] std::vector<CodePart> of(VirtAddr entry) const;
   /// Whether a function begins at `entry`, as far as symbols say: none that begins or goes on there is of another one,
   /// or of a part of one.

@@ -22,8 +22,8 @@ constexpr std::uint64_t kDemangledPerByte = 8;
 constexpr std::uint64_t kTextPerByte = 12;
 constexpr std::uint64_t kText = 1 << 20;
 
-/// What makes one symbol of an address the better name for it, best first: that it was asked for, that others can call
-/// it by this name, that it is not an internal one ("__libc_malloc").
+/// Orders the symbols of one address, the best name first: the one that was asked for, one by which others can call it,
+/// one that is not internal ("__libc_malloc").
 auto rank(const FunctionEntry& entry) {
   const std::size_t underscores = std::min(entry.symbol.find_first_not_of('_'), entry.symbol.size());
   return std::tuple(!entry.wanted, entry.binding == STB_LOCAL, entry.binding == STB_WEAK, underscores, entry.symbol,

@@ -21,15 +21,15 @@ namespace usdt::elf {
 [[nodiscard]] Result<std::vector<Function>> find_functions(const ElfFile& file, std::span<const FunctionName> names,
                                                            const StopToken& stop = {});
 
-/// What may help where find_functions() found nothing for `name`: names near to it, and where the functions of a
+/// Returns hints for a `name` that find_functions() did not find: names near to it, and where the functions of a
 /// stripped file are. Sentences without a full stop; none where nothing is known.
 [[nodiscard]] std::vector<std::string> hints_for_function(const ElfFile& file, const FunctionName& name,
                                                           const StopToken& stop = {});
 
-/// Where a probe `distance` bytes into `function` of `file` goes. A breakpoint within an instruction would change what
-/// the program does, so the instructions are told apart from the function's start on. Errors: invalid_argument (within
-/// an instruction: the message has the places around it; beyond the function's end), not_supported (no code of it in
-/// this file; what lies before is not all instructions; x86 in a static build, whose zydis there is none of).
+/// Returns where to put a probe `distance` bytes into `function` of `file`. A breakpoint within an instruction changes
+/// what the program does, so instructions are decoded from the function's start on. Errors: invalid_argument (within an
+/// instruction: the message has the places around it; beyond the function's end), not_supported (no code of it in this
+/// file; what lies before is not all instructions; x86 in a static build, which has no zydis).
 [[nodiscard]] Result<FileOffset> place_in_function(const ElfFile& file, const Function& function,
                                                    std::uint64_t distance);
 

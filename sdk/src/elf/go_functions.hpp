@@ -25,7 +25,7 @@ class GoFunctions {
 
   /// By address. Empty: there is no such table, or it is not understood to its end, or it does not say where code is.
   [[nodiscard]] const std::vector<GoFunction>& all() const noexcept { return functions_; }
-  /// What the names are in; to be kept with them.
+  /// Returns the bytes that the names are in; to be kept with them.
   [[nodiscard]] std::shared_ptr<const Bytes> bytes() const noexcept { return bytes_; }
 
  private:

@@ -11,8 +11,8 @@
 namespace usdt::elf {
 namespace {
 
-/// Of the runtime's table of functions, whose name depends on how the program is linked, and of what is known of the
-/// build.
+/// Sections of the runtime's table of functions, whose name depends on how the program is linked, and of facts about
+/// the build.
 constexpr std::array<std::string_view, 4> kSections{".gopclntab", ".data.rel.ro.gopclntab", ".go.buildinfo",
                                                     ".note.go.buildid"};
 

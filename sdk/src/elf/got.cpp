@@ -70,7 +70,7 @@ void GotSlots::read_words(const Image& image, Claims& claims) {
       if (value != 0) words_.push_back({value, s.addr + at});
     }
   }
-  // Of several slots with one value the first one is as good as any.
+  // Slots with equal values keep their order: the first one is as good as any.
   std::ranges::stable_sort(words_, {}, &ValueSlot::value);
 }
 

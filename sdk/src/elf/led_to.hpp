@@ -15,14 +15,14 @@ namespace usdt::elf {
 /// as a value is not seen.
 [[nodiscard]] bool is_led_to_by(const ElfFile& file, VirtAddr target, const std::vector<CodePart>& parts);
 
-/// What looks like an instruction that leads into the midst of a function from elsewhere.
+/// Bytes that look like an instruction that leads into the midst of a function from elsewhere.
 struct Lead {
   VirtAddr from;
   VirtAddr to;
 };
 
-/// Those that lead into one of `parts`, which are sorted by address: all bytes that could be such an instruction, as
-/// above; whether they are one says flow_of(). None of files with more than 64 MB of code.
+/// Returns the leads into `parts`, which are sorted by address: all bytes that could be such an instruction, as above;
+/// flow_of() says whether they are one. None of files with more than 64 MB of code.
 [[nodiscard]] std::vector<Lead> leads_into(const ElfFile& file, const std::vector<CodePart>& parts);
 
 }  // namespace usdt::elf

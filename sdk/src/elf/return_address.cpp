@@ -13,7 +13,7 @@
 namespace usdt::elf {
 namespace {
 
-/// What is known of the stack pointer on the way through a function's code, by addresses.
+/// Keeps track of the stack pointer on the way through a function's code, by addresses.
 class StackDepth {
  public:
   explicit StackDepth(Machine machine) : machine_(machine) {}
@@ -66,7 +66,7 @@ void StackDepth::pass(ByteView code, std::uint64_t at, const arch::Instruction& 
 
 namespace {
 
-/// What the function that has `entry` does from there on; nothing: none is known to be there (an entry of a PLT).
+/// Returns what the function that has `entry` does from there on; nothing: none is known there (an entry of a PLT).
 std::optional<FunctionFlow> flow_from(const ElfFile& file, VirtAddr entry, const FunctionPieces& pieces) {
   const auto place = pieces.function_at(entry);
   if (!place) return std::nullopt;

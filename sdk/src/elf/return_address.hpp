@@ -20,7 +20,7 @@ struct OthersReturns {
   bool all = true;  ///< each return of the function is one of its own or of these
 };
 
-/// Of a function that has `flow`, as far as a few functions of this file have few of them.
+/// Finds the returns of functions that one with `flow` jumps to: a few functions of this file that have few of them.
 [[nodiscard]] OthersReturns others_returns(const ElfFile& file, const FunctionFlow& flow, const FunctionPieces& pieces);
 
 /// Looks at the functions of one file, at each once.

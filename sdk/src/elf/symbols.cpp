@@ -32,7 +32,7 @@ SymbolIndex::Compilers compilers_in(const File& file, const Image& image) {
           .other_linker = names_other_linker(text)};
 }
 
-/// What one entry of a symbol table says about its name.
+/// Returns what one entry of a symbol table says about its name.
 NameEntry entry_of(const Symbol& symbol, const Image& image, std::uint64_t shift) noexcept {
   NameEntry entry;
   entry.undefined = symbol.section == SHN_UNDEF;
@@ -176,7 +176,7 @@ const NameIndex& SymbolIndex::Impl::index() const {
 
 Error SymbolIndex::Impl::not_found(std::string_view name) const {
   Error error = index().not_found(name);
-  // With all symbols at hand, no package has more.
+  // No package has more symbols than a file that has all of them.
   const auto is_symtab = [](const auto& section) { return section.type == SHT_SYMTAB; };
   if (error.kind != ErrorKind::not_found || debug() || std::ranges::any_of(opened->image.sections, is_symtab))
     return error;

@@ -58,7 +58,7 @@ class SymbolIndex {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Where thread-local variables are, in bytes; no addresses.
+/// Offsets of thread-local variables, in bytes; they are no addresses.
 class ThreadOffsets {
  public:
   /// `symbols` outlives this.

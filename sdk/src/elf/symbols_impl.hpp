@@ -64,7 +64,7 @@ class NameIndex {
   NameIndex(const std::vector<Source>& sources, const std::stop_token& stop);
 
   [[nodiscard]] const NameEntry* find(std::string_view name) const noexcept;
-  /// What keeps an absent name from being known to be absent, if anything does.
+  /// Makes the error for an absent name, which says what keeps the absence from being certain, if anything does.
   [[nodiscard]] Error not_found(std::string_view name) const;
 
  private:
@@ -97,7 +97,7 @@ class AddressSet {
   std::vector<Range> ranges_;
 };
 
-/// What the file's GOT slots hold.
+/// The values in the file's GOT slots.
 class GotSlots {
  public:
   explicit GotSlots(const OpenedFile& opened);
@@ -126,7 +126,7 @@ class GotSlots {
   std::vector<ValueSlot> relative_;  ///< as RELATIVE relocations make them, which go before words
 };
 
-/// What PT_DYNAMIC says, as far as it is of use here: the first entry of each tag.
+/// The values of PT_DYNAMIC that are of use here: the first entry of each tag.
 struct DynamicValues {
   std::optional<std::uint64_t> flags_1, soname, pltgot;
 };

@@ -13,7 +13,7 @@ Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const Trace
                     const Shared& common) {
   auto loaded = TRY(load_part(shared, options, common));
   const LoadedObject& object = *loaded.part.object;
-  // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
+  // The walk of bpf/descends.h finds descendants where forks cannot be watched, and counts hits that it cannot decide.
   auto marks = follows_family(options) ? ForkMarks::start(object, loaded.family) : Result<ForkMarks>();
   auto ends = loaded.part.unfinished.any() ? ThreadEnds::start() : Result<ThreadEnds>();
   if (!options.cgroups.empty()) set_cgroups(object, options.cgroups);

@@ -59,7 +59,7 @@ Result<std::vector<pid_t>> kernel_pids_of(const Family& family) {
   return std::vector{static_cast<pid_t>(our_pid)};
 }
 
-/// Where the kernel keeps what bpf/descends.h looks at.
+/// Finds where the kernel keeps what bpf/descends.h looks at.
 Result<usdt_family_offsets> find_offsets() {
   if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
     return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));

@@ -153,7 +153,7 @@ std::string_view Event::why_not(std::size_t n) const noexcept {
   return arg.counts ? why_no_count(n) : std::string_view{};
 }
 
-/// What was read for the length of a list need not be one: nobody has made the list yet, or it is gone.
+/// Says why a value that was read for the length of a list is none: nobody has made the list yet, or it is gone.
 std::string_view Event::why_no_count(std::size_t n) const noexcept {
   const ElementCount& counts = *(*args_)[n].counts;
   if (counts.first) {

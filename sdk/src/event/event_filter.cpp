@@ -42,7 +42,7 @@ struct EventTable::Impl {
   Impl(const Expression* where, const TableQuestion& what, const AttachPlan& p)
       : plan(p), question(expr::row_of(where, what), p), wanted(what) {}
 
-  /// What is asked of the events of a site, and why they are in no row; empty: they may be.
+  /// The question about the events of a site. `refusal` says why they are in no row; empty: they may be.
   struct Asked {
     std::optional<TypedExpression> typed = {};
     std::string refusal = {};

@@ -38,7 +38,7 @@ HitEstimates::HitEstimates(std::uint32_t sites) : hits_(sites) {
 
 void HitEstimates::end_window(SeenHits seen) {
   const Stretch over = std::exchange(current_, {});
-  // What has only a little to tell of what went before it tells it together with the stretch before.
+  // A stretch that has seen too little to weigh the time before it is joined with the stretch before.
   if (last_.seen > 0 && over.seen < last_.seen / 4) {
     last_ = last_ + over;
   } else {

@@ -19,7 +19,7 @@ namespace {
 
 using features::TrappedInstruction;
 
-/// Of a program without clocks, ns: docs/results/hit.md, reading a few values and writing a record.
+/// Cost of a program without clocks, ns: docs/results/hit.md, reading a few values and writing a record.
 constexpr double kUsualProgram = 300;
 
 TrappedInstruction instruction_at(const FilePlace& place, const ElfFile& file, NopOptimisation nops) {

@@ -101,7 +101,7 @@ class Keeper {
     return {};
   }
 
-  /// Where the record has each text that is asked about.
+  /// Returns, by argument, the slot of the record that has its text, if it is asked about.
   [[nodiscard]] Result<std::vector<std::optional<std::uint8_t>>> slots_of(
       const PlannedSite& site, const std::vector<expr::AskedText>& asked) const {
     const std::vector<Arg>& args = made_.args[site.args];

@@ -55,8 +55,8 @@ usdt_user_stack_constants describe_user_stack(const EventLayout& layout) {
           .copy_pieces = layout.user_copy_pieces};
 }
 
-/// Where the kernel keeps the return addresses that return probes replaced. Without BTF they stay unknown, which stacks
-/// then say.
+/// Finds where the kernel keeps the return addresses that return probes replaced. Without BTF they stay unknown, which
+/// stacks then say.
 usdt_return_offsets find_replaced_returns() {
   usdt_return_offsets offsets{};
   const auto types = btf::Types::load();
@@ -86,7 +86,7 @@ usdt_thread_offsets find_threads() {
   return {.start = find("start_time"), .exec = find("self_exec_id"), .leader = find("group_leader")};
 }
 
-/// What older verifiers say of the instructions that extremes take names neither.
+/// Explains a verifier's refusal of extremes: older ones name neither them nor the instructions that they take.
 Error explained(Error error, const AttachPlan& plan) {
   if (error.kind != ErrorKind::verifier || !plan.table || !plan.table->extremes) return error;
   error.kind = ErrorKind::not_supported;
@@ -139,7 +139,7 @@ bool leaves_out_self(const TraceOptions& options, const AttachPlan& plan) {
 Result<usdt_family_constants> describe_family(const AttachPlan& plan, const TraceOptions& options) {
   if (follows_family(options))
     return count_family_only({options.family_of ? options.family_of->pids() : std::vector<pid_t>()});
-  // Where the kernel does not say what tasks are of whom, a few hits of theirs, at the end of the trace, are seen.
+  // Our helping tasks show a few hits, at the end of the trace, if the kernel does not say which tasks are ours.
   if (leaves_out_self(options, plan) && has_kernel_points(plan))
     return leave_out_tasks().value_or(usdt_family_constants{});
   return usdt_family_constants{};

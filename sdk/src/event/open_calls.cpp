@@ -26,13 +26,13 @@ namespace usdt::event {
 namespace {
 
 constexpr const char* kOpenCallsMap = "usdt_open_calls";
-/// With stacks in their records the room for them has to end somewhere.
+/// Bytes that the map may take: stacks make its records large.
 constexpr std::uint32_t kMostBytes = 64U << 20;
 /// As many as there is room for where nobody says how many: of a map that the kernel makes whole at once, and of one
 /// that grows (only its buckets, 16 bytes each, are made at once).
 constexpr std::uint32_t kMostWhole = 8192;
 constexpr std::uint32_t kMostGrown = 131'072;
-/// What a processor may set aside of an LRU map, where nobody else gets it (LOCAL_FREE_TARGET of
+/// Entries that a processor may set aside in an LRU map, where nobody else gets them (LOCAL_FREE_TARGET of
 /// kernel/bpf/bpf_lru_list.c).
 constexpr std::uint32_t kSetAside = 128;
 
@@ -51,7 +51,7 @@ std::uint32_t key_size(const AttachPlan& plan) {
   return static_cast<std::uint32_t>(offsetof(usdt_row, key)) + plan.spans->key_bytes;
 }
 
-/// Those that were asked for, and of many what processors set aside beside them.
+/// Returns how many entries to make: those that were asked for, and if they are many, also what processors set aside.
 std::uint32_t with_set_aside(std::uint32_t wanted) {
   constexpr std::uint32_t many = 1024;
   const auto processors = static_cast<std::uint32_t>(std::clamp(::sysconf(_SC_NPROCESSORS_CONF), 1L, 1024L));
@@ -135,7 +135,7 @@ struct OpenCalls::Entry {
   usdt_event head;
   std::uint64_t open;  ///< of spans, see usdt_open_span; 0: it is not the outermost of those that its key pairs
 
-  /// Of spans: what pairs their ends, and which one it is of those that it pairs.
+  /// The bytes that pair the ends of a span. Spans with equal ones differ by part().
   [[nodiscard]] std::string_view pair() const {
     constexpr std::size_t at = offsetof(usdt_span_key, key);
     return {reinterpret_cast<const char*>(key.data()) + at, key.size() - at};
@@ -153,7 +153,7 @@ struct OpenCalls::Entry {
   }
 };
 
-/// What the map has while it is looked at. A record that is blank is being filled, or is of what was not sampled.
+/// The contents of the map at one time. A record that is blank is being filled, or is of what was not sampled.
 class OpenCalls::Copy {
  public:
   Copy(const OpenCalls& of, bool with_records) : of_(of), with_records_(with_records) {

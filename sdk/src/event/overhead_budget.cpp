@@ -13,7 +13,7 @@ double ns(OverheadBudget::Time time) { return static_cast<double>(time.count());
 constexpr OverheadBudget::Time kEnough = std::chrono::milliseconds(20);
 /// Rates of more are of another time.
 constexpr OverheadBudget::Time kMuch = std::chrono::milliseconds(250);
-/// What a trace may cost before anything is known of it.
+/// Cost that a trace may have before anything is known of it.
 constexpr OverheadBudget::Time kBegin = std::chrono::milliseconds(100);
 
 }  // namespace

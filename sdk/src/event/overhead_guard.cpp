@@ -22,7 +22,7 @@ constexpr nanoseconds kOften = milliseconds(10), kSeldom = milliseconds(200);
 constexpr int kShareOfLooks = 100;
 /// Before what the kernel refused is tried again.
 constexpr nanoseconds kRetry = std::chrono::seconds(1);
-/// Of the work that a window is meant to see: events have told of what went before by then, and stand for themselves.
+/// Share of a window's expected work in which events stand for the time before, too; later ones for themselves alone.
 constexpr double kSurelySeen = 0.7;
 
 nanoseconds now() { return nanoseconds(event_clock()); }

@@ -180,7 +180,7 @@ class Ring::State {
     State& state_;
   };
 
-  /// What a child takes out of the ring its parent would never see, and count as delivered by nobody.
+  /// Refuses a child: its parent would never see what it took out of the ring, and nobody would count it as delivered.
   static Error of_another_process() {
     return {ErrorKind::invalid_argument, "this process was forked by the one that traces: events are that one's"};
   }
@@ -252,7 +252,7 @@ class Ring::State {
     return waited;
   }
 
-  /// For wake(), and if `count` is 2 for a record.
+  /// Waits for wake(), and if `count` is 2, for a record, too.
   Result<bool> wait_for(std::chrono::milliseconds left, nfds_t count) {
     pollfd entries[2] = {{wake_.get(), POLLIN, 0}, {map_.get(), POLLIN, 0}};
     const int ready = ::poll(entries, count, static_cast<int>(left.count()));

@@ -21,7 +21,7 @@ class Ring {
 
   /// `asleep`, if the program has such a flag, is a word shared with it: it is set while this side sleeps, and the
   /// program wakes it only then. Without one, records must wake us themselves. The ring stays ours without `map_fd`.
-  /// Of records of more than `longest` bytes only so many are handed over.
+  /// Records of more than `longest` bytes are handed over cut to that.
   [[nodiscard]] static Result<Ring> open(int map_fd, std::uint32_t* asleep, std::size_t longest = SIZE_MAX);
   /// Records of up to `longest` bytes from now on, if that is more. Not from a callback. Errors: io.
   [[nodiscard]] Result<void> expect(std::size_t longest);

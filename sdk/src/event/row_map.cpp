@@ -36,8 +36,8 @@ constexpr long kMostParts = 16;
 constexpr std::uint32_t kMostEntries = 1u << 20;
 constexpr std::uint64_t kTopBit = 1ULL << 63;
 
-/// Where stacks are, which are told apart by a hash. With as many again behind that, of 2,000 different ones 4 find no
-/// place, of 5,000 one in 75.
+/// Maps of stacks, which are told apart by a hash. The second one takes what finds no place in the first: of 2,000
+/// different stacks 4 find none in either, of 5,000 one in 75.
 constexpr const char* kStackMaps[] = {"usdt_stacks", "usdt_more_stacks"};
 constexpr std::uint32_t kStacks = 16384;
 
@@ -47,7 +47,7 @@ std::uint32_t key_size(const PlannedTable& table) {
   return static_cast<std::uint32_t>(offsetof(usdt_row, key)) + keys;
 }
 
-/// Of an argument the last byte says how many there are, and of one that fills its bytes there may be more.
+/// Reads the text of a key. The last byte of an argument is the length of its text; one that fills its bytes may go on.
 TableText text_of(const char* bytes, const TableColumn& column) {
   if (column.field) return {std::string(bytes, ::strnlen(bytes, column.size)), false};  // the name of a task
   const std::size_t most = column.size - 1;
@@ -109,7 +109,7 @@ class StackReader {
     found.resize(USDT_ROW_STACK_DEPTH);
     if (bpf_map_lookup_elem(maps_[(number & USDT_MORE_STACKS) != 0 ? 1 : 0], &slot, found.data()) != 0) found.clear();
     found.erase(std::ranges::find(found, 0U), found.end());
-    // Of what is between a raw tracepoint and the program the kernel leaves out what is the same everywhere.
+    // The kernel has left out the frames of raw tracepoints that are there everywhere. The others are removed here.
     while (kernel && tracepoints_ && !found.empty() && kernel::is_tracer_frame(found.front()))
       found.erase(found.begin());
     return found;
@@ -209,7 +209,7 @@ std::uint32_t parts_of_rows(const PlannedTable& table) {
   return std::bit_ceil(static_cast<std::uint32_t>(processors));
 }
 
-/// Where rows have sums of reals: what a new one is.
+/// Makes room in rows for their sums of reals, and in the blank row that new ones are made of.
 Result<void> size_sums(BpfObject& object, const PlannedTable& table) {
   const auto size = static_cast<std::uint32_t>(blank_tally(table).size() * sizeof(std::uint64_t));
   TRY(object.set_value_size(kRowsMap, size));
@@ -235,7 +235,7 @@ class RowReader {
     return has_stacks(*plan_.table) ? stacks_.open(object) : Result<void>();
   }
 
-  /// What the map has by now. Nobody else takes rows out, so that each is met once.
+  /// Returns the keys that the map has by now. Nobody else takes rows out, so that each is met once.
   [[nodiscard]] std::vector<usdt_row> keys() const {
     std::vector<usdt_row> all;
     usdt_row next{};

@@ -55,7 +55,7 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
   return {};
 }
 
-/// What is switched off and on again has no pairs, and what it costs in the kernel nobody measures.
+/// Sites that are detached for a while have no pairs, and nobody measures what hits in the kernel cost.
 Result<void> check_overhead(const AttachPlan& plan, const TraceOptions& options) {
   const double share = options.max_overhead;
   if (share == 0) return {};
@@ -122,7 +122,7 @@ Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& optio
   constexpr std::uint32_t most_tracer_frames = 8;
   const bool own_frames = std::ranges::any_of(plan.sites, [](const auto& site) { return site.tracer_frames > 0; });
   layout.stack_depth = layout.stack_shown + (layout.stack_shown > 0 && own_frames ? most_tracer_frames : 0);
-  // Of calls, texts that are asked about at their ends.
+  // The texts of calls that are asked about at their ends are kept.
   if (options.count_only && layout.string_slots > 0) layout.string_size = options.string_size + 2;
   if (options.count_only) return layout;
   lay_out_user_stack(layout, plan, options);

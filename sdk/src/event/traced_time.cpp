@@ -36,8 +36,8 @@ double number(std::string_view text) {
   return static_cast<double>(value);
 }
 
-/// Of all threads of a process, those that have ended too. (CPUCLOCK_SCHED of include/linux/posix-timers.h: its number
-/// is the complement of the pid, and three bits.)
+/// Returns the time of all threads of a process, ended ones included. (CPUCLOCK_SCHED of include/linux/posix-timers.h:
+/// the clock's number is the complement of the pid, and three bits.)
 std::optional<double> processor_time(pid_t pid) {
   const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2U);
   timespec time{};
@@ -45,7 +45,7 @@ std::optional<double> processor_time(pid_t pid) {
   return static_cast<double>(time.tv_sec) * kSecond + static_cast<double>(time.tv_nsec);
 }
 
-/// Of children that a process has waited for, and theirs: fields 16 and 17 of /proc/PID/stat.
+/// Returns the time of the children that a process has waited for, and of theirs: fields 16 and 17 of /proc/PID/stat.
 double reaped_time(pid_t pid) {
   std::array<char, 1024> room{};
   std::string_view text = contents(fmt::format("/proc/{}/stat", pid), room);
@@ -95,7 +95,7 @@ void TracedTime::find_members() {
     if (roots_count_) living.insert(root);
     for (const pid_t pid : descendants_of(root)) living.insert(pid);
   }
-  // Whose parent has ended is nobody's descendant any more, but still one of them.
+  // A member whose parent has ended is nobody's descendant any more, but still a member.
   std::erase_if(members_,
                 [&](const auto& member) { return !living.contains(member.first) && !processor_time(member.first); });
   for (const pid_t pid : living) members_.try_emplace(pid);

@@ -14,7 +14,7 @@ std::uint64_t without_end(const usdt_site_stats& of) {
   return of.hits - std::min(of.hits, known);
 }
 
-/// Those whose beginnings wait in the map.
+/// Returns the sites whose beginnings wait in the map.
 std::set<std::uint32_t> sites_that_begin(const AttachPlan& plan) {
   std::set<std::uint32_t> sites;
   for (std::uint32_t site = 0; plan.spans && site < plan.spans->begins; ++site) sites.insert(site);

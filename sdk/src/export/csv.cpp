@@ -62,7 +62,7 @@ class CsvOutput final : public Output {
   void write_summary(const SessionSummary& summary) override;
 
  private:
-  /// What `print` prints becomes one cell; all but the first have a comma in front.
+  /// Makes one cell of what `print` prints; all but the first have a comma in front.
   template <class Print>
   requires std::is_invocable_v<const Print&>
   void cell(const Print& print) {

@@ -11,7 +11,7 @@
 namespace usdt::exports {
 namespace {
 
-/// What stands before the digits of an integer.
+/// Returns the characters before the digits of an integer: its sign, or the prefix of its base.
 std::string prefix_of(const FormatPiece& piece, bool decimal, bool negative, bool is_zero) {
   if (decimal && negative) return "-";
   const bool is_signed = piece.conversion == 'd' || piece.conversion == 'i';

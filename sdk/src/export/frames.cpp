@@ -39,14 +39,14 @@ void write_frame(io::JsonWriter& json, const Frame& frame) {
   json.EndObject();
 }
 
-/// What others call functions has separators, too.
+/// Replaces the separator of frames, which names of functions can have, too.
 std::string without_separators(std::string name) {
   std::ranges::replace(name, ';', ':');
   return name;
 }
 
-/// Where the code is in its file: "libfoo.so+0x1234", as tools take it that find functions elsewhere. Empty: it is in
-/// no file.
+/// Returns the place of the code in its file: "libfoo.so+0x1234", as tools take it that find functions elsewhere.
+/// Empty: it is in no file.
 std::string place_in_file(const Frame& frame) {
   if (frame.module.empty() || !frame.offset) return {};
   return fmt::format("{}+{:#x}", frame.module.substr(frame.module.rfind('/') + 1), frame.offset->value);

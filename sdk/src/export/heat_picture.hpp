@@ -11,7 +11,7 @@
 
 namespace usdt::exports {
 
-/// Where it is drawn.
+/// The area of a picture, and the time that it shows.
 struct HeatFrame {
   std::size_t width = 80, height = 24;  ///< columns and lines
   std::int64_t from = 0, to = 0;        ///< what of time is shown

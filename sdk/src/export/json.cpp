@@ -211,7 +211,7 @@ class JsonOutput final : public Output {
     if (!question_.name.empty()) json_key(json_, "question"), json_text(json_, question_.name);
   }
 
-  /// Where what follows is estimated.
+  /// Writes the sample rate where what follows is estimated.
   void sampled() {
     if (question_.limits.sample > 1) json_key(json_, "sampled"), json_.Uint(question_.limits.sample);
   }
@@ -222,7 +222,7 @@ class JsonOutput final : public Output {
     static_cast<double>(whole) == weight ? json_.Uint64(whole) : json_.Double(weight);
   }
 
-  /// What --max-overhead came to, so far.
+  /// Writes the overhead so far, where --max-overhead limits it.
   void write_overhead(const Overhead& overhead) {
     json_key(json_, "overhead"), json_.StartObject();
     json_key(json_, "allowed_percent"), json_.Double(overhead.allowed * 100);
@@ -415,7 +415,7 @@ class JsonOutput final : public Output {
     json_.EndArray();
   }
 
-  /// What numbers among the arguments plainly point to.
+  /// Writes the texts that numbers among the arguments plainly point to.
   void texts(const Event& event) {
     if (!printed_.of(event.site()).empty()) return;
     bool any = false;

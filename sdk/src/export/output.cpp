@@ -102,7 +102,7 @@ bool is_no_alternative(const Event& event, std::size_t whole) {
     const std::uint8_t told = arg.alternative->discriminant;
     const Value index = event.value(told);
     const auto* bits = std::get_if<std::uint64_t>(&index);
-    // Of a std::variant that an exception left without a value (variant_npos).
+    // The std::variant was left without a value by an exception (variant_npos).
     const std::uint32_t size = event.arg_info(told).type.size;
     if (bits != nullptr && size >= 1 && size <= 8 && *bits == UINT64_MAX >> (64 - 8 * size)) return false;
     ++count;

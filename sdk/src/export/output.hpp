@@ -18,7 +18,7 @@
 
 namespace usdt::exports {
 
-/// Where a sink and its siblings write.
+/// The destination that a sink and its siblings share.
 struct Destination {
   Destination(io::Stream opened, SinkOptions asked)
       : stream(std::move(opened)),
@@ -34,7 +34,7 @@ struct Destination {
   bool has_header = false;  ///< one of them has said what the columns of events are
 };
 
-/// What an output is given beside the answers.
+/// The stream and the destination that an output gets beside the answers.
 struct OutputPlace {
   io::Stream& out;
   Destination& shared;
@@ -68,7 +68,7 @@ class Output : public AnswerConsumer {
   virtual void write_event(const Event& event) = 0;
   virtual void write_followed(const Followed& followed) = 0;
   virtual void write_summary(const SessionSummary& summary) = 0;
-  /// What write_event() has not printed yet, as far as it is time.
+  /// Prints what write_event() has not printed yet, as far as it is time.
   virtual void print_due() {}
   /// The oldest `events` that were not printed are.
   void printed(std::size_t events);
@@ -99,7 +99,7 @@ class Output : public AnswerConsumer {
 class ShortNames {
  public:
   ShortNames() = default;
-  /// Of a plan that lives as long, of which the first `probes` are known.
+  /// Names the first `probes` of a plan, which outlives this.
   ShortNames(const AttachPlan& plan, std::size_t probes);
   /// There are more of them.
   void know(std::size_t probes);
@@ -114,7 +114,7 @@ class ShortNames {
   std::size_t known_ = 0;
 };
 
-/// What each item of a print list means at each site.
+/// The meaning of each item of a print list at each site.
 class Columns {
  public:
   Columns() = default;
@@ -132,7 +132,7 @@ class Columns {
 
 /// The text of a site's argument that its provider describes as text.
 [[nodiscard]] std::optional<Text> described_text(const AttachPlan& plan, const Event& event, std::size_t n);
-/// What is shown with its members, where it has any.
+/// Whether the argument is shown with its members, if it has any.
 [[nodiscard]] bool has_members(const Arg& arg);
 /// The text of an array of characters that is not in memory: its elements are values of their own. Nothing: it is none,
 /// or some element could not be read.
@@ -167,7 +167,7 @@ inline constexpr std::string_view kNoAlternative = "its discriminant is that of 
 
 /// An unsigned word that can only be an address: Linux maps x86-64 and arm64 programs, heaps, libraries and stacks at
 /// 0x55... to 0x7f..., and the kernel from 0xffff'8000'0000'0000 on, where no ordinary count is.
-/// What kernel types call a pointer is one, whatever its value.
+/// A pointer by kernel types is an address, whatever its value.
 [[nodiscard]] bool looks_like_address(const Arg& arg, std::uint64_t value);
 
 }  // namespace usdt::exports

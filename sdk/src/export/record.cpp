@@ -24,7 +24,7 @@ bool is_unreadable(const Event& event, std::size_t n) {
   return std::holds_alternative<ArgError>(event.value(n));
 }
 
-/// What both ways to record have in common.
+/// The common part of both ways to record.
 class Recorder : public Output {
  protected:
   Recorder(const AnswerStart& start, const OutputPlace& place)

@@ -134,7 +134,7 @@ void Sink::ending(const SessionSummary& summary) {
   if (impl_->output) impl_->output->ending(summary);
 }
 
-/// Where the reader sleeps on, or there is none, the rest is given up.
+/// Writes the rest, or gives it up where the reader sleeps on or there is none.
 void Sink::flush_rest() {
   if (!impl_->output || !impl_->written) return;
   const auto result = impl_->output->write_out(options().wait_at_end);
@@ -146,7 +146,7 @@ void Sink::summary(const SessionSummary& summary) {
   if (impl_->output && impl_->written) impl_->output->summary(summary);
 }
 
-/// Of a script, who reads gets the account of the others.
+/// Tells that there was nothing to trace. Readers of a script get the account of its other questions.
 void Sink::end_untraced(const Question& question) {
   if (!impl_->row->tells_of_nothing || !question.name.empty()) return;
   const AttachPlan nothing;

@@ -54,7 +54,7 @@ void stack(JsonWriter& json, const TableStack& stack) {
   json.EndObject();
 }
 
-/// Where the stack of a process ends that does not end with its outermost function.
+/// Writes why the stack of a process ends before its outermost function, if it does.
 void stack_end(JsonWriter& json, const std::vector<TableKey>& keys) {
   for (const TableKey& each : keys) {
     const auto* stack = std::get_if<TableStack>(&each);

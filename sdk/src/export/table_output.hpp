@@ -20,7 +20,7 @@ struct ShownTable {
   const std::vector<ArrangedRow>& rows;
 };
 
-/// What tables are shown on.
+/// The area that tables are shown in.
 struct Page {
   std::size_t columns = 80;                   ///< for histograms with their bars
   std::size_t room = std::string_view::npos;  ///< columns that lines may have

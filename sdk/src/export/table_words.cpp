@@ -114,7 +114,7 @@ std::string range_text(const View& view, const RealBucket& range) {
   if (linear && std::isinf(range.end)) return fmt::format("[{}, ...)", range.first);
   if (range.first == range.end) return fmt::format("[{}]", range.first);
   if (linear) return fmt::format("[{}, {})", range.first, range.end);
-  // Of negative numbers it is the other end that belongs to it.
+  // A range of negative numbers contains its upper end, the others their lower one.
   return fmt::format("{}{}, {}{}", range.first < 0 ? "(" : "[", range.first, range.end, range.end <= 0 ? "]" : ")");
 }
 
@@ -125,7 +125,7 @@ std::string range_text(const View& view, const Bucket& bucket) {
   if (linear && bucket.last == std::numeric_limits<std::uint64_t>::max())
     return fmt::format("[{}, ...)", short_number(bucket.first));
   if (bucket.first == bucket.last) return fmt::format("[{}]", short_number(bucket.first));
-  // Of negative numbers the power of 2 is the other end.
+  // A range of negative numbers has its power of 2 at the upper end.
   if (!linear && bucket.last < 0)
     return fmt::format("({}, {}]", short_number(bucket.first - 1), short_number(bucket.last));
   return fmt::format("[{}, {})", short_number(bucket.first), short_number(bucket.last + 1));

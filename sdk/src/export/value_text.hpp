@@ -16,7 +16,7 @@ namespace usdt::exports {
 
 /// An address of 4 or 16 bytes as it is in memory: "192.168.0.1", "fe80::1". Empty: there are not so many.
 [[nodiscard]] std::string address_text(std::string_view bytes);
-/// Of an event's argument the address of the Internet: of 4 or 16 bytes as they are in memory, "192.168.0.1",
+/// Returns the Internet address in an event's argument: of 4 or 16 bytes as they are in memory, "192.168.0.1",
 /// "fe80::1", or of a number. Errors: io (it could not be read), invalid_argument (it is something else).
 [[nodiscard]] Result<std::string> address_in(const Event& event, std::size_t n);
 /// Bytes for people: "GET\x00\xff", and for programs: "47455400ff".

@@ -13,7 +13,7 @@
 namespace usdt::exports {
 namespace {
 
-/// Where callers are missing, it begins with the reason.
+/// Returns a stack as one line, which begins with the reason where callers are missing.
 std::string one_line(const Stack& stack) {
   const bool whole = stack.end == FrameIssue::none || stack.end == FrameIssue::depth_reached;
   return (whole ? std::string() : fmt::format("[{}];", to_string(stack.end))) + folded_text(stack);

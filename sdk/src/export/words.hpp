@@ -13,7 +13,7 @@
 
 namespace usdt::exports {
 
-/// What is known of one event beside what it has.
+/// Facts about one event beside those in it.
 struct WordSource {
   std::uint64_t began;     ///< Flags::began
   std::string_view probe;  ///< the name of its probe
@@ -23,7 +23,7 @@ struct WordSource {
 struct NoWord {
   std::string reason;
 };
-/// What a word is of one event.
+/// The value of a word for one event.
 using WordValue = std::variant<std::uint64_t, std::string, NoWord>;
 /// As questions have it: of calls and spans `nsecs` and `elapsed` are of their end, all else is of their beginning.
 /// Stacks are folded: "main;serve;read".

@@ -20,7 +20,7 @@ using Node = TypedExpression::Node;
 using Type = ExpressionType;
 using Op = Operator;
 
-/// What no real of the type is between that and `real`.
+/// Returns the bits of the least real of the type that is not below `real`.
 std::uint64_t bits_not_below(Type type, double real) {
   if (type == Type::real64) return std::bit_cast<std::uint64_t>(real);
   auto narrow = static_cast<float>(real);

@@ -124,7 +124,7 @@ class Evaluator {
     return bucket ? std::optional(static_cast<std::uint64_t>(*bucket)) : std::nullopt;
   }
 
-  /// Of a real: what is of integers check() has put into other operators.
+  /// Finds the bucket of a real; check() has put those of integers into other operators.
   [[nodiscard]] std::optional<std::uint64_t> linear_bucket(const Node& node) const {
     const ExpressionType type = node.of[0].type;
     const auto bits = value(node.of[0]);

@@ -20,7 +20,7 @@ namespace {
 using Node = TypedExpression::Node;
 using Op = Operator;
 
-/// What is at least kept of a text that is longer (find_kept_text() of bpf/trace/texts.h).
+/// Bytes that are kept of a longer text, at least (find_kept_text() of bpf/trace/texts.h).
 constexpr std::size_t kLeastKept = USDT_ROW_WORDS * sizeof(std::uint64_t);
 
 /// How the nodes of a question use one of its values.

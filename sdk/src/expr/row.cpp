@@ -192,7 +192,7 @@ namespace {
 
 constexpr std::uint32_t kComm = 16, kShortestText = 16, kStack = sizeof(usdt_row_stack);
 
-/// Of a key that is no text of an argument.
+/// Returns the size of a key that is no text of an argument.
 std::uint32_t size_of(const TypedExpression::Node& key) {
   if (key.type == ExpressionType::stack) return kStack;
   static_assert(sizeof(Fingerprint) == kComm);

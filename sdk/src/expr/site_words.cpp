@@ -30,7 +30,7 @@ bool matches(const Node& node, std::string_view text) {
   return Glob::parse(node.text)->matches(text, false).value_or(false);
 }
 
-/// What a side decides alone decides the whole.
+/// Replaces an operator that its first side decides alone.
 void simplify(Node& node) {
   if (node.op != Op::logical_and && node.op != Op::logical_or) return;
   const bool decides = node.op == Op::logical_or;

@@ -20,7 +20,7 @@ namespace {
 
 using Node = TypedExpression::Node;
 
-/// What weights are counted in: integers are exact, others to a thousandth.
+/// Units in a weight of 1: integers are exact, others to a thousandth.
 constexpr std::uint64_t kWhole = 1024;
 
 std::uint64_t parts_of(double weight) { return static_cast<std::uint64_t>(std::llround(weight * double{kWhole})); }
@@ -51,7 +51,7 @@ std::optional<TableKey> stack_of(HitField field, const HitFacts& facts) {
   return key;
 }
 
-/// What tells frames apart, in whatever process: addresses where there is nothing else.
+/// Makes the key that tells frames apart, in whatever process: by addresses where there is nothing else.
 auto identity(const Frame& frame) {
   const bool nameless = frame.function.empty() && !frame.offset;
   return std::tuple(std::string_view(frame.function), frame.distance, std::string_view(frame.module),

@@ -73,7 +73,7 @@ void TextReader::length_of(const Node& text, std::uint8_t to) {
 
 void TextReader::read_text(const Node& pointer, std::size_t from, std::size_t size, int to) {
   read_memory(pointer, At{.byte = from}, to, kStrings, [&] { set(2, size); });
-  // For an empty text 6.1 says 0 and newer kernels 1.
+  // Linux 6.1 says 0 for an empty text, and newer kernels 1.
   const Label counted = label();
   jump_if_is(kJumpNotEqual, 0, 0, counted);
   set(0, 1);

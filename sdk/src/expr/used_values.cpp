@@ -29,7 +29,7 @@ Result<std::uint8_t> UsedValues::use(std::size_t position, const std::string& na
   const bool is_truth = arg.type.kind == TypeKind::boolean && arg.type.size == 1;
   if (!arg.counts && !arg.element && !arg.alternative && !half && !is_truth) return number;
   TypedExpression::OfList of_list{.value = number, .counts = arg.counts, .element = arg.element, .half = half};
-  // What is neither 0 nor 1 decides nothing: it is checked as the length of a list is, which may be too large.
+  // A truth value other than 0 and 1 decides nothing: it is checked as the length of a list is, which may be too large.
   if (is_truth) of_list.counts = ElementCount{.most = 1, .size = 1};
   if (arg.alternative) {
     const auto discriminant =

@@ -93,7 +93,7 @@ void ValueCompiler::both(const Node& node) {
     move(1, 0);
     return leaf(left, 0);
   }
-  // What needs more room comes first, while there is most of it: there is no order in which operands are looked at.
+  // The operand that needs more room comes first, while there is most of it: operands have no order.
   const bool right_first = room_for(right) > room_for(left);
   value(right_first ? right : left);
   const int kept = scratch_.free(0);

@@ -125,7 +125,7 @@ class KernelMemory {
   sys::UniqueFd program_;
 };
 
-/// Where struct ftrace_page and struct dyn_ftrace have what is read of them.
+/// Offsets of the members of struct ftrace_page and struct dyn_ftrace that are read.
 struct FtraceLayout {
   std::uint32_t next = 0;
   std::uint32_t records = 0;

@@ -29,12 +29,12 @@ constexpr std::array<std::string_view, 12> kNoReturn = {"__ia32_sys_exit",
                                                         "kunit_try_catch_throw",
                                                         "make_task_dead"};
 
-/// What a trampoline calls behind its program, when the program's guard against recursion is open again: traced, it
-/// calls itself until the stack ends (seen with 7.2, whose preemptible RCU gets there from any program that was
-/// interrupted).
+/// A function that a trampoline calls behind its program, when the program's guard against recursion is open again:
+/// traced, it calls itself until the stack ends (seen with 7.2, whose preemptible RCU gets there from any program that
+/// was interrupted).
 constexpr std::string_view kBehindGuard = "rcu_read_unlock_special";
 
-/// What the kernel's own tests leave out when they attach to everything (tools/testing/selftests/bpf/trace_helpers.c:
+/// Functions the kernel's tests leave out when they attach to everything (tools/testing/selftests/bpf/trace_helpers.c:
 /// skip_entry): the idle loop, where RCU is not watching, the inside of RCU, and a call that is patched all the time.
 constexpr std::array<std::string_view, 3> kNotInGlobs = {"arch_cpu_idle", "bpf_dispatcher_xdp_func", "default_idle"};
 

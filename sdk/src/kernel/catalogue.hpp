@@ -56,7 +56,7 @@ class Catalogue {
   std::vector<KernelFunction> tracepoints_;
 };
 
-/// What only this library sees of a selection.
+/// Gives this library alone access to a selection's catalogue.
 struct CatalogueOf {
   /// Precondition: the selection is of select_from().
   [[nodiscard]] static const Catalogue& selection(const KernelSelection& of) noexcept { return *of.catalogue_; }

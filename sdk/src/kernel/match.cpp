@@ -14,7 +14,7 @@ namespace {
 
 using Functions = std::vector<const KernelFunction*>;
 
-/// Those of the pattern's name and module, whatever can be done with them.
+/// Returns the functions of the pattern's name and module, whatever can be done with them.
 Functions named(const KernelPattern& pattern, std::span<const KernelFunction> all) {
   Functions out;
   for (const std::span<const KernelFunction> part : by_module(all)) {
@@ -84,7 +84,7 @@ void refuse_not_in_globs(const KernelPattern& pattern, Functions& meant, Match& 
 }
 
 Error nothing_found(const Sources& sources, const KernelPattern& pattern) {
-  // What the pattern may have been meant to be was not kept.
+  // Suggestions need all names: only those that the patterns match were kept.
   const auto everything = Catalogue::load(sources);
   if (!everything) return everything.error();
   const Catalogue& whole = **everything;

@@ -8,7 +8,7 @@
 namespace usdt::kernel {
 namespace {
 
-// What Named::tag of a symbol says here.
+// Bits of a symbol's Named::tag.
 constexpr std::uint32_t kFtrace = 1;
 constexpr std::uint32_t kAlias = 2;
 constexpr std::uint32_t kDuplicate = 4;

@@ -93,7 +93,7 @@ void for_each_line(std::string_view text, F&& take) {
   }
 }
 
-/// Where a section begins or ends; the first function of it has the same address.
+/// Whether the symbol only marks where a section begins or ends; the first function of it shares that address.
 bool is_marker(std::string_view name) noexcept {
   return name.ends_with("_text_start") || name.ends_with("_text_end") || name == "_text" || name == "_stext" ||
          name == "_etext";

@@ -46,7 +46,7 @@ class Wanted {
   std::unordered_multimap<std::string_view, const KernelPattern*> plain_;
 };
 
-/// Where `functions` are, but for hidden addresses; sorted.
+/// Returns the addresses of `functions` but for hidden ones; sorted.
 std::vector<std::uint64_t> addresses_of(const std::vector<Named>& functions) {
   std::vector<std::uint64_t> out;
   for (const Named& function : functions) {

@@ -29,7 +29,7 @@ std::vector<std::size_t> needed_by(const std::vector<Arg>& args, std::size_t n) 
   return all;
 }
 
-/// What stays of one site's values.
+/// The values of one site that are kept.
 class Chosen {
  public:
   explicit Chosen(const std::vector<Arg>& args) : args_(args), kept_(args.size(), false) {
@@ -61,7 +61,7 @@ class Chosen {
   [[nodiscard]] bool has(std::size_t n) const { return kept_[n]; }
 
  private:
-  /// Of how many values, one within the other, it is a part.
+  /// Counts the values that it is a part of, one within the other.
   [[nodiscard]] std::size_t depth_of(std::size_t n) const {
     std::size_t depth = 0;
     for (auto whole = args_[n].part_of; whole && depth < args_.size(); whole = args_[*whole].part_of) ++depth;

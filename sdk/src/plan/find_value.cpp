@@ -13,7 +13,7 @@ namespace usdt {
 inline namespace v1 {
 namespace {
 
-/// What an argument is called at its own site.
+/// Returns the name of an argument at its own site.
 std::string_view own_name(const Arg& arg) {
   std::string_view name = arg.name();
   if (arg.of_end) name.remove_prefix(std::min(plan::kEndPrefix.size(), name.size()));

@@ -134,7 +134,7 @@ Result<void> check(const std::vector<ProgramPlan>& parts) {
 Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) try {
   if (whole.spans.has_value() != part.spans.has_value())
     return fail(ErrorKind::invalid_argument, "only one of the plans is of spans");
-  // Those of spans are the tracer's own, and the same of every plan about one question.
+  // Programs of spans are the tracer's own, and equal in all plans about one question.
   if (whole.spans ? !std::ranges::equal(whole.programs, part.programs)
                   : !(whole.programs.empty() && part.programs.empty()))
     return fail(ErrorKind::invalid_argument, "a plan that names programs is joined already");

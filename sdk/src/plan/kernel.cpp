@@ -68,7 +68,7 @@ Result<KernelMethod> first_method(KernelKind kind, KernelFamily family, Backend 
   return unsupported(kind, missing->lack);
 }
 
-/// What misses no hit comes first, then what is cheap. A trampoline runs its program with preemption on, and no second
+/// Prefers methods that miss no hit, then cheap ones. A trampoline runs its program with preemption on, and no second
 /// time on that processor until it is through (__bpf_prog_enter_recur(), kernel/bpf/trampoline.c): a task that is
 /// preempted within it leaves the processor blind for the function. Kprobes have preemption off while programs run. But
 /// without kprobe_multi the kernel remembers only a few calls that are to return (docs/kernel.md).
@@ -140,7 +140,7 @@ class KernelPlanner {
   }
 
  private:
-  /// What functions with one prototype, attached by one method, have in common.
+  /// The common facts of functions with one prototype, attached by one method.
   struct Signature {
     Index<std::vector<Arg>> args;
     Index<EncodedSpec> spec;  ///< without user cookies that differ

@@ -28,7 +28,7 @@ std::string signature_text(const btf::Types& types, btf::Prototype prototype, Ke
   return tracepoint ? text.substr(std::min(text.find('('), text.size())) : text;
 }
 
-/// What a program of this kind can ask for, of all there is.
+/// Keeps the values that a program of this kind can ask for.
 void keep_what_is_there(KernelPoint& point, resolve::KernelSignature&& found, KernelKind kind) {
   const bool returns = kind.moment == Moment::exit || kind.moment == Moment::both;
   const bool lost = kind.moment == Moment::exit && convention_of(kind) == resolve::Convention::registers;

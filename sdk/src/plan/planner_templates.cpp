@@ -23,8 +23,8 @@ void reject_surplus(std::vector<Arg>& args, std::span<const ParsedArg> parsed) {
   }
 }
 
-/// What a program has of a function at `moment`, the return value last. At the return, where the arguments were are
-/// other values.
+/// Returns the values that a program has of a function at `moment`, the return value last. At the return, the places of
+/// the arguments have other values.
 resolve::TypedArgs values_at(const FunctionSignature& signature, Moment moment) {
   resolve::TypedArgs values;
   if (moment != Moment::exit) values = {signature.args, signature.arg_types, signature.pieces};

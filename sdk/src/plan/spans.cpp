@@ -141,7 +141,7 @@ class Shares {
     paths.push_back(std::move(*own));
   }
 
-  /// What "end.PATH" is called at the end.
+  /// Turns "end.PATH" into the path that the end itself has.
   static Result<ValuePath> path_at_end(const ValuePath& path) {
     using Kind = PathStep::Kind;
     auto text = std::string_view(path.text).substr(kEndPrefix.size());
@@ -175,7 +175,7 @@ bool pair_up(const PlannedTable& a, const PlannedTable& b) {
   });
 }
 
-/// What tells places apart.
+/// The key that tells places apart.
 using Where = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, int, std::string>;
 
 std::set<Where> places_of(const AttachPlan& plan) {
@@ -247,7 +247,7 @@ class SpanMaker {
     return plan_.args[plan_.sites[site].args];
   }
 
-  /// Where the end's arguments and texts are in each record: behind those of any beginning.
+  /// Places the end's arguments and texts in each record: behind those of any beginning.
   Result<void> lay_out() {
     std::uint32_t most_texts = 0, most_args = 0;
     for (const Index<PlannedSite> site : plan_.sites.indices()) {
@@ -327,7 +327,7 @@ class SpanMaker {
     return arg;
   }
 
-  /// What those who read records know by a spec: which of them have texts.
+  /// Makes the spec that tells readers of records which arguments have texts.
   Index<EncodedSpec> spec(Index<PlannedSite> begin, Index<PlannedSite> end) {
     const auto key = std::tuple(plan_.sites[begin].spec, plan_.sites[end].spec);
     const auto [known, fresh] = specs_.try_emplace(key, plan_.specs.next());
@@ -365,7 +365,7 @@ class SpanMaker {
     return {};
   }
 
-  /// Where the record of a span that begins at `site` has the text of each argument.
+  /// Returns the place of each argument's text in the record of a span that begins at `site`.
   [[nodiscard]] std::vector<std::optional<std::uint8_t>> kept_texts(Index<PlannedSite> site) const {
     std::vector<std::optional<std::uint8_t>> slots;
     std::uint8_t next = 0;
@@ -443,7 +443,7 @@ Result<AttachPlan> plan_side(const Selection& selection, const KernelFacts& kern
   return planned;
 }
 
-/// Of the stock programs (bpf/trace.bpf.c) those that do it.
+/// Names the stock programs of spans (bpf/trace.bpf.c).
 void name_programs(AttachPlan& plan) {
   const auto begin = plan.programs.add("usdt_trace_span_begin");
   const auto end = plan.programs.add(!plan.table            ? "usdt_trace_span_end"

@@ -101,7 +101,7 @@ Result<void> ValueAdder::check_texts(const ExpressionNode& node, const resolve::
   return why.empty() ? Result<void>{} : fail(Error{ErrorKind::invalid_argument, why, 0, node.column});
 }
 
-/// What it is about is read without being shown.
+/// Checks the question; the values that it adds are read without being shown.
 Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::MemberAdder& members,
                                         std::span<const resolve::TextAndLength> lengths) {
   const std::size_t shown = list.args.size();

@@ -16,7 +16,7 @@ constexpr std::string_view kBlockMagic = "UBLK";
 /// 1 packs hundreds of MB a second; higher levels gain a few percent on events (docs/recording.md).
 constexpr int kLevel = 1;
 
-// Where the words of a block's head are; all are little-endian.
+// Offsets of the words of a block's head; all are little-endian.
 constexpr std::size_t kKindAt = 4, kPackingAt = 5, kStoredAt = 8, kUnpackedAt = 12, kFirstAt = 16, kLastAt = 24,
                       kCheckAt = 32, kHeadCheckAt = 36;
 

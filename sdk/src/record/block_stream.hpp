@@ -52,7 +52,7 @@ class BlockStream {
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] Result<void> emit_definitions(const Emit& emit);
   [[nodiscard]] Result<void> emit_events(const Emit& emit);
-  /// What comes between the events so far and those from here on.
+  /// Emits the events so far, and then the definitions that come before the next ones.
   [[nodiscard]] Result<void> emit_between(const Emit& emit);
 
   const AttachPlan* plan_;

@@ -10,10 +10,10 @@
 
 namespace usdt::record {
 
-// What is said of an argument.
+// Flags of an argument.
 constexpr unsigned kResult = 1, kDerived = 2, kHidden = 4, kSigned = 8, kPartOf = 16, kLength = 32, kUnreadable = 64,
                    kDeclared = 128, kConstant = 256, kOfEnd = 512, kCounts = 1024, kElement = 2048, kAlternative = 4096;
-/// What a site's place is.
+/// Kinds of a site's place.
 enum PlaceKind : std::uint8_t { kInFile = 0, kAtFunction = 1, kAtTracepoint = 2 };
 
 // The file has these numbers.

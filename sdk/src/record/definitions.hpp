@@ -55,7 +55,7 @@ class DefinitionWriter {
   std::size_t files_ = 0, functions_ = 0, probes_ = 0, arguments_ = 0, specs_ = 0, groups_ = 0, sites_ = 0;
 };
 
-/// What blocks of definitions have said so far.
+/// The contents of the blocks of definitions so far.
 struct Definitions {
   RecordingInfo info = {};
   std::uint32_t string_size = 0;

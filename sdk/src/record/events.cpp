@@ -8,7 +8,7 @@
 namespace usdt::record {
 namespace {
 
-/// What a stack in an event is: nothing, why it could not be had, or a number of the block, counted from here.
+/// Codes of a stack in an event: nothing, why it could not be had, or a number of the block, counted from here.
 constexpr std::uint64_t kNoStack = 0, kStackError = 1, kFirstStack = 2;
 enum FrameFlag : std::uint8_t { kReturnAddress = 1, kOfKernel = 2, kInlined = 4, kHasOffset = 8 };
 

@@ -20,7 +20,7 @@
 
 namespace usdt::record {
 
-/// What begins an entry of a block of events: the kind in the lowest two bits, and what an event has beside the rest.
+/// Bits at the beginning of an entry of a block of events: its kind in the lowest two, and what else an event has.
 enum Entry : std::uint8_t {
   kEvent = 1,
   kClock = 2,   ///< how far the time of day is from CLOCK_MONOTONIC, from here on
@@ -32,7 +32,7 @@ enum Entry : std::uint8_t {
   kHasStacks = 32,
 };
 
-/// What both sides remember of a site from one event to the next, within one block.
+/// The state of a site that both sides keep from one event to the next, within one block.
 struct SiteState {
   std::uint32_t block = 0;  ///< of which it is; another one: all 0
   std::uint64_t ip = 0;
@@ -54,7 +54,7 @@ using StringSlots = std::vector<std::optional<std::uint32_t>>;
 
 class EventEncoder {
  public:
-  /// Of events that stand for `weight` hits where nothing else is said.
+  /// Encodes events. Only those that do not stand for `weight` hits say for how many they do.
   explicit EventEncoder(double weight = 1) noexcept : usual_weight_(weight), weight_(weight) {}
 
   /// Begins a block.
@@ -112,9 +112,9 @@ class EventDecoder {
   /// The next record of the block; empty: it has no more. Errors: malformed.
   [[nodiscard]] Result<std::span<const std::byte>> next();
   [[nodiscard]] std::int64_t wall_offset() const noexcept { return wall_offset_; }
-  /// Of the last record, how many hits it stands for.
+  /// Returns how many hits the last record stands for.
   [[nodiscard]] double weight() const noexcept { return weight_; }
-  /// Of the last record.
+  /// Returns a stack of the last record.
   [[nodiscard]] Result<Stack> kernel_stack() const { return stack_of(kernel_); }
   [[nodiscard]] Result<Stack> user_stack() const { return stack_of(user_); }
 

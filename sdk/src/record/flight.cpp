@@ -69,7 +69,7 @@ void FlightRecorder::plan(const AttachPlan& plan) {
 }
 
 void FlightRecorder::event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
-  // What is forgotten is whole blocks: of an eighth of the while, but for those that are long.
+  // Blocks are forgotten as a whole, so each has an eighth of the time that is kept, and no more than a second.
   const auto longest =
       static_cast<std::uint64_t>(std::min<std::int64_t>(impl_->limits.time.count() / 8, 1'000'000'000));
   if (impl_->stream.waiting(event.timestamp()) > longest) static_cast<void>(impl_->stream.flush(impl_->emit));

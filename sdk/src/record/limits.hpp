@@ -8,7 +8,7 @@
 
 namespace usdt::record {
 
-/// What a block unpacks to, at most: a few events, should each have all the texts there can be.
+/// Bytes that a block unpacks to, at most: a few events, should each have all the texts there can be.
 inline constexpr std::uint32_t kMostUnpacked = 32U << 20;
 /// Memory and time are bounded by the size of the file: a block unpacks to no more than so many times what it takes
 /// there. One that would be larger is stored as it is.

@@ -87,8 +87,8 @@ bool read_argument(ByteReader& in, Arg& arg) {
   return (flags & kAlternative) == 0 || read_alternative(in, arg);
 }
 
-/// What is said of lists: that a number is their length, and, of that, that it is in a list itself, goes to earlier
-/// lengths only, so that nothing is within itself.
+/// Whether the facts about lists (a number is a length, and is itself in a list) refer to earlier lengths only, so that
+/// nothing is within itself.
 bool has_list_facts_in_order(const std::vector<Arg>& args, std::size_t n) {
   const auto is_length = [&](std::size_t position, std::size_t limit) {
     return position < limit && args[position].counts.has_value();
@@ -109,7 +109,7 @@ bool has_list_facts_in_order(const std::vector<Arg>& args, std::size_t n) {
          (!first.element || is_length(first.element->length, n));
 }
 
-/// What Event takes for granted of a value that can be read: the planner lets no other size through.
+/// Whether a readable value has a size that Event takes for granted: the planner lets no other one through.
 bool has_value_size(const Arg& arg) {
   const std::uint32_t size = arg.type.size;
   if (!arg.readable()) return !arg.why_unreadable().empty();

@@ -83,7 +83,7 @@ struct Recording::Impl {
     return std::nullopt;
   }
 
-  /// Of two recordings in one file, as cat(1) makes it, the first is read.
+  /// Reports what is behind the recording: of two in one file, as cat(1) makes it, the first is read.
   void look_behind(std::uint64_t its_end) {
     if (its_end >= file.size()) return;
     cut = fmt::format("the file goes on after its {} bytes, and the {} behind it were not read: is that another one?",
@@ -155,7 +155,7 @@ struct Recording::Impl {
     }
   }
 
-  /// What came before the file's position.
+  /// Passes what was followed up to file position `until`.
   void pass_followed(std::uint64_t until) {
     for (; next_came < came.size() && came[next_came].until <= until; ++next_came)
       followed_by_now = came[next_came].followed;

@@ -13,7 +13,7 @@ namespace {
 /// A block of entries is ended once it is so large.
 constexpr std::size_t kEnough = 256U << 10;
 
-/// What is at both ends of a span, if it is one.
+/// Writes the values at both ends of a span, if it is one.
 template <class T>
 void put(ByteWriter& out, const std::optional<FromTo<T>>& span) {
   if (!span) return;

@@ -96,7 +96,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
-/// What an expression is called: "rows" of `request->rows`, `db.rows()`, `&rows`; nothing where it is no chain of
+/// Returns the name of an expression: "rows" for `request->rows`, `db.rows()`, `&rows`; nothing where it is no chain of
 /// members.
 std::string_view name_in(std::string_view expression) {
   if (expression.starts_with('&') || expression.starts_with('*')) expression.remove_prefix(1);
@@ -179,7 +179,7 @@ void set_type(Arg& arg, std::uint8_t code, Declaration& declaration) {
   if (!enumeration) arg.type.kind = kTypes[plain].kind;
 }
 
-/// What a meaning makes of a type: what a pointer points to, that a number is true or false.
+/// Applies a meaning to a type: what a pointer points to, that a number is true or false.
 void set_meaning(Arg& arg, std::string_view meaning) {
   const bool pointer = is_word(arg.type) && !arg.type.is_float();
   if ((meaning == "string" || meaning == "text") && pointer) arg.type.kind = TypeKind::text;

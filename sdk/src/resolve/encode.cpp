@@ -92,7 +92,7 @@ class Encoder {
 
 usdt_arg_spec encode(const Step& step, const Arg& arg, const arch::Arch& arch, std::size_t following) {
   unsigned flags = arch.wraps_at_32_bits ? USDT_ARG_ADDR32 : 0;
-  // What the steps before the last one read are addresses.
+  // All steps but the last one read addresses.
   if (following == 0 && arg.type.is_signed && !arg.type.is_float()) flags |= USDT_ARG_SIGNED;
   usdt_arg_spec spec{};
   spec.value = step.displacement;

@@ -122,7 +122,7 @@ Result<bool> show_known_interface(ValueList& list, const Object& object, const T
   const ObjectTypes& types = list.types();
   const auto value = interface_of(types, object, type);
   if (!value) return false;
-  // Where the addresses of types are not known, both words are shown as they are.
+  // Both words are shown as they are where the addresses of types are not known.
   const auto dynamic = types.graph()->dynamic_types(type.text == "error").value_or(std::vector<DynamicType>());
   const std::uint8_t whole = TRY(list.put_whole(object, type, fmt::format("struct of {} bytes", type.type.size), to));
   TRY(show_dynamic_type(list, object, *value, whole, dynamic));

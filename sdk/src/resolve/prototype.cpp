@@ -76,12 +76,12 @@ std::string unreadable_type(const btf::ValueType& type, std::uint32_t size) {
   return {};
 }
 
-/// Where a value of `size` bytes is that begins in the register `low`; `high` is the next one.
+/// Returns the location of a value of `size` bytes that begins in the register `low`; `high` is the next one.
 Location in_registers(RegisterId low, RegisterId high, std::uint32_t size, const arch::Arch& arch) {
   return Register{.id = low, .high = size > arch.word_size ? high : RegisterId::none};
 }
 
-/// Where a value of `size` bytes is that a convention has put at `place`.
+/// Returns the location of a value of `size` bytes that a convention has put at `place`.
 Location location_of(const arch::Place& place, std::uint32_t size, const arch::Arch& arch) {
   const auto registers = arch.kernel_calls.arguments;
   switch (place.where) {
@@ -164,8 +164,8 @@ class Signer {
   std::uint32_t slot_ = 0;
 };
 
-/// What btf_distill_func_proto() (kernel/bpf/btf.c) refuses, as far as all kernels do: before 720e6a435194 (6.1) they
-/// refuse every struct by value, and many do unions. More than 12 slots are refused by the machine's trampolines.
+/// Says why btf_distill_func_proto() (kernel/bpf/btf.c) refuses it, as far as all kernels do: before 720e6a435194 (6.1)
+/// they refuse every struct by value, and many do unions. More than 12 slots are refused by the machine's trampolines.
 std::string trampoline_refusal(const btf::Types& types, const btf::Prototype& prototype) {
   const std::size_t count = prototype.parameters.size() + (prototype.varargs ? 1 : 0);
   if (count > kMostArguments) return fmt::format("{} parameters, more than {}", count, kMostArguments);

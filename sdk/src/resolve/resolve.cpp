@@ -33,7 +33,7 @@ bool is_pair(const arch::Register& reg, const Type& type, const arch::Arch& arch
   return type.size == 8 && arch::pair_high(arch, reg) != RegisterId::none;
 }
 
-/// What the operand's text alone says will be needed.
+/// Finds the needs that the operand's text alone shows.
 struct NeedsOf {
   const Type& type;
   const arch::Arch& arch;

@@ -253,7 +253,7 @@ class Walk {
     say(FrameIssue::by_frame_pointer);
     return true;
   }
-  /// Where a function keeps its caller's frame pointer, and the return address behind it.
+  /// Returns the address at which a function keeps its caller's frame pointer, and the return address behind it.
   [[nodiscard]] std::uint64_t frame_record(std::uint64_t frame_pointer) const noexcept {
     return frame_pointer + static_cast<std::uint64_t>(std::int64_t{numbers_.record});
   }

@@ -24,7 +24,7 @@ inline namespace v1 {
 namespace {
 
 std::string errno_text(int os_error) {
-  // Of kprobes: can_probe(), arch/x86/kernel/kprobes/core.c.
+  // Kprobes get this error from can_probe(), arch/x86/kernel/kprobes/core.c.
   if (os_error == EILSEQ)
     return "no instruction begins there, as far as the kernel can tell, or another tool has put a breakpoint there "
            "(EILSEQ)";
@@ -43,7 +43,7 @@ PlannedLink without(const std::unordered_set<std::uint32_t>& sites, const Planne
   return link;
 }
 
-/// Those of a link that are at some place at least: of a function that returns at several, one.
+/// Counts the sites of a link that are attached at one place at least: a function that returns at several counts once.
 std::size_t count_sites(const PlannedLink& link, const std::vector<backends::Refusal>& refused) {
   std::vector<bool> taken(link.sites.size(), true);
   for (const backends::Refusal& each : refused) taken[each.index] = false;
@@ -225,7 +225,7 @@ void Attachment::take(Index<PlannedLink> number, const PlannedLink& link, backen
   const AttachGroup& group = plan_.groups[link.group];
   const auto* in_file = std::get_if<Index<PlannedFile>>(&group.of);
   const auto file = in_file ? std::optional(*in_file) : std::nullopt;
-  // Of calls that two programs share, the one at the entry is the one that counts.
+  // Calls that two programs share are counted at the entry.
   const PlannedProgram& program = object_.carriers.programs[link.program];
   const bool counts = !program.partner || program.kind.moment == Moment::entry;
   if (counts) impl_->sites.add(count_sites(link, links.refused), backend, file);

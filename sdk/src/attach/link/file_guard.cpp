@@ -162,7 +162,7 @@ struct FileGuard::State {
   void do_what_was_asked() {
     const std::lock_guard lock(mutex);
     if (to_watch.empty() && to_forget.empty() && next_to_arm == watched.size()) return;
-    // Where memory runs out on the way, this begins again, and misses none.
+    // This begins again where memory runs out on the way, and misses no file.
     watched.reserve(watched.size() + to_watch.size());
     for (GuardedFile& file : std::exchange(to_watch, {})) watched.emplace_back(std::move(file));
     for (; next_to_arm < watched.size(); ++next_to_arm) arm(watched[next_to_arm]);
@@ -212,7 +212,7 @@ struct FileGuard::State {
     }
   }
 
-  /// What was asked of the thread; false: to end.
+  /// Does what the thread was asked to do; false: it was asked to end.
   bool go_on() {
     std::uint64_t times = 0;
     [[maybe_unused]] const ssize_t n = ::read(asked.get(), &times, sizeof(times));

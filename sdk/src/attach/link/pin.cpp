@@ -45,7 +45,7 @@ bool take_number(std::string_view& text, Number& number) {
   return true;
 }
 
-/// What the name of a pinned link's file says of it.
+/// The facts about a pinned link that the name of its file has.
 struct PinName {
   unsigned number = 0;
   Backend backend = Backend::automatic;

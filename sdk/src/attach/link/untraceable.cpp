@@ -10,7 +10,7 @@ inline namespace v1 {
 
 std::string why_untraceable(KernelKind kind) {
   const KernelAbilities abilities = kernel_abilities({{kind}});
-  // Where this process may not ask the kernel, nothing is known of what it lacks.
+  // A process that may not ask the kernel knows nothing of what the kernel lacks.
   const bool asked = kind.family == KernelFamily::kprobe || probe_feature(Feature::tracing).answer != Answer::unknown;
   const auto method = plan::choose_method(kind, Backend::automatic, abilities, 1, true);
   return method || !asked ? std::string() : method.error().message;

@@ -28,7 +28,7 @@
 namespace usdt::backends {
 namespace {
 
-/// With more the list of tasks costs a hit more than to ask whose descendant it is, and detaching takes seconds.
+/// Tasks in a list. Longer ones cost a hit more than to ask whose descendant a task is, and detaching takes seconds.
 constexpr std::size_t kMostTasks = 256;
 constexpr std::size_t kSpareDescriptors = 64;
 

@@ -212,7 +212,7 @@ inline namespace v1 {
 
 namespace {
 
-/// What cannot be attached to a family alone.
+/// Refuses what cannot be attached to a family alone.
 Result<void> check_family(const AttachPlan& plan, const LoadOptions& options) {
   if (options.family.empty()) return {};
   if (!pids_of(plan.scope).empty())
@@ -266,7 +266,7 @@ bool is_worth_a_log(const Error& error) { return error.kind == ErrorKind::verifi
 /// Whether it has to be ready for the specs of all its sites. One that knows its only spec is a small part of it.
 bool has_many_specs(const CarrierPlan& carriers) { return carriers.in_cookie + carriers.in_table > 0; }
 
-/// What a program reads.
+/// Returns the specs that a program reads.
 std::set<Index<EncodedSpec>> specs_of(const AttachPlan& plan, const CarrierPlan& carriers,
                                       Index<PlannedProgram> program) {
   std::set<Index<EncodedSpec>> specs;

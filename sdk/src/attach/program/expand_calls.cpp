@@ -17,7 +17,7 @@
 namespace usdt::backends {
 namespace {
 
-/// Where each instruction of a section has moved to; one more entry for the section's end.
+/// The new place of each instruction of a section; one more entry for the section's end.
 using Moves = std::vector<std::size_t>;
 
 constexpr std::uint8_t kLoadImmediate = BPF_LD | BPF_IMM | 0x18 /* BPF_DW */;
@@ -181,7 +181,7 @@ class Expander {
     const auto found = moves_.find(section);
     return found == moves_.end() ? nullptr : &found->second;
   }
-  /// Where byte `offset` of a section is now.
+  /// Returns where byte `offset` of a section is now.
   static std::uint64_t moved(const Moves& moves, std::uint64_t offset) {
     const auto insn = static_cast<std::size_t>(std::min<std::uint64_t>(offset / sizeof(bpf_insn), moves.size() - 1));
     return moves[insn] * sizeof(bpf_insn) + offset % sizeof(bpf_insn);
@@ -275,7 +275,7 @@ class Expander {
     return true;
   }
 
-  /// Of the section whose name is at `offset` of the strings of .BTF.
+  /// Returns the moves of the section whose name is at `offset` of the strings of .BTF.
   [[nodiscard]] const Moves* moves_of_named(std::uint32_t offset) const {
     const auto btf = std::ranges::find_if(sections_, [&](const auto& section) { return name_of(section) == ".BTF"; });
     if (btf == sections_.end()) return nullptr;

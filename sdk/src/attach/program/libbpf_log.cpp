@@ -12,7 +12,7 @@
 namespace usdt::backends {
 namespace {
 
-/// What libbpf says on this thread goes there; null: no LibbpfLog lives on it.
+/// Receives what libbpf prints on this thread; null: no LibbpfLog lives on it.
 thread_local std::string* sink = nullptr;
 
 /// libbpf has one print function for the whole process. This is who has it.
@@ -59,7 +59,7 @@ void take_printing() {
 void give_printing_back() {
   const std::lock_guard lock(printing.mutex);
   if (--printing.logs > 0) return;
-  // What the application has set meanwhile stays.
+  // A function that the application has set meanwhile stays.
   if (const libbpf_print_fn_t now = libbpf_set_print(printing.others); now != keep) libbpf_set_print(now);
 }
 

@@ -133,7 +133,7 @@ void write_arg(std::byte* to, const LibbpfLayout& layout, const usdt_arg_spec& a
   put(to, layout.spare_bits, 64u - 8u * arg.size);
 }
 
-/// For each spec, what its sites have in common.
+/// Returns what the sites of each spec have in common.
 std::vector<LibbpfSites> sites_of_specs(const AttachPlan& plan) {
   std::vector<LibbpfSites> all(plan.specs.size(), {.narrow_addresses = true});
   for (const PlannedSite& site : plan.sites) {
@@ -192,7 +192,7 @@ Result<void> size_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan)
   bpf_map* specs = object.map(kSpecs);
   int error = bpf_map__set_max_entries(specs, static_cast<std::uint32_t>(std::max<std::size_t>(plan.specs.size(), 1)));
   if (!error) error = bpf_map__set_map_flags(specs, bpf_map__map_flags(specs) | BPF_F_MMAPABLE);
-  // For kernels without attach cookies only.
+  // Only kernels without attach cookies need it.
   if (bpf_map* addresses = object.map(kAddresses); addresses && !error) error = bpf_map__set_max_entries(addresses, 1);
   if (error) return fail(os_failure(ErrorKind::io, fmt::format("size the map '{}'", kSpecs), -error));
   return {};

@@ -42,8 +42,8 @@ void set_type(bpf_program* program, const ProgramType& type) {
   bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(type.attach_type));
 }
 
-/// Of the programs on sites loads those `wanted`, of others those `asked` for; where nothing is, as their sections say.
-/// Errors: not_found.
+/// Loads the programs on sites that are `wanted`, and the others that are `asked` for; an empty list: as their sections
+/// say. Errors: not_found.
 Result<void> choose_programs(const ObjectCopy& object, std::span<const std::string> wanted,
                              std::span<const std::string> asked) {
   for (const auto& names : {wanted, asked}) {
@@ -89,8 +89,8 @@ void let_sleep(const ObjectCopy& object) {
   }
 }
 
-/// What `program` is loaded for, where that must be something. What is attached is a clone for each function or
-/// tracepoint: any will do, and the kernel's own stay when modules go.
+/// Returns the target to load `program` for, if it needs one. A clone for each function or tracepoint is attached
+/// instead: any target will do, and the kernel's own stay when modules go.
 std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, Index<PlannedProgram> program) {
   const Backend backend = carriers.programs[program].kind.backend;
   if (backend == Backend::automatic || backends::row_of(backend).info.tied != TiedTo::point) return {};

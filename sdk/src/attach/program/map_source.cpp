@@ -38,7 +38,7 @@ Result<void> check_same(const std::string& name, const bpf_map* wanted, int fd) 
   return {};
 }
 
-/// Of usdt.bpf.h, ours and libbpf's.
+/// Whether it is a map of usdt.bpf.h, ours or libbpf's.
 bool is_filled_by_load(std::string_view map) {
   return map == "usdt_specs" || map == "usdt_ips" || map.starts_with("__bpf_usdt");
 }

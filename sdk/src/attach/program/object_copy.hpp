@@ -29,7 +29,7 @@ struct Variable {
   std::uint32_t size;
 };
 
-/// What the verifier shall say of a program that it refuses. All of it takes it several times as long as to refuse one:
+/// The extent of the verifier's log about a program that it refuses. `all` takes several times as long as a refusal:
 /// 17 s instead of 4 s for a million instructions.
 enum class VerifierLog : std::uint8_t { complaint, all };
 

@@ -54,7 +54,7 @@ class Effective {
 
 bool refused(int result) { return result == -EPERM || result == -EACCES; }
 
-/// What loading a program wants and this process has not.
+/// Returns the capabilities that loading a program needs and this process lacks.
 std::vector<Capability> missing_to_load() {
   const Effective own;
   if (own.has(kSysAdmin)) return {};
@@ -148,7 +148,7 @@ Result<void> may_open_perf_uprobes() {
               {kSysAdmin}));
 }
 
-/// What files are attached by unless something is asked for: the first that the kernel is not known to lack.
+/// Returns the backend for files unless one is asked for: the first that the kernel is not known to lack.
 Backend likely_backend() {
   const auto likely = std::ranges::find_if(backends::kBackends, [](const backends::BackendRow& row) {
     return row.info.points == PointKind::file && (!row.feature || probe_feature(*row.feature).answer != Answer::no);

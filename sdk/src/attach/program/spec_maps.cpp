@@ -78,7 +78,7 @@ std::uint8_t tracer_frames(const AttachPlan& plan, const CarrierPlan& carriers, 
   return 0;
 }
 
-/// Whose hits count. Where processes were chosen, the calling one is among them on purpose.
+/// Sets whose hits count. A calling process that is among the chosen ones is there on purpose.
 void set_scope(usdt_program_constants& out, const AttachPlan& plan, bool leave_out_self) {
   std::vector<pid_t> pids = pids_of(plan.scope);
   if (pids.empty() && leave_out_self) {
@@ -88,7 +88,7 @@ void set_scope(usdt_program_constants& out, const AttachPlan& plan, bool leave_o
   out.scope = process_list(pids);
 }
 
-/// What the program is that carries its part of the plan.
+/// Makes the constants of the program that carries its part of the plan.
 usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& carriers,
                                     const PlannedProgram& program) {
   usdt_program_constants out{};

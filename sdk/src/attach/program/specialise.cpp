@@ -90,7 +90,7 @@ class Specialiser {
       const bool too_early = program_.kind.source == USDT_SOURCE_OLD_SLOTS && (arg.flags & USDT_ARG_RESULT) != 0;
       return is_whole_register(arg) && !too_early ? USDT_PATCHED_SLOT : USDT_PATCHED_OTHER;
     }
-    // Of a call, registers hold arguments at its entry and its result at its end.
+    // Registers hold a call's arguments at its entry and its result at its end.
     if (program_.kind.calls) return USDT_PATCHED_OTHER;
     if (is_whole_register(arg)) return USDT_PATCHED_REG;
     return is_plain_memory(arg) && (program_.values_by_site >> n & 1) == 0 ? USDT_PATCHED_MEM : USDT_PATCHED_OTHER;
