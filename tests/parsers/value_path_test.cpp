@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Ways to values: C compilers are asked what the operators mean in tests/live/resolve/members_test.py, here is their order.
+// Ways to values: C compilers are asked what the operators mean in tests/live/resolve/members_test.py, here is their
+// order.
 #include "usdt/value_path.hpp"
 
 #include <fmt/format.h>

@@ -91,8 +91,8 @@ class Stream {
 
   /// Writes to a descriptor of somebody else. Nothing about it is changed: other processes share it.
   explicit Stream(int fd);
-  /// Hands what is written to a function, whole lines of it wherever there are any. False: it takes nothing any more. Nor
-  /// does one that throws: thrown().
+  /// Hands what is written to a function, whole lines of it wherever there are any. False: it takes nothing any more.
+  /// Nor does one that throws: thrown().
   using Take = std::function<bool(std::string_view)>;
   explicit Stream(Take take) : take_(std::move(take)), may_wait_(false), kind_(Kind::call) {}
   /// Writes to a new file, or to an old one, which keeps what it has until make_empty().

@@ -13,7 +13,7 @@ namespace usdt::locate {
 /// Contradictions between the stated places of parameters and the calling convention.
 struct Contradictions {
   std::vector<bool> assigned;  ///< by parameter: what is told of it may be a value that the function gave it
-  bool convention = false;      ///< the function is called otherwise than by `places`
+  bool convention = false;     ///< the function is called otherwise than by `places`
 };
 
 /// `places` are those of the calling convention, by parameter; empty: it is not known.
