@@ -23,7 +23,7 @@ struct Question;
 
 /// Counts what became of the hits of one probe: hits == delivered + lost() + all that has CountRole::kLeftOut.
 struct Account : ProbeCounts {
-  /// Hits without an event, nor asked to have none.
+  /// Returns the hits that have no event although nobody asked for that, calls that were open at the end among them.
   [[nodiscard]] std::uint64_t lost() const noexcept;
   /// Hits that were looked at, or spans: not calls of which the end is not known.
   [[nodiscard]] std::uint64_t sampled(bool spans = false) const noexcept {

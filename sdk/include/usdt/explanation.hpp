@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The answer to "what would this attach, read and cost?" as a value. It is made of files and of what the kernel tells
-// everybody: it needs no privilege, and nothing is attached.
+// everybody; where it tells this user nothing of a feature, its release decides (Explanation::assumed). It needs no
+// privilege, and nothing is attached.
 //
+//     const auto subjects = usdt::find_subjects(question.processes);  // question_plan.hpp; {}: everybody
 //     std::vector<usdt::SessionNotice> notices;
-//     const auto explained = usdt::explain_question(question, {}, notices);
+//     const auto explained = usdt::explain_question(question, *subjects, notices);
 //     for (const auto& sites : explained->sites) print(explained->plan.probes[sites.probe], sites.cost,
 //     sites.estimate);
 #pragma once
@@ -40,7 +42,7 @@ struct ExplainedValue {
 struct ExplainedQuestion {
   std::string about;  ///< "where", "by", "value", "pair-by"
   std::string text;   ///< as it was understood: "(arg0 % 8) == 3"
-  std::string type;   ///< of its answer: "i64", "text"
+  std::string type;   ///< of its answer: "i64", "text"; empty for "where", whose answer is yes or no
 };
 
 /// Sites of one probe that are alike in everything but their addresses.
@@ -78,10 +80,11 @@ struct Explanation {
   std::vector<ExplainedLinks> links;
   std::string carriers;  ///< CarrierPlan::describe()
   std::vector<ExplainedRefusal> refused;
-  std::string others_pay;            ///< why others have the breakpoints, too; empty: they have none, or all are traced
-  std::string kernel;                ///< "Linux 6.18.44"
-  std::vector<std::string> assumed;  ///< features the kernel would not tell of, "uprobe_multi", with what was assumed
-  std::string no_privilege;          ///< why this user may not attach it; empty: it may
+  std::string others_pay;  ///< why others have the breakpoints, too; empty: they have none, or all are traced
+  std::string kernel;      ///< "Linux 6.18.44"
+  /// Features the kernel does not tell this user of, as its release has them: "uprobe_multi"; "no uprobe_multi" if not.
+  std::vector<std::string> assumed;
+  std::string no_privilege;  ///< why this user may not attach it; empty: it may
 };
 
 /// Explains `question` about `subjects` on this machine's kernel. `notices` receives what people should know of the

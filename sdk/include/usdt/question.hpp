@@ -59,7 +59,9 @@ struct AskedProcesses {
 struct AskedValues {
   Prints print = {};         ///< which are shown
   FormatString format = {};  ///< how lines of them look; empty: one after the other
-  /// Shows the text that an argument plainly points to; nothing: text for people does, what programs read does not.
+  /// Reads the text that an argument plainly points to besides the number; nothing: it is read, and sinks of text show
+  /// it, those of JSON and CSV do not. `false` for consumers of your own that take numbers, or name texts in `print`
+  /// ("str(arg1)"): a short text may not be told from a number.
   std::optional<bool> likely_texts = {};
   std::uint32_t depth = 1;          ///< structs within structs that are shown with their members
   std::uint32_t string_size = 200;  ///< of a text at most so many bytes
@@ -108,9 +110,9 @@ struct AskedAttaching {
 
 /// The files that events go to and come from.
 struct AskedRecording {
-  std::string file = {};                                ///< events are recorded there; empty: nowhere
-  std::string replay = {};                              ///< events are those of this recording; empty: they are traced
-  std::optional<std::chrono::nanoseconds> last = {};    ///< only those of the last while are recorded
+  std::string file = {};                              ///< for the caller, who opens the sink "record" on it (sink.hpp)
+  std::string replay = {};                            ///< events are those of this recording; empty: they are traced
+  std::optional<std::chrono::nanoseconds> last = {};  ///< only those of the last while are recorded
   std::shared_ptr<const Expression> dump_on = nullptr;  ///< which are written, too, once it holds for an event
 };
 

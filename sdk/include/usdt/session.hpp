@@ -68,11 +68,11 @@ class Session {
   /// what AnswerConsumer::check() says. A session that is asked to stop meanwhile returns, and step() says that it is
   /// over.
   [[nodiscard]] Result<void> begin();
-  /// Hands over what has come, and waits for it for at most `wait`, or 50 ms: what a session does besides needs to be
-  /// looked at. False: it is over, by its time or number of events, since its processes have ended or it was asked to
-  /// stop; finish() is next. Errors: those of Tracer::poll(). Questions about recordings are answered one after the
-  /// other, as fast as possible. Errors: those of QuestionReplay::open() and step(), behind which the next step() goes
-  /// on with the next question.
+  /// Hands over what has come, and waits for it for at most the shorter of `wait` and 50 ms: what a session does
+  /// besides needs to be looked at. In an event loop `wait` is 0. False: it is over, by its time or number of events,
+  /// since its processes have ended or it was asked to stop; finish() is next. Errors: those of Tracer::poll().
+  /// Questions about recordings are answered one after the other, as fast as possible. Errors: those of
+  /// QuestionReplay::open() and step(), behind which the next step() goes on with the next question.
   [[nodiscard]] Result<bool> step(std::chrono::milliseconds wait);
   /// Detaches, hands over what is left, and gives consumers the accounts. Later calls do nothing. Errors: those of
   /// Tracer::table(), which leave the last look at a table out and nothing else.

@@ -100,6 +100,9 @@ std::string kernel_name() {
 
 Result<Explanation> explain_question(const Question& question, const Subjects& subjects,
                                      std::vector<SessionNotice>& notices) {
+  FeatureChoice choice = FeatureScope::current();
+  choice.assumes_release = true;  // the kernel does not tell everybody
+  const FeatureScope scope(choice);
   QuestionPlanner planner(question, subjects, QuestionPlanner::Purpose::explain);
   auto found = planner.find();
   std::ranges::move(planner.take_notices(), std::back_inserter(notices));
