@@ -20,9 +20,9 @@ HITS = 1_000_000 if LONG else 100_000
 SURE = 5  # standard deviations: one run in a million is further off by chance
 
 
-def build(run, name="guards"):
+def build(run, source="session/guards.c"):
     require_root()
-    return run.build(name, [HERE / f"session/{name}.c"], ["-O2", "-g"], libs=["-lpthread"])
+    return run.build(pathlib.Path(source).stem, [HERE / source], ["-O2", "-g"], libs=["-lpthread"])
 
 
 class Traced(Result):
@@ -133,7 +133,7 @@ def calls_are_sampled_at_their_beginning_and_are_whole(run):
 @scenario
 def spans_are_sampled_at_their_beginning_and_end_where_they_began(run):
     span = ["usdt:{}:spans:begin", "~~", "usdt:{}:spans:end"]
-    result = traced(run, build(run, "spans"), "nested 60 200", span, "--sample", "1/4")
+    result = traced(run, build(run, "spans.c"), "nested 60 200", span, "--sample", "1/4")
     begin, end = result.probes[:2]
     spans = [record for record in result.records if record["type"] == "span"]
     for each in spans:
