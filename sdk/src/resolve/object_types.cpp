@@ -81,18 +81,17 @@ Result<std::optional<MemberInfo>> ObjectTypes::find_member(TypeId type, std::str
     for (const MemberInfo& each : members) {
       if (found && !of_base) return found;
       if (each.is_base != of_base || (!of_base && !each.name.empty())) continue;
-      auto inner = find_member(each.type, name, depth + 1);
-      if (!inner) return inner;
-      if (!*inner) continue;
-      (*inner)->offset += each.offset;
-      (*inner)->is_virtual |= each.is_virtual;
-      if ((*inner)->variant && each.variant) continue;  // of two at once nothing is told
-      if ((*inner)->variant) (*inner)->variant->offset += each.offset;
-      if (each.variant) (*inner)->variant = each.variant;
+      auto inner = TRY(find_member(each.type, name, depth + 1));
+      if (!inner) continue;
+      inner->offset += each.offset;
+      inner->is_virtual |= each.is_virtual;
+      if (inner->variant && each.variant) continue;  // of two at once nothing is told
+      if (inner->variant) inner->variant->offset += each.offset;
+      if (each.variant) inner->variant = each.variant;
       if (found) {
-        found = TRY(one_of(*std::move(found), **std::move(inner)));
+        found = TRY(one_of(*found, *inner));
       } else {
-        found = **std::move(inner);
+        found = std::move(inner);
       }
     }
   }
