@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ using Flushed = Stream::Flushed;
 using std::chrono::milliseconds;
 
 bool never(milliseconds) { return false; }
+
+int last_words = 0;
 
 struct Pipe {
   Pipe() { EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0); }
@@ -123,6 +126,25 @@ TEST(Stream, a_line_can_be_broken_before_its_last_part) {
   }
   ::close(std::exchange(pipe.ends[1], -1));
   EXPECT_EQ(pipe.read_all(), "first second\n    third\n");
+}
+
+/// glibc ends a thread by an exception of its own, and aborts the process where one is caught and stays so.
+TEST(Stream, a_thread_may_end_in_the_function_that_takes_what_is_written) {
+  void* result = nullptr;
+  const auto write = [](void*) -> void* {
+    bool first = true;
+    Stream out([&first](std::string_view) {
+      if (std::exchange(first, false)) ::pthread_exit(&last_words);
+      return true;
+    });
+    out.print("x\n");
+    static_cast<void>(out.flush());
+    return nullptr;
+  };
+  pthread_t thread;
+  ASSERT_EQ(::pthread_create(&thread, nullptr, write, nullptr), 0);
+  ASSERT_EQ(::pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, &last_words);
 }
 
 }  // namespace

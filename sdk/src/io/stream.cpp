@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "io/stream.hpp"
 
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -174,6 +175,8 @@ std::int64_t Stream::hand_over(std::string_view data) {
   } catch (const std::exception& thrown) {
     thrown_ = thrown.what();
     errno = ECANCELED;
+  } catch (const abi::__forced_unwind&) {  // pthread_exit(3) and pthread_cancel(3): glibc aborts if they end here
+    throw;
   } catch (...) {
     thrown_ = "no std::exception";
     errno = ECANCELED;
