@@ -250,6 +250,18 @@ def a_command_that_ended_first_gives_its_code_whatever_the_limit(run):
 
 
 @scenario
+def a_question_that_is_refused_ends_the_command_that_waits_for_it_at_once(run):
+    program = puppet.build(run)
+    began = time.monotonic()
+    result = run.trace(probe_of(program), "--where", "arg99 == 1", command=["/bin/sh", "-c", f"touch {run.dir}/ran"])
+    took = time.monotonic() - began
+    result.check_code(2)
+    check("arg99" in result.stderr, result.describe())
+    check(took < 2, f"it took {took:.1f} s")  # as long as a command that runs is given to end
+    check(not (run.dir / "ran").exists(), "the command has run")
+
+
+@scenario
 def a_trace_without_a_command_behind_the_dashes_is_refused(run):
     tracing = run.start(run.tool, "puppet:beat", "--", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     check_equal(tracing.wait(10), 2, "exit code")
