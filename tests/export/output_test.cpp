@@ -120,7 +120,7 @@ TEST(Sink, there_is_one_for_each_name_in_the_table_and_for_no_other) {
   }
   const auto other = Sink::open("jsno", {});
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "\"jsno\" is no format: text, json, csv, record");
+  EXPECT_EQ(other.error().message, "\"jsno\" is no format: text, json, csv, perfetto, record");
 }
 
 TEST(Sink, what_comes_out_of_a_recording_is_not_recorded_again) {

@@ -20,12 +20,6 @@
 namespace usdt::exports {
 namespace {
 
-/// As it can be asked for: "req", "arg1", "retval".
-std::string name_of_argument(const Arg& arg, std::size_t n) {
-  if (arg.result) return "retval";
-  return arg.name().empty() ? fmt::format("arg{}", n) : std::string(arg.name());
-}
-
 class CsvOutput final : public Output {
  public:
   CsvOutput(const AnswerStart& start, const OutputPlace& place)

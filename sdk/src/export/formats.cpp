@@ -34,11 +34,24 @@ Result<void> check_csv(const Question& question) {
       });
 }
 
+Result<void> check_perfetto(const Question& question) {
+  return check_rules(question, std::array{Rule{question.view.no_events(),
+                                               "a time line has events: counts, tables and heat maps have none"}});
+}
+
 constexpr std::array kRows{
-    FormatRow{{"text", true, "lines and columns for people"}, make_text_output},
-    FormatRow{{"json", true, "one object a line"}, make_json_output, check_json, true},
-    FormatRow{{"csv", true, "values with commas between them"}, make_csv_output, check_csv},
-    FormatRow{{"record", false, "all of each event, compressed, which --replay shows in any way"}, make_record_output},
+    FormatRow{.format = {"text", true, "lines and columns for people"}, .make = make_text_output},
+    FormatRow{.format = {"json", true, "one object a line"},
+              .make = make_json_output,
+              .check = check_json,
+              .tells_of_nothing = true},
+    FormatRow{.format = {"csv", true, "values with commas between them"}, .make = make_csv_output, .check = check_csv},
+    FormatRow{.format = {"perfetto", false, "calls, spans and hits on a time line, for ui.perfetto.dev"},
+              .make = make_perfetto_output,
+              .check = check_perfetto},
+    FormatRow{.format = {"record", false, "all of each event, compressed, which --replay shows in any way"},
+              .make = make_record_output,
+              .records = true},
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct FormatRow {
   std::unique_ptr<Output> (*make)(const AnswerStart& start, const OutputPlace& place);
   /// Says what of a question it cannot write.
   Result<void> (*check)(const Question& question) = nullptr;
+  bool records = false;           ///< it needs records of a live trace
   bool tells_of_nothing = false;  ///< who reads it gets the account of a session that had nothing to trace, too
 };
 
@@ -29,6 +30,7 @@ struct FormatRow {
 [[nodiscard]] std::unique_ptr<Output> make_text_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_json_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_csv_output(const AnswerStart& start, const OutputPlace& place);
+[[nodiscard]] std::unique_ptr<Output> make_perfetto_output(const AnswerStart& start, const OutputPlace& place);
 /// Records all of a trace, or its last part (AskedRecording::last).
 [[nodiscard]] std::unique_ptr<Output> make_record_output(const AnswerStart& start, const OutputPlace& place);
 

@@ -52,15 +52,6 @@ std::string place_in_file(const Frame& frame) {
   return fmt::format("{}+{:#x}", frame.module.substr(frame.module.rfind('/') + 1), frame.offset->value);
 }
 
-std::string folded_frame(const Frame& frame) {
-  if (frame.address.value == 0 && frame.function.empty()) return fmt::format("[{}]", issue_text(frame));
-  std::string name = frame.function;
-  if (name.empty()) name = place_in_file(frame);
-  if (name.empty()) name = fmt::format("[{}]", frame.module.substr(frame.module.rfind('/') + 1));
-  if (name == "[]") name = "[unknown]";
-  return without_separators(name) + (frame.kernel ? "_[k]" : frame.inlined ? "_[i]" : "");
-}
-
 }  // namespace
 
 std::string issue_text(const Frame& frame) {
@@ -103,6 +94,24 @@ void write_frames(io::JsonWriter& json, const Stack& stack) {
   }
   json.EndArray();
 }
+
+std::string function_text(const Frame& frame) {
+  if (frame.address.value == 0 && frame.function.empty()) return fmt::format("[{}]", issue_text(frame));
+  std::string name = frame.function;
+  if (name.empty()) name = place_in_file(frame);
+  if (name.empty()) name = fmt::format("[{}]", frame.module.substr(frame.module.rfind('/') + 1));
+  return name == "[]" ? "[unknown]" : name;
+}
+
+namespace {
+
+std::string folded_frame(const Frame& frame) {
+  const std::string name = function_text(frame);
+  if (frame.address.value == 0 && frame.function.empty()) return name;
+  return without_separators(name) + (frame.kernel ? "_[k]" : frame.inlined ? "_[i]" : "");
+}
+
+}  // namespace
 
 std::string folded_text(const Stack& stack) {
   std::string text;

@@ -15,6 +15,8 @@ namespace usdt::exports {
 /// "handle(int)+0x1a at server.cc:42 (/usr/bin/server)"; a function of the kernel: "vfs_read+0x1a",
 /// "nft_do_chain+0x40 [nf_tables]"; the address of one without a name.
 [[nodiscard]] std::string frame_text(const Frame& frame);
+/// The function alone: "handle(int)", "libfoo.so+0x1234"; in brackets why there is none: "[no symbol ...]".
+[[nodiscard]] std::string function_text(const Frame& frame);
 /// One for each line, and why the stack ends where it does, unless as many frames were asked for.
 [[nodiscard]] std::vector<std::string> frame_texts(const Stack& stack);
 /// The frames as a JSON array (docs/json.md).

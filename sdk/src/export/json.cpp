@@ -13,9 +13,7 @@
 #include "export/frames.hpp"
 #include "export/output.hpp"
 #include "export/table_output.hpp"
-#include "export/value_text.hpp"
-#include "export/words.hpp"
-#include "usdt/utf8.hpp"
+#include "export/value_tree.hpp"
 
 namespace usdt::exports {
 namespace {
@@ -25,6 +23,38 @@ using io::json_real;
 using io::json_text;
 using io::json_text_or_null;
 
+/// Values as JSON (docs/json.md).
+class JsonValues {
+ public:
+  explicit JsonValues(io::JsonWriter& json) : json_(json) {}
+
+  void begin_object() { json_.StartObject(); }
+  void member(std::string_view name) { json_key(json_, name); }
+  void end_object() { json_.EndObject(); }
+  void begin_list() { json_.StartArray(); }
+  void end_list() { json_.EndArray(); }
+  void whole(std::int64_t number) { json_.Int64(number); }
+  void natural(std::uint64_t number) { json_.Uint64(number); }
+  void real(double number) { json_real(json_, number); }
+  void text(std::string_view text) { json_text(json_, text); }
+  void cut_text(std::string_view text) {
+    truncated.push_back(position);
+    json_text(json_, text);
+  }
+  void error(std::string_view reason) {
+    json_.StartObject();
+    json_key(json_, "error"), json_text(json_, reason);
+    json_.EndObject();
+  }
+  void frames(const Stack& stack) { write_frames(json_, stack); }
+
+  unsigned position = 0;            ///< of the value among "args",
+  std::vector<unsigned> truncated;  ///< and those that are strings cut at the string size
+
+ private:
+  io::JsonWriter& json_;
+};
+
 class JsonOutput final : public Output {
  public:
   JsonOutput(const AnswerStart& start, const OutputPlace& place)
@@ -33,13 +63,15 @@ class JsonOutput final : public Output {
         stacks_(start.question.stacks.kernel_depth > 0 && !start.question.stacks.kernel_in_lists),
         user_stacks_(start.question.stacks.user_depth > 0 && !start.question.stacks.user_in_lists),
         question_(start.question),
-        json_(object_) {
+        json_(object_),
+        values_(json_),
+        tree_(values_, start, names_, unreadable_) {
     trace(start.plan, start.plan.probes.size());
   }
 
   void look_up(const AttachPlan& plan, std::size_t /*probes*/) override {
     causes_ = count_causes(question_, plan);
-    columns_ = Columns(plan, printed_);
+    tree_.look_up(plan);
     names_.clear();
     pcs_.clear();
     for (const PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
@@ -91,10 +123,9 @@ class JsonOutput final : public Output {
     json_key(json_, "args"), args(event);
     returned(event);
     texts(event);
-    // Which of args are strings cut at the string size.
-    if (!truncated_.empty()) {
+    if (!values_.truncated.empty()) {
       json_key(json_, "truncated"), json_.StartArray();
-      for (const unsigned n : truncated_) json_.Uint(n);
+      for (const unsigned n : values_.truncated) json_.Uint(n);
       json_.EndArray();
     }
     const PrintList& list = printed_.of(event.site());
@@ -274,66 +305,19 @@ class JsonOutput final : public Output {
   }
 
   void args(const Event& event) {
-    truncated_.clear();
+    values_.truncated.clear();
     json_.StartArray();
     const PrintList& list = printed_.of(event.site());
     if (list.empty()) unasked_of(event, false);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const PrintItem& item = list[i];
-      const auto position = columns_.position(event, i);
-      if (!position && item.word)
-        word(event, item);
-      else if (!position)
-        error("no such argument");
-      else if (item.form == PrintItem::Form::text)
-        text(event, *position, static_cast<unsigned>(i));
-      else if (item.form == PrintItem::Form::address)
-        address(event, *position);
-      else if (item.form == PrintItem::Form::bytes)
-        bytes(event, *position, static_cast<unsigned>(i));
-      else if (item.form == PrintItem::Form::hex)
-        hex(event, *position);
-      else if (described_text(plan(), event, *position))
-        text(event, *position, static_cast<unsigned>(i));
-      else
-        whole(event, *position, static_cast<unsigned>(i));
+      values_.position = static_cast<unsigned>(i);
+      tree_.item(event, list[i], i);
     }
     json_.EndArray();
     if (!event.site().span || !list.empty()) return;
     json_key(json_, "end_args"), json_.StartArray();
     unasked_of(event, true);
     json_.EndArray();
-  }
-
-  /// One of the words of questions.
-  void word(const Event& event, const PrintItem& item) {
-    if (info_of(*item.word).type == ExpressionType::stack) return frames(event, *item.word);
-    const WordValue value = word_value(*item.word, event, {question_.began, names_[event.site().probe.value], around_});
-    if (const auto* unread = std::get_if<NoWord>(&value)) return error(unread->reason);
-    if (const auto* text = std::get_if<std::string>(&value)) return json_text(json_, *text);
-    const std::uint64_t number = std::get<std::uint64_t>(value);
-    item.form == PrintItem::Form::hex ? json_text(json_, fmt::format("{:#x}", number))
-                                      : static_cast<void>(json_.Uint64(number));
-  }
-
-  /// A stack that is shown among the values.
-  void frames(const Event& event, HitField word) {
-    const auto stack = stack_value(word, event, around_);
-    stack ? write_frames(json_, **stack) : error(stack.error().message);
-  }
-
-  /// "ntop(x)"
-  void address(const Event& event, std::size_t n) {
-    const auto text = address_in(event, n);
-    text ? json_text(json_, *text) : error(text.error().message);
-  }
-
-  /// "buf(p, 16)"
-  void bytes(const Event& event, std::size_t n, unsigned position) {
-    const auto read = event.text(n);
-    if (!read) return error(read.error().message);
-    if (read->truncated) truncated_.push_back(position);
-    json_text(json_, hex_digits(read->bytes));
   }
 
   /// The arguments of one end of a span, or of another hit.
@@ -352,67 +336,9 @@ class JsonOutput final : public Output {
     return before;
   }
 
-  /// An argument nobody asked for by name: pointers to characters as their text, if that could be had.
   void unasked(const Event& event, std::size_t n) {
-    event.arg_info(n).type.kind == TypeKind::text&& event.text(n) ? text(event, n, number_of(event, n))
-                                                                  : whole(event, n, number_of(event, n));
-  }
-
-  /// A value with its members: an object, or an array. `position`: of what it belongs to, among "args".
-  void whole(const Event& event, std::size_t n, unsigned position) {
-    const Arg& arg = event.arg_info(n);
-    if (const auto why = why_undecided(event, n); !why.empty()) return error(why);
-    if (arg.is_list()) return list(event, n, position);
-    if (arg.length) return text(event, n, position);
-    if (const auto wide = wide_number(event, n, false))
-      return wide->is_error ? error(wide->text) : json_text(json_, wide->text);
-    if (const auto characters = text_of_elements(event, n)) return json_text(json_, *characters);
-    if (const auto name = type_of_interface(event, n); !name.empty()) return json_text(json_, name);
-    if (!has_members(arg) || !members(event, n, position)) value(event, n);
-  }
-
-  /// The name of the type that an interface of Go has: the number is an address that says nothing to anybody.
-  static std::string_view type_of_interface(const Event& event, std::size_t n) {
-    const Arg& arg = event.arg_info(n);
-    if (!arg.declaration || arg.declaration->meaning != "type") return {};
-    const Value value = event.value(n);
-    const auto* address = std::get_if<std::uint64_t>(&value);
-    return address == nullptr ? std::string_view() : enumerator_name(arg, *address);
-  }
-
-  /// Writes the members of a value; returns false where none are known.
-  bool members(const Event& event, std::size_t whole, unsigned position) {
-    if (is_no_alternative(event, whole)) return error(kNoAlternative), true;
-    const bool array = event.arg_info(whole).type.kind == TypeKind::array;
-    bool any = false;
-    for (std::size_t n = 0; n < event.arg_count(); ++n) {
-      if (event.arg_info(n).part_of != whole) continue;
-      if (!std::exchange(any, true)) array ? json_.StartArray() : json_.StartObject();
-      if (event.arg_info(n).hidden || !is_there(event, n)) continue;
-      if (!array) json_key(json_, event.label(n));
-      this->whole(event, n, position);
-    }
-    if (any) array ? json_.EndArray() : json_.EndObject();
-    return any;
-  }
-
-  /// The elements that there are, and how many more.
-  void list(const Event& event, std::size_t whole, unsigned position) {
-    const auto count = length_of(event, whole);
-    if (!count) return error(count.error().message);
-    json_.StartArray();
-    std::uint64_t shown = 0;
-    for (std::size_t n = 0; n < event.arg_count(); ++n) {
-      if (event.arg_info(n).part_of != whole || !is_there(event, n)) continue;
-      ++shown;
-      this->whole(event, n, position);
-    }
-    if (*count > shown) {
-      json_.StartObject();
-      json_key(json_, "error"), json_text(json_, more_text(*count - shown));
-      json_.EndObject();
-    }
-    json_.EndArray();
+    values_.position = number_of(event, n);
+    tree_.unasked(event, n);
   }
 
   /// Writes the texts that numbers among the arguments plainly point to.
@@ -426,8 +352,8 @@ class JsonOutput final : public Output {
                             : unasked_text(plan(), event, n, question_.values.likely_texts.value_or(false));
       if (!text) continue;
       if (!std::exchange(any, true)) json_key(json_, "texts"), json_.StartObject();
-      const unsigned number = number_of(event, n);
-      json_key(json_, fmt::format("{}", number)), this->text(*text, number);
+      values_.position = number_of(event, n);
+      json_key(json_, fmt::format("{}", values_.position)), tree_.text(*text);
     }
     if (any) json_.EndObject();
   }
@@ -447,7 +373,7 @@ class JsonOutput final : public Output {
     if (!stacks_ || event.probe().file) return;
     json_key(json_, "kstack");
     const auto& stack = around_.kernel_stack();
-    if (!stack) return error(stack.error().message);
+    if (!stack) return tree_.error(stack.error().message);
     write_frames(json_, *stack);
   }
 
@@ -455,7 +381,7 @@ class JsonOutput final : public Output {
     if (!user_stacks_) return;
     json_key(json_, "ustack");
     const auto& stack = around_.user_stack();
-    if (!stack) return error(stack.error().message);
+    if (!stack) return tree_.error(stack.error().message);
     write_frames(json_, *stack);
     if (stack->end != FrameIssue::none) json_key(json_, "ustack_end"), json_text(json_, to_string(stack->end));
   }
@@ -485,59 +411,20 @@ class JsonOutput final : public Output {
     return pc ? fmt::format("{:#x}", pc->value) : std::string();
   }
 
-  void error(std::string_view reason) {
-    ++unreadable_;
-    json_.StartObject();
-    json_key(json_, "error"), json_text(json_, reason);
-    json_.EndObject();
-  }
-
-  void value(const Event& event, std::size_t n) {
-    const Value value = event.value(n);
-    if (const auto* none = std::get_if<ArgError>(&value)) return error(none->reason);
-    if (const auto* whole = std::get_if<std::int64_t>(&value)) {
-      json_.Int64(*whole);
-    } else if (const auto* natural = std::get_if<std::uint64_t>(&value)) {
-      json_.Uint64(*natural);
-    } else {
-      json_real(json_, std::get<double>(value));
-    }
-  }
-
-  void hex(const Event& event, std::size_t n) {
-    const Value value = event.value(n);
-    if (const auto* none = std::get_if<ArgError>(&value)) return error(none->reason);
-    if (const auto* number = std::get_if<double>(&value)) return json_real(json_, *number);
-    const unsigned spare = 64 - 8 * event.arg_info(n).type.size;
-    const auto* whole = std::get_if<std::int64_t>(&value);
-    const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
-    json_text(json_, fmt::format("{:#x}", bits << spare >> spare));
-  }
-
-  void text(const Event& event, std::size_t n, unsigned position) {
-    auto text = event.text(n);
-    text ? this->text(*text, position) : error(text.error().message);
-  }
-
-  void text(const Text& text, unsigned position) {
-    if (text.truncated) truncated_.push_back(position);
-    json_text(json_, text.truncated ? without_partial_utf8(text.bytes) : text.bytes);
-  }
-
   const Printed& printed_;
   bool stacks_;
   bool user_stacks_;
   const Question& question_;
   std::uint16_t causes_ = 0;  ///< count_causes()
-  Columns columns_;
   std::vector<std::string> names_;
   std::vector<const std::vector<Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;
-  std::vector<unsigned> truncated_;
   std::time_t second_ = -1;
   std::string day_and_second_;  ///< "2026-11-22T01:02:03"
   rapidjson::StringBuffer object_;
   io::JsonWriter json_;
+  JsonValues values_;
+  ValueTree<JsonValues> tree_;
 };
 
 }  // namespace

@@ -26,6 +26,11 @@ Columns::Columns(const AttachPlan& plan, const Printed& printed)
   }
 }
 
+std::string name_of_argument(const Arg& arg, std::size_t n) {
+  if (arg.result) return "retval";
+  return arg.name().empty() ? fmt::format("arg{}", n) : std::string(arg.name());
+}
+
 bool has_members(const Arg& arg) { return arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array; }
 
 namespace {

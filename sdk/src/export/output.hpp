@@ -31,7 +31,8 @@ struct Destination {
   io::Stream stream;
   SinkOptions options;
   std::string name;
-  bool has_header = false;  ///< one of them has said what the columns of events are
+  bool has_header = false;   ///< one of them has said what the columns of events are
+  std::uint32_t tracks = 0;  ///< of traces with tracks: how many they have, each with a number
 };
 
 /// The stream and the destination that an output gets beside the answers.
@@ -130,6 +131,8 @@ class Columns {
   std::vector<std::vector<Positions>> positions_;  ///< by list, by AttachPlan::args
 };
 
+/// The name of an argument as it can be asked for: "req", "arg1", "retval".
+[[nodiscard]] std::string name_of_argument(const Arg& arg, std::size_t n);
 /// The text of a site's argument that its provider describes as text.
 [[nodiscard]] std::optional<Text> described_text(const AttachPlan& plan, const Event& event, std::size_t n);
 /// Whether the argument is shown with its members, if it has any.

@@ -73,7 +73,7 @@ Result<void> Sink::check(const AttachPlan& plan) {
 /// From here on there is an output. A file keeps what it had until then: a question that comes to nothing takes no
 /// recording away.
 void Sink::begin(const AnswerStart& start) {
-  if (!impl_->row->format.has_lines && start.layout == nullptr) {
+  if (impl_->row->records && start.layout == nullptr) {
     impl_->why = "what comes out of a recording is not recorded again";
     impl_->written = false;
     return;

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A time line for ui.perfetto.dev: calls and spans as slices of the track of their thread, hits as instants there,
+// values and stacks with them, and what was lost as a counter. What is written goes out in blocks; nothing needs all of
+// a trace in memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "export/formats.hpp"
+#include "export/output.hpp"
+#include "export/perfetto_writer.hpp"
+#include "export/slice_lanes.hpp"
+#include "export/value_tree.hpp"
+
+namespace usdt::exports {
+namespace {
+
+using perfetto::AnnotationWriter;
+using perfetto::EventType;
+using perfetto::Interned;
+using perfetto::Packet;
+using perfetto::TrackEvent;
+using perfetto::TrackSequence;
+using protozero::pbf_builder;
+
+/// A track: its packets, and the slices that it has room for.
+struct Lane {
+  TrackSequence sequence;
+  SliceLane slices = {};
+};
+
+/// The tracks of a thread: the first is its own, the others have calls and spans that cross those of the tracks before.
+struct ThreadTracks {
+  std::uint64_t uuid = 0;  ///< of its own track
+  std::deque<Lane> lanes;
+};
+
+class PerfettoOutput final : public Output {
+ public:
+  PerfettoOutput(const AnswerStart& start, const OutputPlace& place)
+      : Output(start, place),
+        question_(start.question),
+        printed_(start.printed),
+        shared_(place.shared),
+        values_(annotations_, start, names_, unreadable_) {
+    trace(start.plan, start.plan.probes.size());
+  }
+
+  void know(std::size_t probes) override { short_names_.know(probes); }
+  void slowest(const SlowestEvents& events, bool last) override {
+    if (!last) return;
+    for (const KeptEvent& kept : events.events()) {
+      around_.begin(kept);
+      show(*kept.event);
+    }
+  }
+  void notice(const SessionNotice& notice) override {
+    if (notice.is_of_trace()) latest_ == 0 ? early_notices_.push_back(notice.text) : show_notice(notice.text);
+  }
+  bool wants_account() const override { return Clock::now() - accounted_ >= std::chrono::seconds(1); }
+  void account(const SessionSummary& summary) override {
+    accounted_ = Clock::now();
+    show_losses(summary);
+  }
+
+ protected:
+  void look_up(const AttachPlan& plan, std::size_t probes) override {
+    values_.look_up(plan);
+    names_.clear();
+    for (const PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
+    short_names_ = ShortNames(plan, probes);
+  }
+  void write_event(const Event& event) override {
+    show(event);
+    ++events_;
+    if (block_.is_full()) put_block();
+  }
+  /// A notice says it.
+  void write_followed(const Followed& /*followed*/) override {}
+  void write_summary(const SessionSummary& summary) override {
+    show_losses(summary);
+    put_block();
+  }
+  void print_due() override {
+    if (!block_.is_empty() && Clock::now() - put_ >= std::chrono::seconds(1)) put_block();
+  }
+  void ending(const SessionSummary& /*summary*/) override { put_block(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void put_block() {
+    if (!block_.is_empty()) {
+      const std::string packets = block_.take();
+      out_.bytes(std::as_bytes(std::span(packets)));
+    }
+    Output::printed(std::exchange(events_, 0));
+    put_ = Clock::now();
+  }
+
+  void show(const Event& event);
+  void add_values(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence);
+  void add_stacks(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence);
+  void show_notice(std::string_view text);
+  void show_losses(const SessionSummary& summary);
+  void tell_time(const Event& event);
+
+  ThreadTracks& tracks_of(const Event& event);
+  Lane& lane_for(const Event& event, ThreadTracks& thread);
+  template <class Describe>
+  std::uint32_t add_track(const Describe& describe);
+  void add_process(const Event& event);
+
+  const Question& question_;
+  const Printed& printed_;
+  Destination& shared_;
+  perfetto::PacketBlock block_;
+  std::size_t events_ = 0;  ///< in the block
+  Clock::time_point put_ = Clock::now(), accounted_ = Clock::now();
+  std::vector<std::string> names_;
+  ShortNames short_names_;
+  AnnotationWriter annotations_;
+  ValueTree<AnnotationWriter> values_;
+  std::unordered_map<std::uint64_t, ThreadTracks> threads_;  ///< by process and thread
+  std::set<std::uint32_t> processes_;                        ///< that are described
+  std::size_t lanes_ = 0;                                    ///< of all threads
+  std::optional<TrackSequence> notices_, losses_;
+  std::vector<std::string> early_notices_;   ///< that came before there was a time to draw them at
+  std::uint64_t lost_ = 0;                   ///< as shown last
+  std::optional<std::int64_t> wall_offset_;  ///< as told last
+  std::uint64_t latest_ = 0;                 ///< time of the last event so far
+  std::string shown_;                        ///< room for a TrackEvent
+};
+
+/// Adds a track that `describe` describes; returns its number, which is also that of its sequence of packets.
+template <class Describe>
+std::uint32_t PerfettoOutput::add_track(const Describe& describe) {
+  const std::uint32_t number = ++shared_.tracks;
+  std::string encoded;
+  pbf_builder<Packet> packet(encoded);
+  packet.add_uint32(Packet::sequence, number);
+  {
+    pbf_builder<perfetto::Track> track(packet, Packet::track_descriptor);
+    track.add_uint64(perfetto::Track::uuid, number);
+    describe(track);
+  }
+  block_.add(encoded);
+  return number;
+}
+
+void PerfettoOutput::add_process(const Event& event) {
+  if (!processes_.insert(event.pid()).second) return;
+  add_track([&](pbf_builder<perfetto::Track>& track) {
+    pbf_builder<perfetto::Process> process(track, perfetto::Track::process);
+    process.add_int32(perfetto::Process::pid, static_cast<std::int32_t>(event.pid()));
+    process.add_string(perfetto::Process::name, perfetto::safe_text(event.comm()));
+  });
+}
+
+/// Threads come and go: of very many the tracks so far are forgotten, and what goes on has new ones.
+ThreadTracks& PerfettoOutput::tracks_of(const Event& event) {
+  constexpr std::size_t kMost = 8192;
+  if (lanes_ >= kMost) {
+    threads_.clear();
+    processes_.clear();
+    lanes_ = 0;
+  }
+  ThreadTracks& thread = threads_[std::uint64_t{event.pid()} << 32 | event.tid()];
+  if (!thread.lanes.empty()) return thread;
+  const bool is_visible = event.pid() != 0;
+  if (is_visible) add_process(event);
+  const std::uint32_t number = add_track([&](pbf_builder<perfetto::Track>& track) {
+    if (!is_visible) return track.add_string(perfetto::Track::name, "threads of another pid namespace");
+    pbf_builder<perfetto::Thread> described(track, perfetto::Track::thread);
+    described.add_int32(perfetto::Thread::pid, static_cast<std::int32_t>(event.pid()));
+    described.add_int64(perfetto::Thread::tid, event.tid());
+    described.add_string(perfetto::Thread::name, perfetto::safe_text(event.comm()));
+  });
+  thread.uuid = number;
+  thread.lanes.push_back({.sequence = TrackSequence(number, number)});
+  ++lanes_;
+  return thread;
+}
+
+Lane& PerfettoOutput::lane_for(const Event& event, ThreadTracks& thread) {
+  for (Lane& lane : thread.lanes)
+    if (lane.slices.take(event.timestamp(), event.timestamp() + event.duration())) return lane;
+  const std::uint32_t number = add_track([&](pbf_builder<perfetto::Track>& track) {
+    track.add_string(perfetto::Track::name, "at the same time");
+    track.add_uint64(perfetto::Track::parent, thread.uuid);
+  });
+  Lane& lane = thread.lanes.emplace_back(Lane{.sequence = TrackSequence(number, number)});
+  ++lanes_;
+  static_cast<void>(lane.slices.take(event.timestamp(), event.timestamp() + event.duration()));
+  return lane;
+}
+
+/// Says which time of day it is at the event, where it was set since.
+void PerfettoOutput::tell_time(const Event& event) {
+  constexpr std::int64_t kMuch = 1'000'000;
+  const std::int64_t offset = around_.wall_offset();
+  if (wall_offset_ && std::abs(offset - *wall_offset_) < kMuch) return;
+  wall_offset_ = offset;
+  std::string encoded;
+  pbf_builder<Packet> packet(encoded);
+  {
+    pbf_builder<perfetto::Clocks> clocks(packet, Packet::clock_snapshot);
+    const auto add = [&](std::uint32_t id, std::uint64_t time) {
+      pbf_builder<perfetto::Clock> clock(clocks, perfetto::Clocks::clock);
+      clock.add_uint32(perfetto::Clock::id, id);
+      clock.add_uint64(perfetto::Clock::timestamp, time);
+    };
+    add(perfetto::kMonotonic, event.timestamp());
+    add(perfetto::kRealtime, static_cast<std::uint64_t>(wall_time(event)));
+    clocks.add_uint32(perfetto::Clocks::primary, perfetto::kMonotonic);
+  }
+  block_.add(encoded);
+}
+
+void PerfettoOutput::show(const Event& event) {
+  tell_time(event);
+  if (latest_ == 0) latest_ = event.timestamp();
+  for (const std::string& text : std::exchange(early_notices_, {})) show_notice(text);
+  latest_ = std::max(latest_, event.timestamp() + event.duration());
+  ThreadTracks& thread = tracks_of(event);
+  const bool is_open = question_.view.in_flight;
+  const bool lasts = event.duration() > 0 || event.site().span || is_open;
+  TrackSequence& sequence = lasts && !is_open ? lane_for(event, thread).sequence : thread.lanes.front().sequence;
+  shown_.clear();
+  {
+    pbf_builder<TrackEvent> shown(shown_);
+    shown.add_int32(TrackEvent::type, static_cast<std::int32_t>(lasts ? EventType::begin : EventType::instant));
+    shown.add_uint64(TrackEvent::name_iid,
+                     sequence.names().number_of(Interned::event_name, short_names_[event.site().probe.value]));
+    add_values(event, shown, sequence);
+    add_stacks(event, shown, sequence);
+  }
+  sequence.add(block_, event.timestamp(), shown_);
+  if (!lasts || is_open) return;
+  shown_.clear();
+  pbf_builder<TrackEvent>(shown_).add_int32(TrackEvent::type, static_cast<std::int32_t>(EventType::end));
+  sequence.add(block_, event.timestamp() + event.duration(), shown_);
+}
+
+void PerfettoOutput::add_values(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence) {
+  const auto begin = [&](std::string_view name) {
+    annotations_.begin(shown, sequence.names().number_of(Interned::annotation_name, name));
+  };
+  const PrintList& list = printed_.of(event.site());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    begin(list[i].label);
+    values_.item(event, list[i], i);
+  }
+  for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
+    const Arg& arg = event.arg_info(n);
+    if (arg.derived || is_to_come(plan(), question_.view, arg)) continue;
+    begin((arg.of_end && !arg.result ? "end." : "") + name_of_argument(arg, n));
+    const auto text = unasked_text(plan(), event, n, question_.values.likely_texts.value_or(false));
+    text ? values_.text(*text) : values_.unasked(event, n);
+  }
+}
+
+void PerfettoOutput::add_stacks(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence) {
+  const auto add = [&](const Result<Stack>& stack, std::string_view name) {
+    if (stack) return perfetto::add_stack(shown, *stack);
+    annotations_.begin(shown, sequence.names().number_of(Interned::annotation_name, name));
+    values_.error(stack.error().message);
+  };
+  const AskedStacks& asked = question_.stacks;
+  if (asked.user_depth > 0 && !asked.user_in_lists)
+    add(around_.user_stack(), "ustack");
+  else if (asked.kernel_depth > 0 && !asked.kernel_in_lists && !event.probe().file)
+    add(around_.kernel_stack(), "kstack");
+}
+
+void PerfettoOutput::show_notice(std::string_view text) {
+  if (!notices_) {
+    const std::uint32_t number =
+        add_track([](pbf_builder<perfetto::Track>& track) { track.add_string(perfetto::Track::name, "notices"); });
+    notices_.emplace(number, number);
+  }
+  std::string encoded;
+  pbf_builder<TrackEvent> shown(encoded);
+  shown.add_int32(TrackEvent::type, static_cast<std::int32_t>(EventType::instant));
+  shown.add_string(TrackEvent::name, perfetto::safe_text(text));
+  notices_->add(block_, latest_, encoded);
+}
+
+/// A counter on its own track: the hits that have no event although nobody asked for that.
+void PerfettoOutput::show_losses(const SessionSummary& summary) {
+  const std::uint64_t lost = summary.total().lost();
+  if (latest_ == 0 || (losses_ && lost == lost_)) return;
+  if (!losses_) {
+    const std::uint32_t number = add_track([](pbf_builder<perfetto::Track>& track) {
+      track.add_string(perfetto::Track::name, "lost");
+      pbf_builder<perfetto::Counter> counter(track, perfetto::Track::counter);
+      counter.add_int32(perfetto::Counter::unit, perfetto::kUnitCount);
+    });
+    losses_.emplace(number, number);
+  }
+  lost_ = lost;
+  std::string encoded;
+  pbf_builder<TrackEvent> shown(encoded);
+  shown.add_int32(TrackEvent::type, static_cast<std::int32_t>(EventType::counter));
+  shown.add_int64(TrackEvent::counter_value, static_cast<std::int64_t>(lost));
+  losses_->add(block_, latest_, encoded);
+}
+
+}  // namespace
+
+std::unique_ptr<Output> make_perfetto_output(const AnswerStart& start, const OutputPlace& place) {
+  return std::make_unique<PerfettoOutput>(start, place);
+}
+
+}  // namespace usdt::exports
