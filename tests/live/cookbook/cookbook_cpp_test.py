@@ -6,9 +6,13 @@ import collections
 import csv
 import json
 import subprocess
+import sys
 
 from recipes import HERE, Recipe, check_near
 from harness import Skip, check, check_equal, main, require_file, require_program, scenario
+
+sys.path.insert(0, str(HERE.parent / "export"))
+import perfetto_reader  # noqa: E402
 
 PYTHON = "/usr/bin/python3.11"
 
@@ -95,6 +99,16 @@ def exported_files_have_the_calls_that_are_shown(run):
     check_equal([[int(row["req->kind"]), int(row["retval"])] for row in rows], shown, "calls in calls.csv")
     replayed = run.trace([], "--replay", run.dir / "calls.rec")
     check_equal([call["args"] for call in replayed.events], shown, "calls in calls.rec")
+
+
+@scenario
+def a_time_line_has_the_calls_that_are_shown(run):
+    server(run)
+    result = Recipe(run, "How do calls look on a time line?").start().finish()
+    shown = [call["args"] for call in result.spans or result.events]
+    drawing = perfetto_reader.draw(perfetto_reader.compiled(run.dir), (run.dir / "calls.pftrace").read_bytes())
+    drawn = sorted(drawing.slices, key=lambda call: call.end)
+    check_equal([[call.args["req->kind"], call.args["retval"]] for call in drawn], shown, "calls in calls.pftrace")
 
 
 def log2_range(number):
