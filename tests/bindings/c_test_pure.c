@@ -58,9 +58,10 @@ AT(usdtc_event_info, weight, 128);
 _Static_assert(sizeof(struct usdtc_value) == 56, "usdtc_value");
 AT(usdtc_value, number, 16);
 AT(usdtc_value, enumerator, 40);
-_Static_assert(sizeof(struct usdtc_sink) == 56, "usdtc_sink");
+_Static_assert(sizeof(struct usdtc_sink) == 64, "usdtc_sink");
 AT(usdtc_sink, flags, 40);
 AT(usdtc_sink, on_event, 48);
+AT(usdtc_sink, max_kept, 56);
 #endif
 
 static void lists_its_own_probes_with_types(void) {
@@ -305,6 +306,7 @@ static void says_what_cannot_be_values(void) {
   refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .flags = 2, .format = "json"}, "no format");
   refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .flags = 2, .file = "a.json"}, "one of them");
   refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .on_event = see}, "USDTC_SINK_VALUES");
+  refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .max_kept = 1}, "keeps nothing");
 }
 
 static void ends_early_when_asked_to(void) {

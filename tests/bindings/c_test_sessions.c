@@ -270,9 +270,61 @@ static void kept_text_is_there_until_it_is_passed_over(void) {
   usdtc_session_free(session);
 }
 
+/* The number of lines in `text` that begin with `beginning`. */
+static uint64_t lines_that_begin(struct usdtc_text text, const char* beginning) {
+  uint64_t lines = 0;
+  const size_t length = strlen(beginning);
+  for (size_t at = 0; at < text.length;) {
+    lines += text.length - at >= length && memcmp(text.data + at, beginning, length) == 0;
+    const char* end = memchr(text.data + at, '\n', text.length - at);
+    at = end ? (size_t)(end + 1 - text.data) : text.length;
+  }
+  return lines;
+}
+
+static void what_nobody_takes_has_a_limit_and_is_accounted_for(void) {
+  enum { MANY = 50000, ROOM = 1 << 20 };
+  struct usdtc_sink sink = {.size = sizeof(sink), .flags = USDTC_SINK_VALUES, .max_kept = ROOM};
+  usdtc_session* session = begin(kNumbers, kNothing, &sink);
+  for (uint32_t n = 0; n < MANY; ++n) {
+    count(n);
+    if (n % 1000 == 0) step(session);
+  }
+  for (int steps = 0; steps < 100; ++steps) step(session);
+  const uint32_t taken = take_numbers(session, 0); /* the oldest, none left out among them */
+  CHECK(taken > ROOM / 1000 && taken < ROOM / 100);
+  count(MANY); /* for which there is room again */
+  finish(session);
+  CHECK(take_numbers(session, MANY) == MANY + 1);
+  const struct counts counts = account_of(session);
+  CHECK(counts.hits == MANY + 1 && counts.delivered == taken + 1 && counts.lost == MANY - taken);
+  usdtc_session_free(session);
+
+  sink.flags = USDTC_SINK_KEEP;
+  session = begin(kNumbers, kNothing, &sink);
+  for (uint32_t n = 0; n < MANY; ++n) count(n);
+  int more = 1;
+  for (int steps = 0; more && steps < 100; ++steps) CHECK(usdtc_session_step(session, 50, &more, NULL) == 0);
+  CHECK(more == 0);
+  usdtc_error* error = NULL;
+  const int result = usdtc_session_finish(session, &error);
+  CHECK(failed(result, error, E2BIG, USDTC_ERROR_LIMIT, "max_kept"));
+  struct usdtc_text text = {0};
+  CHECK(text_from(session, 0, &text) <= ROOM && text.length > ROOM / 2);
+  const struct counts lines = account_of(session);
+  CHECK(lines.hits == MANY && lines.delivered == lines_that_begin(text, "{\"v\":1,\"type\":\"event\""));
+  CHECK(lines.delivered + lines.lost == MANY);
+  usdtc_session_free(session);
+}
+
 const struct test kSessionTests[] = {
-    CASE(kept_text_is_there_until_it_is_passed_over),           CASE(events_of_a_session_are_values),
-    CASE(a_callback_is_given_the_events_of_a_session),          CASE(rows_of_a_session_have_the_largest_first),
-    CASE(a_session_knows_percentiles_and_the_slowest),          CASE(a_session_replays_what_a_session_recorded),
-    CASE(a_child_that_frees_a_session_leaves_it_to_its_parent), {NULL, NULL},
+    CASE(what_nobody_takes_has_a_limit_and_is_accounted_for),
+    CASE(kept_text_is_there_until_it_is_passed_over),
+    CASE(events_of_a_session_are_values),
+    CASE(a_callback_is_given_the_events_of_a_session),
+    CASE(rows_of_a_session_have_the_largest_first),
+    CASE(a_session_knows_percentiles_and_the_slowest),
+    CASE(a_session_replays_what_a_session_recorded),
+    CASE(a_child_that_frees_a_session_leaves_it_to_its_parent),
+    {NULL, NULL},
 };

@@ -28,6 +28,12 @@ class NoticeKeeper final : public usdt::AnswerConsumer {
   std::string name_;
 };
 
+/// Text that sinks were given, and that nobody has passed over yet.
+struct KeptText {
+  std::string text = {};
+  bool overflowed = false;  ///< some sink had more than may be kept
+};
+
 /// Takes the answers to one question in each way that is wanted. A move leaves the consumers where they are.
 class AskedQuestion {
  public:
@@ -35,7 +41,7 @@ class AskedQuestion {
 
   /// Adds a sink that the caller wants; `kept` takes the text of one that keeps it. Errors: invalid_argument,
   /// no_permission, io.
-  [[nodiscard]] usdt::Result<void> add(const usdtc_sink* given, const usdt::Question& question, std::string& kept);
+  [[nodiscard]] usdt::Result<void> add(const usdtc_sink* given, const usdt::Question& question, KeptText& kept);
   /// Adds the recording that the question itself asks for.
   [[nodiscard]] usdt::Result<void> add_record(const usdt::Question& question);
   [[nodiscard]] std::vector<usdt::AnswerConsumer*> consumers() const;

@@ -35,7 +35,7 @@ const std::vector<FormatTexts>& format_texts() {
 
 struct usdtc_session {
   usdt::Result<void> ask(const usdtc_question& asked, const char* name, std::span<const usdtc_sink* const> wanted);
-  /// Errors: io, of the first sink that could not write everything.
+  /// Errors: io, of the first sink that could not write everything; limit, of text that could not be kept.
   [[nodiscard]] usdt::Result<void> check_written() const;
   /// Errors: invalid_argument, in a child that fork() has made: the threads of a session are not there.
   [[nodiscard]] usdt::Result<void> check_process() const;
@@ -44,8 +44,8 @@ struct usdtc_session {
 
   const pid_t process = ::getpid();
   std::vector<usdtc::AskedQuestion> questions = {};
-  std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
-  std::string kept = {};                    // text of sinks
+  std::deque<usdtc::Notice> notices = {};  // their texts stay where they are
+  usdtc::KeptText kept = {};
   std::uint64_t forgotten = 0;              // bytes of it that were passed over
   usdt::Session session = usdt::Session();  // goes first: it knows the consumers
 };
@@ -79,6 +79,10 @@ usdt::Result<void> usdtc_session::check_process() const {
 usdt::Result<void> usdtc_session::check_written() const {
   for (const usdtc::AskedQuestion& question : questions)
     if (auto written = question.check_written(); !written) return written;
+  if (kept.overflowed)
+    return usdt::fail(
+        usdt::ErrorKind::limit,
+        "nobody took the text that is kept (usdtc_session_text()), and there was more than usdtc_sink.max_kept");
   return {};
 }
 
@@ -161,12 +165,13 @@ int usdtc_session_text(usdtc_session* session, uint64_t from, usdtc_text* text, 
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session || !text) return usdtc::invalid("the session, or the place for the text, is NULL");
     const std::uint64_t skipped = from - session->forgotten;
-    if (skipped > session->kept.size())
+    std::string& kept = session->kept.text;
+    if (skipped > kept.size())
       return usdtc::invalid(fmt::format("no text from byte {} on: there are bytes {} to {}", from, session->forgotten,
-                                        session->forgotten + session->kept.size()));
-    session->kept.erase(0, skipped);
+                                        session->forgotten + kept.size()));
+    kept.erase(0, skipped);
     session->forgotten = from;
-    *text = usdtc::text_of(session->kept);
+    *text = usdtc::text_of(kept);
     return {};
   });
 }

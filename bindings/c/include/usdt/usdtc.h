@@ -664,6 +664,11 @@ struct usdtc_sink {
   uint32_t flags;        /* enum usdtc_sink_flags */
   uint32_t reserved;
   usdtc_on_event on_event; /* with USDTC_SINK_VALUES: is given each event, and `user`; NULL: usdtc_session_take() */
+  /* The most that is kept for usdtc_session_take() and usdtc_session_text(), in bytes of memory. Events that come while
+   * so much is kept are lost, and the ledger counts them as not_written. A sink that would keep more text takes no
+   * more: its question has its answers, events without a line count as not_written, and usdtc_session_finish() says so
+   * (LIMIT). 0: 256 MiB, or 8 times the ring if that is more. UINT64_MAX: no limit. */
+  uint64_t max_kept;
 };
 enum usdtc_sink_flags {
   USDTC_SINK_KEEP = 1, /* the text is kept for usdtc_session_text(); on_text and file are NULL */
@@ -688,7 +693,7 @@ int usdtc_session_begin(usdtc_session* session, usdtc_error** error);
  * over: by "duration" or "max-events", since its processes have ended, or since it was asked to stop. */
 int usdtc_session_step(usdtc_session* session, int timeout_ms, int* more, usdtc_error** error);
 /* Detaches, and writes what is left and the accounts. Errors: IO (something could not be written; the message says what
- * and why). */
+ * and why), LIMIT (usdtc_sink.max_kept). */
 int usdtc_session_finish(usdtc_session* session, usdtc_error** error);
 /* Asks the session to end: a step says so within 50 ms. For any thread and signal handlers. */
 void usdtc_session_stop(usdtc_session* session);
