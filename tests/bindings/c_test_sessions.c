@@ -46,11 +46,15 @@ static usdtc_session* begin(const char* point, const struct option* options, con
   return session;
 }
 
+static void step_once(usdtc_session* session, int* more) {
+  usdtc_error* error = NULL;
+  const int result = usdtc_session_step(session, 50, more, &error);
+  CHECK(worked(result, error));
+}
+
 static void step(usdtc_session* session) {
   int more = 0;
-  usdtc_error* error = NULL;
-  const int result = usdtc_session_step(session, 50, &more, &error);
-  CHECK(worked(result, error));
+  step_once(session, &more);
 }
 
 static void finish(usdtc_session* session) {
@@ -184,7 +188,7 @@ static void a_session_replays_what_a_session_recorded(void) {
 
   const struct option replay[] = {{"replay", file}, {NULL, NULL}};
   session = begin(kNumbers, replay, &kValues);
-  for (int more = 1; more;) CHECK(usdtc_session_step(session, 0, &more, NULL) == 0);
+  for (int more = 1; more;) step_once(session, &more);
   finish(session);
   CHECK(take_numbers(session, 0) == HITS);
   const struct counts counts = account_of(session);
@@ -270,6 +274,53 @@ static void kept_text_is_there_until_it_is_passed_over(void) {
   usdtc_session_free(session);
 }
 
+static void a_session_that_has_begun_is_asked_nothing_more(void) {
+  usdtc_session* session = begin(kNumbers, kNothing, &kValues);
+  usdtc_error* error = NULL;
+  int result = ask(session, kNumbers, kNothing, &kValues, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "has begun"));
+  finish(session);
+  usdtc_batch* batch = NULL;
+  CHECK(usdtc_session_take(session, 1, 0, &batch, NULL) == -ENOENT && !batch);
+  int more = 1;
+  CHECK(usdtc_session_step(session, 0, &more, NULL) == 0 && more == 0); /* it is over */
+  usdtc_session_free(session);
+}
+
+static void files_of_a_session_are_one_sink_each(void) {
+  char file[] = "/tmp/usdtc_session.XXXXXX";
+  close(mkstemp(file));
+  const struct usdtc_sink json = {.size = sizeof(json), .file = file};
+  const struct option record[] = {{"record", file}, {NULL, NULL}};
+  usdtc_session* session = usdtc_session_new();
+  usdtc_error* error = NULL;
+  int result = ask(session, kNumbers, record, &json, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "one file"));
+  result = ask(session, kNumbers, record, &kValues, &error); /* what was refused has not taken the file */
+  CHECK(worked(result, error));
+  result = ask(session, kNumbers, kNothing, &json, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "one file"));
+  result = usdtc_session_begin(session, &error);
+  CHECK(worked(result, error));
+  for (uint32_t n = 0; n < HITS; ++n) count(n);
+  finish(session);
+  CHECK(take_numbers(session, 0) == HITS);
+  usdtc_session_free(session);
+
+  session = usdtc_session_new();
+  const struct option replay[] = {{"replay", file}, {NULL, NULL}};
+  result = ask(session, kNumbers, replay, &json, &error); /* it would be emptied before it is read */
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "the recording itself"));
+  result = ask(session, kNumbers, replay, &kValues, &error);
+  if (result == 0) result = usdtc_session_begin(session, &error);
+  CHECK(worked(result, error));
+  for (int more = 1; more;) step_once(session, &more);
+  finish(session);
+  CHECK(take_numbers(session, 0) == HITS);
+  usdtc_session_free(session);
+  CHECK(unlink(file) == 0);
+}
+
 /* The number of lines in `text` that begin with `beginning`. */
 static uint64_t lines_that_begin(struct usdtc_text text, const char* beginning) {
   uint64_t lines = 0;
@@ -304,7 +355,7 @@ static void what_nobody_takes_has_a_limit_and_is_accounted_for(void) {
   session = begin(kNumbers, kNothing, &sink);
   for (uint32_t n = 0; n < MANY; ++n) count(n);
   int more = 1;
-  for (int steps = 0; more && steps < 100; ++steps) CHECK(usdtc_session_step(session, 50, &more, NULL) == 0);
+  for (int steps = 0; more && steps < 100; ++steps) step_once(session, &more);
   CHECK(more == 0);
   usdtc_error* error = NULL;
   const int result = usdtc_session_finish(session, &error);
@@ -319,6 +370,8 @@ static void what_nobody_takes_has_a_limit_and_is_accounted_for(void) {
 
 const struct test kSessionTests[] = {
     CASE(what_nobody_takes_has_a_limit_and_is_accounted_for),
+    CASE(a_session_that_has_begun_is_asked_nothing_more),
+    CASE(files_of_a_session_are_one_sink_each),
     CASE(kept_text_is_there_until_it_is_passed_over),
     CASE(events_of_a_session_are_values),
     CASE(a_callback_is_given_the_events_of_a_session),

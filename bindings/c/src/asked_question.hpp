@@ -45,6 +45,10 @@ class AskedQuestion {
   /// Adds the recording that the question itself asks for.
   [[nodiscard]] usdt::Result<void> add_record(const usdt::Question& question);
   [[nodiscard]] std::vector<usdt::AnswerConsumer*> consumers() const;
+  /// Says whether no sink writes to the file of another one of its own, or of `other`. Errors: invalid_argument.
+  [[nodiscard]] usdt::Result<void> check_apart(const AskedQuestion& other) const;
+  /// Says whether no sink writes to the recording that is read. Errors: invalid_argument.
+  [[nodiscard]] usdt::Result<void> check_spared(const std::string& recording) const;
   [[nodiscard]] ValueTaker& values() const noexcept { return *values_; }
   /// Errors: io, of the first sink that could not write everything.
   [[nodiscard]] usdt::Result<void> check_written() const;
@@ -54,6 +58,7 @@ class AskedQuestion {
 
   std::vector<std::unique_ptr<usdt::Sink>> sinks_ = {};
   std::unique_ptr<ValueTaker> values_ = std::make_unique<ValueTaker>();
+  bool has_values_ = false;  ///< some sink asked for them
   std::unique_ptr<NoticeKeeper> notices_;
 };
 
