@@ -2,6 +2,7 @@
 /* <usdt/usdtc.h>: sessions, whose answers are values. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -283,7 +284,7 @@ static void a_session_that_has_begun_is_asked_nothing_more(void) {
   usdtc_batch* batch = NULL;
   CHECK(usdtc_session_take(session, 1, 0, &batch, NULL) == -ENOENT && !batch);
   int more = 1;
-  CHECK(usdtc_session_step(session, 0, &more, NULL) == 0 && more == 0); /* it is over */
+  CHECK(usdtc_session_step(session, INT_MIN, &more, NULL) == 0 && more == 0); /* it is over */
   usdtc_session_free(session);
 }
 

@@ -691,8 +691,8 @@ int usdtc_session_ask(usdtc_session* session, const usdtc_question* question, co
 /* Finds and attaches what there is. Errors: NOT_FOUND, NO_PERMISSION, NOT_SUPPORTED, CHANGED, LIMIT, VERIFIER, IO. */
 int usdtc_session_begin(usdtc_session* session, usdtc_error** error);
 /* Hands on what has come, and waits for that for up to `timeout_ms`, at most 50 (negative: does not wait). `more`
- * receives 0 when the session is over: by "duration" or "max-events", since its processes have ended, since it was asked
- * to stop, or behind usdtc_session_finish(). */
+ * receives 0 when the session is over: by "duration" or "max-events", since its processes have ended, since it was
+ * asked to stop, or behind usdtc_session_finish(). */
 int usdtc_session_step(usdtc_session* session, int timeout_ms, int* more, usdtc_error** error);
 /* Detaches, and writes what is left and the accounts. Errors: IO (something could not be written; the message says what
  * and why), LIMIT (usdtc_sink.max_kept). */
