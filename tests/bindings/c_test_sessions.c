@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -322,6 +323,36 @@ static void files_of_a_session_are_one_sink_each(void) {
   CHECK(unlink(file) == 0);
 }
 
+/* Ends a session when there is no memory but `spare` bytes: what it says then does not matter. */
+static void end_without_memory(size_t spare) {
+  usdtc_session* session = begin(kNumbers, kNothing, &kValues);
+  for (uint32_t n = 0; n < HITS; ++n) count(n);
+  void* volatile taken = malloc(spare); /* volatile: else compilers leave malloc() out */
+  void* last = taken;
+  CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){0, 0}) == 0);
+  for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2) {
+    do {
+      taken = malloc(bytes);
+    } while (taken);
+  }
+  free(last);
+  usdtc_session_finish(session, NULL);
+  usdtc_session_free(session);
+  _exit(failures == 0 ? 0 : 1);
+}
+
+static void a_session_ends_without_memory(void) {
+  for (size_t spare = 1 << 10; spare <= 1 << 20; spare *= 32) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20); /* else nothing would end this */
+      end_without_memory(spare);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+  }
+}
+
 /* The number of lines in `text` that begin with `beginning`. */
 static uint64_t lines_that_begin(struct usdtc_text text, const char* beginning) {
   uint64_t lines = 0;
@@ -373,6 +404,7 @@ const struct test kSessionTests[] = {
     CASE(what_nobody_takes_has_a_limit_and_is_accounted_for),
     CASE(a_session_that_has_begun_is_asked_nothing_more),
     CASE(files_of_a_session_are_one_sink_each),
+    CASE(a_session_ends_without_memory),
     CASE(kept_text_is_there_until_it_is_passed_over),
     CASE(events_of_a_session_are_values),
     CASE(a_callback_is_given_the_events_of_a_session),
