@@ -3,9 +3,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -323,6 +325,26 @@ static void files_of_a_session_are_one_sink_each(void) {
   CHECK(unlink(file) == 0);
 }
 
+static void ignore(int number) { (void)number; }
+
+/* A profiler's timer, say. Calls that it interrupts are not begun again. */
+static void signals_all_the_time_lose_nothing(void) {
+  const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+  struct sigaction before, action = {.sa_handler = ignore};
+  CHECK(sigaction(SIGALRM, &action, &before) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
+  for (int rounds = 0; rounds < 3; ++rounds) {
+    usdtc_session* session = begin(kNumbers, kNothing, &kValues);
+    for (uint32_t n = 0; n < HITS; ++n) {
+      count(n);
+      if (n % 50 == 0) step(session);
+    }
+    finish(session);
+    CHECK(take_numbers(session, 0) == HITS);
+    usdtc_session_free(session);
+  }
+  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0 && sigaction(SIGALRM, &before, NULL) == 0);
+}
+
 /* Ends a session when there is no memory but `spare` bytes: what it says then does not matter. */
 static void end_without_memory(size_t spare) {
   usdtc_session* session = begin(kNumbers, kNothing, &kValues);
@@ -404,6 +426,7 @@ const struct test kSessionTests[] = {
     CASE(what_nobody_takes_has_a_limit_and_is_accounted_for),
     CASE(a_session_that_has_begun_is_asked_nothing_more),
     CASE(files_of_a_session_are_one_sink_each),
+    CASE(signals_all_the_time_lose_nothing),
     CASE(a_session_ends_without_memory),
     CASE(kept_text_is_there_until_it_is_passed_over),
     CASE(events_of_a_session_are_values),
