@@ -58,9 +58,10 @@ AT(usdtc_event_info, weight, 128);
 _Static_assert(sizeof(struct usdtc_value) == 56, "usdtc_value");
 AT(usdtc_value, number, 16);
 AT(usdtc_value, enumerator, 40);
-_Static_assert(sizeof(struct usdtc_sink) == 56, "usdtc_sink");
+_Static_assert(sizeof(struct usdtc_sink) == 64, "usdtc_sink");
 AT(usdtc_sink, flags, 40);
 AT(usdtc_sink, on_event, 48);
+AT(usdtc_sink, max_kept, 56);
 #endif
 
 static void lists_its_own_probes_with_types(void) {
@@ -281,19 +282,25 @@ static void says_what_is_wrong_with_a_session(void) {
   usdtc_question_free(question);
 }
 
-/* A question with an option, whose answers go to `sink`, is refused. */
-static void refuses(const char* option, const char* value, const struct usdtc_sink* sink, const char* words) {
+/* A question with an option, whose answers go to `sinks`, is refused. */
+static void refuses_all(const char* option, const char* value, const struct usdtc_sink* const* sinks, size_t count,
+                        const char* words) {
   usdtc_error* error = NULL;
   usdtc_session* session = usdtc_session_new();
   usdtc_question* question = usdtc_question_new();
   CHECK(usdtc_question_add(question, "usdtc_test:numbers", NULL) == 0);
   if (option) CHECK(usdtc_question_set(question, option, value, NULL) == 0);
-  const int result = usdtc_session_ask(session, question, NULL, &sink, 1, &error);
+  const int result = usdtc_session_ask(session, question, NULL, sinks, count, &error);
   CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, words));
   usdtc_batch* batch = NULL;
   CHECK(usdtc_session_take(session, 0, 0, &batch, NULL) == -ENOENT); /* it was not asked */
   usdtc_session_free(session);
   usdtc_question_free(question);
+}
+
+/* A question with an option, whose answers go to `sink`, is refused. */
+static void refuses(const char* option, const char* value, const struct usdtc_sink* sink, const char* words) {
+  refuses_all(option, value, &sink, 1, words);
 }
 
 static void says_what_cannot_be_values(void) {
@@ -305,6 +312,10 @@ static void says_what_cannot_be_values(void) {
   refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .flags = 2, .format = "json"}, "no format");
   refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .flags = 2, .file = "a.json"}, "one of them");
   refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .on_event = see}, "USDTC_SINK_VALUES");
+  refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .max_kept = 1}, "keeps nothing");
+  refuses(NULL, NULL, &(struct usdtc_sink){.size = sizeof(values), .file = ""}, "is empty");
+  const struct usdtc_sink* const twice[] = {&values, &values};
+  refuses_all(NULL, NULL, twice, 2, "one sink");
 }
 
 static void ends_early_when_asked_to(void) {

@@ -2,8 +2,12 @@
 /* <usdt/usdtc.h>: sessions, whose answers are values. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,11 +50,15 @@ static usdtc_session* begin(const char* point, const struct option* options, con
   return session;
 }
 
+static void step_once(usdtc_session* session, int* more) {
+  usdtc_error* error = NULL;
+  const int result = usdtc_session_step(session, 50, more, &error);
+  CHECK(worked(result, error));
+}
+
 static void step(usdtc_session* session) {
   int more = 0;
-  usdtc_error* error = NULL;
-  const int result = usdtc_session_step(session, 50, &more, &error);
-  CHECK(worked(result, error));
+  step_once(session, &more);
 }
 
 static void finish(usdtc_session* session) {
@@ -184,7 +192,7 @@ static void a_session_replays_what_a_session_recorded(void) {
 
   const struct option replay[] = {{"replay", file}, {NULL, NULL}};
   session = begin(kNumbers, replay, &kValues);
-  for (int more = 1; more;) CHECK(usdtc_session_step(session, 0, &more, NULL) == 0);
+  for (int more = 1; more;) step_once(session, &more);
   finish(session);
   CHECK(take_numbers(session, 0) == HITS);
   const struct counts counts = account_of(session);
@@ -270,9 +278,162 @@ static void kept_text_is_there_until_it_is_passed_over(void) {
   usdtc_session_free(session);
 }
 
+static void a_session_that_has_begun_is_asked_nothing_more(void) {
+  usdtc_session* session = begin(kNumbers, kNothing, &kValues);
+  usdtc_error* error = NULL;
+  int result = ask(session, kNumbers, kNothing, &kValues, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "has begun"));
+  finish(session);
+  usdtc_batch* batch = NULL;
+  CHECK(usdtc_session_take(session, 1, 0, &batch, NULL) == -ENOENT && !batch);
+  int more = 1;
+  CHECK(usdtc_session_step(session, INT_MIN, &more, NULL) == 0 && more == 0); /* it is over */
+  usdtc_session_free(session);
+}
+
+static void files_of_a_session_are_one_sink_each(void) {
+  char file[] = "/tmp/usdtc_session.XXXXXX";
+  close(mkstemp(file));
+  const struct usdtc_sink json = {.size = sizeof(json), .file = file};
+  const struct option record[] = {{"record", file}, {NULL, NULL}};
+  usdtc_session* session = usdtc_session_new();
+  usdtc_error* error = NULL;
+  int result = ask(session, kNumbers, record, &json, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "one file"));
+  result = ask(session, kNumbers, record, &kValues, &error); /* what was refused has not taken the file */
+  CHECK(worked(result, error));
+  result = ask(session, kNumbers, kNothing, &json, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "one file"));
+  result = usdtc_session_begin(session, &error);
+  CHECK(worked(result, error));
+  for (uint32_t n = 0; n < HITS; ++n) count(n);
+  finish(session);
+  CHECK(take_numbers(session, 0) == HITS);
+  usdtc_session_free(session);
+
+  session = usdtc_session_new();
+  const struct option replay[] = {{"replay", file}, {NULL, NULL}};
+  result = ask(session, kNumbers, replay, &json, &error); /* it would be emptied before it is read */
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "the recording itself"));
+  result = ask(session, kNumbers, replay, &kValues, &error);
+  if (result == 0) result = usdtc_session_begin(session, &error);
+  CHECK(worked(result, error));
+  for (int more = 1; more;) step_once(session, &more);
+  finish(session);
+  CHECK(take_numbers(session, 0) == HITS);
+  usdtc_session_free(session);
+  CHECK(unlink(file) == 0);
+}
+
+static void ignore(int number) { (void)number; }
+
+/* A profiler's timer, say. Calls that it interrupts are not begun again. */
+static void signals_all_the_time_lose_nothing(void) {
+  const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+  struct sigaction before, action = {.sa_handler = ignore};
+  CHECK(sigaction(SIGALRM, &action, &before) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
+  for (int rounds = 0; rounds < 3; ++rounds) {
+    usdtc_session* session = begin(kNumbers, kNothing, &kValues);
+    for (uint32_t n = 0; n < HITS; ++n) {
+      count(n);
+      if (n % 50 == 0) step(session);
+    }
+    finish(session);
+    CHECK(take_numbers(session, 0) == HITS);
+    usdtc_session_free(session);
+  }
+  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0 && sigaction(SIGALRM, &before, NULL) == 0);
+}
+
+/* Ends a session when there is no memory but `spare` bytes: what it says then does not matter. */
+static void end_without_memory(size_t spare) {
+  usdtc_session* session = begin(kNumbers, kNothing, &kValues);
+  for (uint32_t n = 0; n < HITS; ++n) count(n);
+  void* volatile taken = malloc(spare); /* volatile: else compilers leave malloc() out */
+  void* last = taken;
+  CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){0, 0}) == 0);
+  for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2) {
+    do {
+      taken = malloc(bytes);
+    } while (taken);
+  }
+  free(last);
+  usdtc_session_finish(session, NULL);
+  usdtc_session_free(session);
+  _exit(failures == 0 ? 0 : 1);
+}
+
+static void a_session_ends_without_memory(void) {
+  for (size_t spare = 1 << 10; spare <= 1 << 20; spare *= 32) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20); /* else nothing would end this */
+      end_without_memory(spare);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+  }
+}
+
+/* The number of lines in `text` that begin with `beginning`. */
+static uint64_t lines_that_begin(struct usdtc_text text, const char* beginning) {
+  uint64_t lines = 0;
+  const size_t length = strlen(beginning);
+  for (size_t at = 0; at < text.length;) {
+    lines += text.length - at >= length && memcmp(text.data + at, beginning, length) == 0;
+    const char* end = memchr(text.data + at, '\n', text.length - at);
+    at = end ? (size_t)(end + 1 - text.data) : text.length;
+  }
+  return lines;
+}
+
+static void what_nobody_takes_has_a_limit_and_is_accounted_for(void) {
+  enum { MANY = 50000, ROOM = 1 << 20 };
+  struct usdtc_sink sink = {.size = sizeof(sink), .flags = USDTC_SINK_VALUES, .max_kept = ROOM};
+  usdtc_session* session = begin(kNumbers, kNothing, &sink);
+  for (uint32_t n = 0; n < MANY; ++n) {
+    count(n);
+    if (n % 1000 == 0) step(session);
+  }
+  for (int steps = 0; steps < 100; ++steps) step(session);
+  const uint32_t taken = take_numbers(session, 0); /* the oldest, none left out among them */
+  CHECK(taken > ROOM / 1000 && taken < ROOM / 100);
+  count(MANY); /* for which there is room again */
+  finish(session);
+  CHECK(take_numbers(session, MANY) == MANY + 1);
+  const struct counts counts = account_of(session);
+  CHECK(counts.hits == MANY + 1 && counts.delivered == taken + 1 && counts.lost == MANY - taken);
+  usdtc_session_free(session);
+
+  sink.flags = USDTC_SINK_KEEP;
+  session = begin(kNumbers, kNothing, &sink);
+  for (uint32_t n = 0; n < MANY; ++n) count(n);
+  int more = 1;
+  for (int steps = 0; more && steps < 100; ++steps) step_once(session, &more);
+  CHECK(more == 0);
+  usdtc_error* error = NULL;
+  const int result = usdtc_session_finish(session, &error);
+  CHECK(failed(result, error, E2BIG, USDTC_ERROR_LIMIT, "max_kept"));
+  struct usdtc_text text = {0};
+  CHECK(text_from(session, 0, &text) <= ROOM && text.length > ROOM / 2);
+  const struct counts lines = account_of(session);
+  CHECK(lines.hits == MANY && lines.delivered == lines_that_begin(text, "{\"v\":1,\"type\":\"event\""));
+  CHECK(lines.delivered + lines.lost == MANY);
+  usdtc_session_free(session);
+}
+
 const struct test kSessionTests[] = {
-    CASE(kept_text_is_there_until_it_is_passed_over),           CASE(events_of_a_session_are_values),
-    CASE(a_callback_is_given_the_events_of_a_session),          CASE(rows_of_a_session_have_the_largest_first),
-    CASE(a_session_knows_percentiles_and_the_slowest),          CASE(a_session_replays_what_a_session_recorded),
-    CASE(a_child_that_frees_a_session_leaves_it_to_its_parent), {NULL, NULL},
+    CASE(what_nobody_takes_has_a_limit_and_is_accounted_for),
+    CASE(a_session_that_has_begun_is_asked_nothing_more),
+    CASE(files_of_a_session_are_one_sink_each),
+    CASE(signals_all_the_time_lose_nothing),
+    CASE(a_session_ends_without_memory),
+    CASE(kept_text_is_there_until_it_is_passed_over),
+    CASE(events_of_a_session_are_values),
+    CASE(a_callback_is_given_the_events_of_a_session),
+    CASE(rows_of_a_session_have_the_largest_first),
+    CASE(a_session_knows_percentiles_and_the_slowest),
+    CASE(a_session_replays_what_a_session_recorded),
+    CASE(a_child_that_frees_a_session_leaves_it_to_its_parent),
+    {NULL, NULL},
 };

@@ -7,6 +7,7 @@ Usage: python_test.py CLASS      USDT_LIBRARY names libusdt-c.so; exit code 77: 
 
 import asyncio
 import collections
+import contextlib
 import gc
 import json
 import os
@@ -366,6 +367,30 @@ class Live(unittest.TestCase):
                 table, summary = again
             self.assertEqual([row["count"] for row in table["rows"]], [summary["hits"]])
             self.assertGreater(summary["hits"], 100)
+
+    def test_answers_are_for_one_thread_at_a_time(self):
+        with usdt.ask("python:function__return", pids=self.child.pid) as answers:
+            enough = threading.Event()
+            def play():
+                while not enough.is_set():
+                    with contextlib.suppress(RuntimeError):
+                        answers.take()
+            waiting = threading.Thread(target=play)
+            waiting.start()
+            try:
+                for use in (answers.fileno, answers.notices):
+                    for _ in range(1000):
+                        try:
+                            use()
+                        except RuntimeError as error:
+                            self.assertIn("another thread is using the answers", str(error))
+                            break
+                        time.sleep(0.001)
+                    else:
+                        self.fail(f"two threads used the answers: {use}")
+            finally:
+                enough.set()
+                waiting.join()
 
     def test_a_child_of_fork_leaves_answers_to_its_parent(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -117,12 +117,11 @@ class Run {
   usdt::Result<void> check_apart(const Asked& asked) {
     std::error_code unknown;
     const auto refuse = [](std::string text) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(text)); };
-    if (!asked.flags.output.shown.file.empty() &&
-        std::filesystem::equivalent(asked.flags.output.shown.file, asked.flags.question.recording.replay, unknown))
-      return refuse(fmt::format("--output {} is the recording itself", asked.flags.output.shown.file));
     for (const auto& sink : asked.sinks) {
       const auto file = sink->file();
       if (!file) continue;
+      if (std::filesystem::equivalent(sink->options().file, asked.flags.question.recording.replay, unknown))
+        return refuse(fmt::format("{} is the recording itself", sink->name()));
       const auto [known, is_new] = written_files_.try_emplace(*file, sink.get());
       if (!is_new && !known->second->is_sibling_of(*sink))
         return refuse(fmt::format("{} and {} are one file: output and recording need one each", known->second->name(),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "asked_question.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace usdtc {
@@ -18,14 +21,29 @@ usdt::Result<usdtc_sink> read_sink(const usdtc_sink* given) {
     return invalid("a sink keeps its text, is given values, or hands text on: one of them");
   if (read->on_event && (read->flags & USDTC_SINK_VALUES) == 0)
     return invalid("on_event of a sink that is not given values: set USDTC_SINK_VALUES");
+  if (read->file && *read->file == '\0') return invalid("the name of a sink's file is empty");
+  if (read->max_kept != 0 && (read->flags == 0 || read->on_event))
+    return invalid("max_kept of a sink that keeps nothing");
   return read;
 }
 
-usdt::SinkOptions options_of(const usdtc_sink& sink, std::string& kept) {
+/// Returns the most that is kept of the answers, in bytes. One look at a ring, which comes at once when a session ends,
+/// has room.
+std::uint64_t most_kept(const usdtc_sink& sink, const usdt::Question& question) {
+  if (sink.max_kept != 0) return sink.max_kept;
+  constexpr std::uint64_t least = 256 << 20, mebibyte = 1 << 20;
+  return std::max(least, 8 * mebibyte * question.attaching.ring_megabytes);
+}
+
+usdt::SinkOptions options_of(const usdtc_sink& sink, const usdt::Question& question, KeptText& kept) {
   usdt::SinkOptions options{.file = sink.file ? sink.file : "", .program = kProgram};
   if ((sink.flags & USDTC_SINK_KEEP) != 0)
-    options.write = [&kept](std::string_view text) {
-      kept += text;
+    options.write = [&kept, most = most_kept(sink, question)](std::string_view text) {
+      if (text.size() > most || kept.text.size() > most - text.size()) {
+        kept.overflowed = true;
+        return false;
+      }
+      kept.text += text;
       return true;
     };
   if (sink.on_text)
@@ -45,12 +63,14 @@ usdt::Result<void> check_values(const usdtc_sink& sink, const usdt::View& view) 
 
 }  // namespace
 
-usdt::Result<void> AskedQuestion::add(const usdtc_sink* given, const usdt::Question& question, std::string& kept) {
+usdt::Result<void> AskedQuestion::add(const usdtc_sink* given, const usdt::Question& question, KeptText& kept) {
   auto sink = read_sink(given);
   if (!sink) return usdt::fail(std::move(sink.error()));
   if ((sink->flags & USDTC_SINK_VALUES) == 0)
-    return open(sink->format ? sink->format : "json", options_of(*sink, kept), question);
+    return open(sink->format ? sink->format : "json", options_of(*sink, question, kept), question);
+  if (std::exchange(has_values_, true)) return invalid("the answers to a question are values for one sink");
   values_->want_events(sink->on_event, sink->user);
+  values_->keep_at_most(most_kept(*sink, question));
   return check_values(*sink, question.view);
 }
 
@@ -72,6 +92,28 @@ std::vector<usdt::AnswerConsumer*> AskedQuestion::consumers() const {
   all.push_back(values_.get());
   all.push_back(notices_.get());
   return all;
+}
+
+/// Sinks of standard output share its position: none writes over another.
+usdt::Result<void> AskedQuestion::check_apart(const AskedQuestion& other) const {
+  for (const auto& sink : sinks_) {
+    for (const auto& another : other.sinks_) {
+      const bool both_on_output = sink->options().file.empty() && another->options().file.empty();
+      if (sink == another || both_on_output || !sink->file() || sink->file() != another->file()) continue;
+      return invalid(
+          fmt::format("{} and {} are one file: each sink needs one of its own", another->name(), sink->name()));
+    }
+  }
+  return {};
+}
+
+usdt::Result<void> AskedQuestion::check_spared(const std::string& recording) const {
+  for (const auto& sink : sinks_) {
+    std::error_code unknown;
+    if (sink->file() && std::filesystem::equivalent(sink->name(), recording, unknown))
+      return invalid(fmt::format("{} is the recording itself", sink->name()));
+  }
+  return {};
 }
 
 usdt::Result<void> AskedQuestion::check_written() const {

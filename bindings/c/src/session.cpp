@@ -35,7 +35,9 @@ const std::vector<FormatTexts>& format_texts() {
 
 struct usdtc_session {
   usdt::Result<void> ask(const usdtc_question& asked, const char* name, std::span<const usdtc_sink* const> wanted);
-  /// Errors: io, of the first sink that could not write everything.
+  /// Errors: invalid_argument, of a sink that would write over another one, or over the recording that is read.
+  [[nodiscard]] usdt::Result<void> check_apart(const usdtc::AskedQuestion& question, const std::string& replayed) const;
+  /// Errors: io, of the first sink that could not write everything; limit, of text that could not be kept.
   [[nodiscard]] usdt::Result<void> check_written() const;
   /// Errors: invalid_argument, in a child that fork() has made: the threads of a session are not there.
   [[nodiscard]] usdt::Result<void> check_process() const;
@@ -44,14 +46,16 @@ struct usdtc_session {
 
   const pid_t process = ::getpid();
   std::vector<usdtc::AskedQuestion> questions = {};
-  std::deque<usdtc::Notice> notices = {};   // their texts stay where they are
-  std::string kept = {};                    // text of sinks
+  std::deque<usdtc::Notice> notices = {};  // their texts stay where they are
+  usdtc::KeptText kept = {};
+  bool begun = false;
   std::uint64_t forgotten = 0;              // bytes of it that were passed over
   usdt::Session session = usdt::Session();  // goes first: it knows the consumers
 };
 
 usdt::Result<void> usdtc_session::ask(const usdtc_question& asked, const char* name,
                                       std::span<const usdtc_sink* const> wanted) {
+  if (begun) return usdtc::invalid("the session has begun: its questions are asked before that");
   auto question = usdt::parse_question(asked.text);
   if (!question) return usdt::fail(std::move(question.error()));
   if (name) question->name = name;
@@ -60,9 +64,17 @@ usdt::Result<void> usdtc_session::ask(const usdtc_question& asked, const char* n
     if (auto added = all.add(each, *question, kept); !added) return added;
   if (!question->recording.file.empty())
     if (auto added = all.add_record(*question); !added) return added;
+  if (auto apart = check_apart(all, question->recording.replay); !apart) return apart;
   questions.push_back(std::move(all));
   session.add(std::move(*question), questions.back().consumers());
   return {};
+}
+
+usdt::Result<void> usdtc_session::check_apart(const usdtc::AskedQuestion& question, const std::string& replayed) const {
+  if (auto apart = question.check_apart(question); !apart) return apart;
+  for (const usdtc::AskedQuestion& other : questions)
+    if (auto apart = question.check_apart(other); !apart) return apart;
+  return replayed.empty() ? usdt::Result<void>() : question.check_spared(replayed);
 }
 
 usdt::Result<usdtc::ValueTaker*> usdtc_session::values_of(std::size_t n) const {
@@ -79,6 +91,10 @@ usdt::Result<void> usdtc_session::check_process() const {
 usdt::Result<void> usdtc_session::check_written() const {
   for (const usdtc::AskedQuestion& question : questions)
     if (auto written = question.check_written(); !written) return written;
+  if (kept.overflowed)
+    return usdt::fail(
+        usdt::ErrorKind::limit,
+        "nobody took the text that is kept (usdtc_session_text()), and there was more than usdtc_sink.max_kept");
   return {};
 }
 
@@ -116,6 +132,7 @@ int usdtc_session_begin(usdtc_session* session, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session) return usdtc::invalid("the session is NULL");
     if (auto own = session->check_process(); !own) return own;
+    session->begun = !session->questions.empty();
     return session->session.begin();
   });
 }
@@ -161,12 +178,13 @@ int usdtc_session_text(usdtc_session* session, uint64_t from, usdtc_text* text, 
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!session || !text) return usdtc::invalid("the session, or the place for the text, is NULL");
     const std::uint64_t skipped = from - session->forgotten;
-    if (skipped > session->kept.size())
+    std::string& kept = session->kept.text;
+    if (skipped > kept.size())
       return usdtc::invalid(fmt::format("no text from byte {} on: there are bytes {} to {}", from, session->forgotten,
-                                        session->forgotten + session->kept.size()));
-    session->kept.erase(0, skipped);
+                                        session->forgotten + kept.size()));
+    kept.erase(0, skipped);
     session->forgotten = from;
-    *text = usdtc::text_of(session->kept);
+    *text = usdtc::text_of(kept);
     return {};
   });
 }

@@ -8,6 +8,15 @@
 #include "usdt/slowest.hpp"
 
 namespace usdtc {
+namespace {
+
+/// Returns the bytes of memory that a kept event takes, about.
+std::uint64_t bytes_of(const usdtc_event& event) {
+  constexpr std::uint64_t allocation = 96;  // what a copy has beside its record
+  return sizeof(event) + event.event().record().size() + allocation;
+}
+
+}  // namespace
 
 void ValueTaker::want_events(usdtc_on_event on_event, void* user) {
   events_ = on_event ? Events::handed_on : Events::kept;
@@ -19,10 +28,12 @@ void ValueTaker::begin(const usdt::AnswerStart& start) {
   view_ = start.question.view;
   around_ = &start.around;
   texts_ = std::make_shared<const PlanTexts>(start.plan);
+  lost_.resize(start.plan.probes.size());
 }
 
 void ValueTaker::trace(const usdt::AttachPlan& plan, std::size_t /*probes*/) {
   if (plan.probes.size() > texts_->full_names.size()) texts_ = std::make_shared<const PlanTexts>(plan);
+  lost_.resize(std::max(lost_.size(), plan.probes.size()));
 }
 
 void ValueTaker::event(const usdt::Event& event) {
@@ -37,11 +48,20 @@ void ValueTaker::slowest(const usdt::SlowestEvents& events, bool last) {
 }
 
 void ValueTaker::give(usdtc_event&& event) {
+  if (events_ == Events::kept) return keep(std::move(event));
   ++events_so_far_;
-  if (events_ == Events::kept)
-    kept_.push_back(std::move(event));
-  else
-    on_event_(&event, user_);
+  on_event_(&event, user_);
+}
+
+void ValueTaker::keep(usdtc_event&& event) {
+  const std::uint64_t bytes = bytes_of(event);
+  if (bytes > most_bytes_ - kept_bytes_) {
+    ++lost_[event.event().site().probe.value];
+    return;
+  }
+  kept_.push_back(std::move(event));
+  kept_bytes_ += bytes;
+  ++events_so_far_;
 }
 
 void ValueTaker::table(const usdt::ArrangedTable& table) {
@@ -57,6 +77,7 @@ void ValueTaker::account(const usdt::SessionSummary& summary) {
 std::unique_ptr<usdtc_batch> ValueTaker::take(std::size_t limit) {
   auto batch = std::make_unique<usdtc_batch>();
   const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, kept_.size()));
+  for (auto each = kept_.begin(); each != end; ++each) kept_bytes_ -= bytes_of(*each);
   batch->events.assign(std::make_move_iterator(kept_.begin()), std::make_move_iterator(end));
   kept_.erase(kept_.begin(), end);
   return batch;

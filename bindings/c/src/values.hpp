@@ -20,6 +20,9 @@ class ValueTaker final : public usdt::AnswerConsumer {
 
   /// Hands events to `on_event` from now on; null: keeps them for take().
   void want_events(usdtc_on_event on_event, void* user);
+  /// Keeps events that take at most so many bytes together; what comes beyond is lost. Unless it is called there is no
+  /// limit.
+  void keep_at_most(std::uint64_t bytes) noexcept { most_bytes_ = bytes; }
 
   void begin(const usdt::AnswerStart& start) override;
   void trace(const usdt::AttachPlan& plan, std::size_t probes) override;
@@ -31,6 +34,8 @@ class ValueTaker final : public usdt::AnswerConsumer {
   void summary(const usdt::SessionSummary& summary) override { summary_ = summary; }
   [[nodiscard]] bool in_no_hurry() const override { return events_ == Events::unwanted; }
 
+  /// Events that found no room, by probe of the plan.
+  [[nodiscard]] std::vector<std::uint64_t> not_written() const override { return lost_; }
   /// Events that were handed on or kept.
   [[nodiscard]] std::size_t events_so_far() const noexcept { return events_so_far_; }
   /// Takes the oldest events that are kept, at most `limit`.
@@ -45,12 +50,15 @@ class ValueTaker final : public usdt::AnswerConsumer {
   using Clock = std::chrono::steady_clock;
 
   void give(usdtc_event&& event);
+  void keep(usdtc_event&& event);
 
   Events events_ = Events::unwanted;
   usdtc_on_event on_event_ = nullptr;
   void* user_ = nullptr;
   std::size_t events_so_far_ = 0;
   std::deque<usdtc_event> kept_ = {};
+  std::uint64_t kept_bytes_ = 0, most_bytes_ = UINT64_MAX;
+  std::vector<std::uint64_t> lost_ = {};
   usdt::View view_ = {};
   usdt::Surroundings* around_ = nullptr;
   std::shared_ptr<const PlanTexts> texts_ = nullptr;

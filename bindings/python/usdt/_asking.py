@@ -15,6 +15,7 @@ from typing import Any, Iterable, Iterator, Mapping
 from . import _library
 from ._library import c_string, call, each_of, library
 from ._points import Notice, notices_of
+from ._tracer import Use
 
 _STEP_MS = 50  # the library waits no longer
 _KEEP = 1
@@ -40,6 +41,7 @@ class Answers:
         self._free = weakref.finalize(self, library().usdtc_session_free, self._handle)
         self._free.atexit = False  # other threads may be within
         self._lock = threading.Lock()  # of the handle, against stop() in other threads
+        self._in_use = threading.RLock()  # an interrupt right after it was taken may leave it so: its thread goes on
         self._notices: list[Notice] = []
         try:
             self._ask(points, options, export)
@@ -99,18 +101,20 @@ class Answers:
         return not self._handle
 
     def _step(self) -> None:
-        more = ctypes.c_int()
-        call("usdtc_session_step", self._open(), _STEP_MS, ctypes.byref(more))
-        self._keep()
-        if not more.value:
-            self._finish()
+        with self._use() as handle:
+            more = ctypes.c_int()
+            call("usdtc_session_step", handle, _STEP_MS, ctypes.byref(more))
+            self._keep()
+            if not more.value:
+                self._finish()
 
     def _finish(self) -> None:
         """May be interrupted and called again, as long as there is a handle."""
-        try:
-            call("usdtc_session_finish", self._open())
-        finally:
-            self._end()
+        with self._use() as handle:
+            try:
+                call("usdtc_session_finish", handle)
+            finally:
+                self._end()
 
     def _end(self) -> None:
         if self._handle:
@@ -119,6 +123,9 @@ class Answers:
             with self._lock:
                 self._handle = c_void_p()
             self._free()
+
+    def _use(self) -> Use:
+        return Use(self._in_use, self._open, "answers")
 
     def _open(self) -> c_void_p:
         if not self._handle:
@@ -144,12 +151,16 @@ class Answers:
     def fileno(self) -> int:
         """A descriptor for event loops, readable when take() has something to do."""
         descriptor = ctypes.c_int()
-        call("usdtc_session_fd", self._open(), ctypes.byref(descriptor))
+        with self._use() as handle:
+            call("usdtc_session_fd", handle, ctypes.byref(descriptor))
         return descriptor.value
 
     def notices(self) -> list[Notice]:
         """What there was to say beside the answers: what was attached, what is followed or waited for."""
-        return notices_of("usdtc_session_notice", self._handle) if self._handle else list(self._notices)
+        if self.over:
+            return list(self._notices)
+        with self._use() as handle:
+            return notices_of("usdtc_session_notice", handle)
 
     def __enter__(self) -> Answers:
         return self

@@ -54,9 +54,12 @@ class Recording:
         self.close()
 
     def _use(self) -> Use:
+        return Use(self._in_use, self._open, "recording")
+
+    def _open(self) -> c_void_p:
         if not self._free.alive:
             raise ValueError("the recording is closed")
-        return Use(self._in_use, self._handle, "recording")
+        return self._handle
 
     def take(self, limit: int = 0) -> list[Event]:
         """The next events, at most `limit` (0: all that are left). Empty: there are no more."""

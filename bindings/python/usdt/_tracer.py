@@ -12,7 +12,7 @@ import os
 import threading
 import weakref
 from ctypes import c_void_p
-from typing import Any, AsyncIterator, Iterable, Iterator
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator
 
 from . import _library
 from ._events import Event, Reader
@@ -204,9 +204,12 @@ class Tracer:
         await asyncio.get_running_loop().run_in_executor(None, self.close)
 
     def _use(self) -> Use:
+        return Use(self._in_use, self._running)
+
+    def _running(self) -> c_void_p:
         if self._handle is None:
             raise ValueError("the tracer is not running: use it within `with`")
-        return Use(self._in_use, self._handle)
+        return self._handle
 
     # ---- events
 
@@ -356,15 +359,20 @@ class Tracer:
 
 
 class Use:
-    """The handle, for one thread at a time."""
+    """The handle that `handle` gives, for one thread at a time. It is asked under the lock: another thread may have closed
+    it just before."""
 
-    def __init__(self, lock: threading.RLock, handle: c_void_p, what: str = "tracer") -> None:
+    def __init__(self, lock: threading.RLock, handle: Callable[[], c_void_p], what: str = "tracer") -> None:
         self._lock, self._handle, self._what = lock, handle, what
 
     def __enter__(self) -> c_void_p:
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(f"another thread is using the {self._what}")
-        return self._handle
+        try:
+            return self._handle()
+        except ValueError:
+            self._lock.release()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()

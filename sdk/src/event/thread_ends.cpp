@@ -20,6 +20,7 @@
 #include "base/try.hpp"
 #include "ends.bpf.hpp"
 #include "program/object_copy.hpp"
+#include "sys/blocked_signals.hpp"
 #include "sys/pid_namespace.hpp"
 #include "sys/read.hpp"
 #include "usdt/bpf/constants.h"
@@ -64,6 +65,7 @@ Result<void> set_namespace(const backends::ObjectCopy& object) {
 Result<ThreadEnds> ThreadEnds::start() {
   auto object = TRY(backends::ObjectCopy::open(ends_object(), "usdt_ends"));
   TRY(set_namespace(object));
+  const sys::BlockedSignals blocked;  // as ObjectCopy::load()
   if (const int error = bpf_object__load(object.get()))
     return fail(os_failure(ErrorKind::io, "load the programs that see threads end", -error));
   ThreadEnds out;

@@ -101,6 +101,7 @@ struct Follower::Impl {
   // --- in the thread ------------------------------------------------------------------------------------------------
 
   void run() {
+    if (stop.stop_requested()) return;  // it begins again where memory runs out
     // Finds files that were mapped before, and those mapped between the application's search and this.
     if (options.scope.descendants) find_descendants();
     look_at_all();

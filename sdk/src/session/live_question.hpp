@@ -46,7 +46,9 @@ class LiveQuestion {
   /// Takes what has come, waiting for it for at most `wait`, and hands it over. Returns how many events there were.
   [[nodiscard]] Result<std::size_t> step(std::chrono::milliseconds wait);
   /// Whether it has all the events that were asked for, or nobody to give them to.
-  [[nodiscard]] bool has_enough() const noexcept { return given_ >= question_.limits.max_events || !handed_on_; }
+  [[nodiscard]] bool has_enough() const noexcept {
+    return finished_ || given_ >= question_.limits.max_events || !handed_on_;
+  }
   [[nodiscard]] bool nothing_left() const noexcept { return watch_ && watch_->nothing_left(); }
   /// Detaches, hands over what is still in the ring, and accounts for every hit. Errors: those of Tracer::table(), of
   /// which there is no last look then.

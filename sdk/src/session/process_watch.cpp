@@ -21,11 +21,12 @@ ProcessWatch::~ProcessWatch() {
     if (each.fd >= 0) ::close(each.fd);
 }
 
+/// A signal may end the poll, which then knows nothing.
 std::vector<pid_t> ProcessWatch::living() const {
   std::vector<pid_t> pids;
   for (const Watched& each : watched_) {
     pollfd entry{each.fd, POLLIN, 0};
-    if (each.fd < 0 || ::poll(&entry, 1, 0) == 0) pids.push_back(each.pid);
+    if (each.fd < 0 || ::poll(&entry, 1, 0) != 1) pids.push_back(each.pid);
   }
   return pids;
 }

@@ -124,7 +124,7 @@ struct Session::Impl {
     if (cut_short_ || over() || !goes_on() || run_->subjects_ended()) return false;
     TRY(attach_what_came());
     const auto left = std::chrono::ceil<milliseconds>(run_->end_of_time() - Clock::now());
-    wait = std::clamp(left, milliseconds(0), std::min(wait, kLongestWait));
+    wait = std::clamp(wait, milliseconds(0), std::clamp(left, milliseconds(0), kLongestWait));
     if (!traces_) {
       run_->arrival().wait(wait);
       return true;

@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -283,6 +285,15 @@ class Keepers {
   Stacks stacks_;
 };
 
+/// Null: there is no memory for them, and the descriptors are closed without.
+std::unique_ptr<Keepers> make_keepers(std::span<const int> descriptors) noexcept try {
+  std::vector<int> sorted(descriptors.begin(), descriptors.end());
+  std::sort(sorted.begin(), sorted.end());
+  return std::make_unique<Keepers>(std::move(sorted));
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
 // CLONE_VFORK: the thread that starts a task stands still meanwhile, so that the task may use its thread-local memory.
 constexpr int kSeparate = CLONE_VM | CLONE_FILES | CLONE_VFORK;
 
@@ -310,10 +321,8 @@ void make_in_separate_task(SeparateCall& call) noexcept {
 void close_in_exiting_tasks(std::span<const int> descriptors) noexcept {
   if (descriptors.empty()) return;
   const int saved = errno;
-  std::vector<int> sorted(descriptors.begin(), descriptors.end());
-  std::sort(sorted.begin(), sorted.end());
-  auto keepers = std::make_unique<Keepers>(std::move(sorted));
-  Starter starter(keepers->first());
+  auto keepers = make_keepers(descriptors);
+  Starter starter(keepers ? keepers->first() : std::span<Keeper>());
   {
     const SignalsBlocked blocked;
     starter.start();
@@ -321,7 +330,7 @@ void close_in_exiting_tasks(std::span<const int> descriptors) noexcept {
   for (const int fd : descriptors) ::close(fd);
   starter.let_end();
   starter.wait_for_end();
-  if (!keepers->all_ended()) static_cast<void>(keepers.release());
+  if (keepers && !keepers->all_ended()) static_cast<void>(keepers.release());
   errno = saved;
 }
 

@@ -275,7 +275,7 @@ def a_command_line_that_comes_to_nothing_takes_no_recording_away(run):
     before = file.read_bytes()
     for wrong in ((f"usdt:{program}:no:such", "--record", file), (f"usdt:{program}:no:such", "-o", file),
                   (PROBE.format(program), "--where", "arg99 == 1", "--record", file),
-                  ("--replay", file, "-o", file)):
+                  ("--replay", file, "-o", file), ("--replay", file, "--export", f"json={file}")):
         check(tool(run, *wrong, *([] if "--replay" in wrong else ["--", "true"]), check_code=None).code != 0, f"{wrong}")
         check_equal(file.read_bytes(), before, f"the recording after {wrong}")
     shorter, _, _ = record(run, program, PROBE, "-Z", "5")

@@ -664,6 +664,11 @@ struct usdtc_sink {
   uint32_t flags;        /* enum usdtc_sink_flags */
   uint32_t reserved;
   usdtc_on_event on_event; /* with USDTC_SINK_VALUES: is given each event, and `user`; NULL: usdtc_session_take() */
+  /* The most that is kept for usdtc_session_take() and usdtc_session_text(), in bytes of memory. Events that come while
+   * so much is kept are lost, and the ledger counts them as not_written. A sink that would keep more text takes no
+   * more: its question has its answers, events without a line count as not_written, and usdtc_session_finish() says so
+   * (LIMIT). 0: 256 MiB, or 8 times the ring if that is more. UINT64_MAX: no limit. */
+  uint64_t max_kept;
 };
 enum usdtc_sink_flags {
   USDTC_SINK_KEEP = 1, /* the text is kept for usdtc_session_text(); on_text and file are NULL */
@@ -678,17 +683,19 @@ usdtc_session* usdtc_session_new(void);
 /* Asks a question, all of them before usdtc_session_begin(); it may be freed then. `name` stands before what is about
  * it, and in its JSON as "question"; NULL: there is one question. `sinks` are `sink_count` pointers. What the option
  * "record" names is written besides. The questions are all live, or all of recordings ("replay"). Errors: those of
- * usdtc_question_check(); INVALID_ARGUMENT (no such format, or one that cannot have this question), NO_PERMISSION, IO
- * (the files). */
+ * usdtc_question_check(); INVALID_ARGUMENT (no such format, or one that cannot have this question; a file that another
+ * sink of the session writes to, or that is replayed; two sinks with USDTC_SINK_VALUES; a session that has begun),
+ * NO_PERMISSION, IO (the files). Opening a named pipe waits for its reader. */
 int usdtc_session_ask(usdtc_session* session, const usdtc_question* question, const char* name,
                       const struct usdtc_sink* const* sinks, size_t sink_count, usdtc_error** error);
 /* Finds and attaches what there is. Errors: NOT_FOUND, NO_PERMISSION, NOT_SUPPORTED, CHANGED, LIMIT, VERIFIER, IO. */
 int usdtc_session_begin(usdtc_session* session, usdtc_error** error);
-/* Hands on what has come, and waits for that for up to `timeout_ms`, at most 50. `more` receives 0 when the session is
- * over: by "duration" or "max-events", since its processes have ended, or since it was asked to stop. */
+/* Hands on what has come, and waits for that for up to `timeout_ms`, at most 50 (negative: does not wait). `more`
+ * receives 0 when the session is over: by "duration" or "max-events", since its processes have ended, since it was
+ * asked to stop, or behind usdtc_session_finish(). */
 int usdtc_session_step(usdtc_session* session, int timeout_ms, int* more, usdtc_error** error);
 /* Detaches, and writes what is left and the accounts. Errors: IO (something could not be written; the message says what
- * and why). */
+ * and why), LIMIT (usdtc_sink.max_kept). */
 int usdtc_session_finish(usdtc_session* session, usdtc_error** error);
 /* Asks the session to end: a step says so within 50 ms. For any thread and signal handlers. */
 void usdtc_session_stop(usdtc_session* session);

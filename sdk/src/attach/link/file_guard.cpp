@@ -134,6 +134,7 @@ struct FileGuard::State {
     TRY(open_descriptors());
     std::future<void> ready = armed.get_future();
     auto started = sys::start_thread("to watch the attached files", [this] {
+      if (stopping) return;  // it begins again where memory runs out
       do_what_was_asked();
       run();
     });

@@ -13,6 +13,7 @@
 #include "base/try.hpp"
 #include "program/libbpf_log.hpp"
 #include "program/verifier_log.hpp"
+#include "sys/blocked_signals.hpp"
 #include "sys/descriptor_room.hpp"
 #include "usdt/privilege.hpp"
 
@@ -76,6 +77,7 @@ Result<void> ObjectCopy::load(VerifierLog wanted) const {
     bpf_program__set_log_level(program, wanted == VerifierLog::complaint ? statistics : 0);
   }
   const LibbpfLog log;
+  const sys::BlockedSignals blocked;  // each that comes ends the verifier (EAGAIN), which libbpf begins again 4 times
   if (const int error = bpf_object__load(object_.get())) return fail(explain_load(-error, log.text()));
   return {};
 }
