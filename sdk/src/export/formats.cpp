@@ -34,10 +34,32 @@ Result<void> check_csv(const Question& question) {
       });
 }
 
+/// A view by a stack has one, and its number is a count or a sum.
+Result<void> check_folded(const Question& question) {
+  const View& view = question.view;
+  const bool of_rows = view.no_events();
+  const bool has_stack =
+      of_rows ? view.has_stacks() : question.stacks.kernel_depth > 0 || question.stacks.user_depth > 0;
+  const bool adds_up =
+      !of_rows || view.shown.size() == 1 || (view.shown.size() == 2 && view.shown[1] == RowNumber::sum);
+  return check_rules(
+      question,
+      std::array{
+          Rule{!has_stack,
+               "--format folded is of stacks: --by ustack or --by kstack, or events with --ustack or --kstack"},
+          Rule{view.slowest > 0, "--format folded counts hits: it goes with neither --slowest nor --in-flight"},
+          Rule{!adds_up || view.has_buckets(),
+               "--format folded is a count, or with --sum a sum, for each stack: it goes with neither --avg, --min, "
+               "--max, --distinct, --hist, --lhist nor --latency"},
+          Rule{!question.name.empty(), "--format folded is of one question: stacks of several would be one graph"},
+      });
+}
+
 constexpr std::array kRows{
     FormatRow{{"text", true, "lines and columns for people"}, make_text_output},
     FormatRow{{"json", true, "one object a line"}, make_json_output, check_json, true},
     FormatRow{{"csv", true, "values with commas between them"}, make_csv_output, check_csv},
+    FormatRow{{"folded", true, "a line for each stack, for flame graphs"}, make_folded_output, check_folded},
     FormatRow{{"record", false, "all of each event, compressed, which --replay shows in any way"}, make_record_output},
 };
 

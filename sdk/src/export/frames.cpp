@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace usdt::exports {
 namespace {
@@ -39,12 +41,6 @@ void write_frame(io::JsonWriter& json, const Frame& frame) {
   json.EndObject();
 }
 
-/// Replaces the separator of frames, which names of functions can have, too.
-std::string without_separators(std::string name) {
-  std::ranges::replace(name, ';', ':');
-  return name;
-}
-
 /// Returns the place of the code in its file: "libfoo.so+0x1234", as tools take it that find functions elsewhere.
 /// Empty: it is in no file.
 std::string place_in_file(const Frame& frame) {
@@ -52,13 +48,24 @@ std::string place_in_file(const Frame& frame) {
   return fmt::format("{}+{:#x}", frame.module.substr(frame.module.rfind('/') + 1), frame.offset->value);
 }
 
-std::string folded_frame(const Frame& frame) {
+/// Whether the code is in no file.
+bool is_jit(const Frame& frame) {
+  return frame.issue == FrameIssue::no_file || (!frame.function.empty() && frame.module.empty() && !frame.offset);
+}
+
+std::string_view mark_of(const Frame& frame, FoldedMarks marks) {
+  if (frame.kernel) return "_[k]";
+  if (frame.inlined) return "_[i]";
+  return marks == FoldedMarks::jit && is_jit(frame) ? "_[j]" : "";
+}
+
+std::string folded_frame(const Frame& frame, FoldedMarks marks) {
   if (frame.address.value == 0 && frame.function.empty()) return fmt::format("[{}]", issue_text(frame));
   std::string name = frame.function;
   if (name.empty()) name = place_in_file(frame);
   if (name.empty()) name = fmt::format("[{}]", frame.module.substr(frame.module.rfind('/') + 1));
   if (name == "[]") name = "[unknown]";
-  return without_separators(name) + (frame.kernel ? "_[k]" : frame.inlined ? "_[i]" : "");
+  return folded_word(std::move(name)).append(mark_of(frame, marks));
 }
 
 }  // namespace
@@ -104,10 +111,15 @@ void write_frames(io::JsonWriter& json, const Stack& stack) {
   json.EndArray();
 }
 
-std::string folded_text(const Stack& stack) {
+std::string folded_word(std::string text) {
+  std::ranges::replace(text, ';', ':');
+  return text;
+}
+
+std::string folded_text(const Stack& stack, FoldedMarks marks) {
   std::string text;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame)
-    text.append(text.empty() ? "" : ";").append(folded_frame(*frame));
+    text.append(text.empty() ? "" : ";").append(folded_frame(*frame, marks));
   return text;
 }
 
