@@ -8,6 +8,7 @@
 #include "abilities.h"
 #include "stacks.h"
 #include "texts.h"
+#include "threads.h"
 
 /* Records of calls are filled at both ends: at the second what the first one could not know. */
 static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, const __u32 can, bool second_end)
@@ -37,6 +38,7 @@ static __always_inline void take_owner(struct usdt_owner *owner)
 {
 	owner->uid_gid = bpf_get_current_uid_gid();
 	owner->cgroup = bpf_get_current_cgroup_id();
+	owner->parent = parent_process();
 }
 
 static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, const __u32 can, __u32 site,

@@ -24,6 +24,21 @@ static __always_inline const void *leading_task(void)
 	return usdt_stock()->threads.leader ? (const void *)word_of_task(task, usdt_stock()->threads.leader) : task;
 }
 
+/* The process that the one that runs is a child of. */
+static __always_inline __s64 parent_process(void)
+{
+	const __u32 offset = usdt_stock()->threads.parent;
+	const void *parent = (const void *)bpf_get_current_task();
+	__u32 tgid;
+
+	if (!offset)
+		return USDT_NO_PARENT;
+	parent = (const void *)word_of_task(parent, offset);
+	if (!parent || bpf_probe_read_kernel(&tgid, sizeof(tgid), parent + usdt_stock()->threads.tgid))
+		return USDT_NO_PARENT;
+	return tgid;
+}
+
 /* Whether something that began at `time` was begun by an earlier thread of the same number; `process`: by an earlier
  * process. */
 static __always_inline bool is_of_namesake(__u64 time, bool process)

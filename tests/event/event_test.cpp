@@ -154,7 +154,7 @@ TEST(Event, says_whose_the_process_was_where_that_was_recorded) {
   const auto without = *EventBuilder(plan).build();
   EXPECT_FALSE(Event::from(without, plan, layout_of(plan))->owner());
   plan.owners = true;
-  const HitOwner owner{.uid = 1000, .gid = UINT32_MAX, .cgroup = UINT64_MAX};
+  const HitOwner owner{.uid = 1000, .gid = UINT32_MAX, .cgroup = UINT64_MAX, .ppid = 1};
   const auto record = *EventBuilder(plan).arg(0, 1ULL).text(0, std::string(300, 'x')).owner(owner).build();
   EXPECT_EQ(record.size(), without.size() + sizeof(usdt_owner));
   EXPECT_EQ(Event::from(record, plan, layout_of(plan))->owner(), owner);

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "export/frames.hpp"
+#include "export/stack_output.hpp"
 #include "usdt/sink.hpp"
 #include "usdt/testing/event_builder.hpp"
 
@@ -120,7 +122,45 @@ TEST(Sink, there_is_one_for_each_name_in_the_table_and_for_no_other) {
   }
   const auto other = Sink::open("jsno", {});
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "\"jsno\" is no format: text, json, csv, perfetto, record");
+  EXPECT_EQ(other.error().message, "\"jsno\" is no format: text, json, csv, folded, flame, perfetto, record");
+}
+
+TEST(FoldedStacks, take_no_more_new_ones_than_there_is_room_for_and_go_on_with_those_they_know) {
+  exports::FoldedStacks stacks(250);
+  EXPECT_TRUE(stacks.add("main;b", 1));
+  EXPECT_TRUE(stacks.add("main;a", 2.5));
+  EXPECT_FALSE(stacks.add("main;c", 1));
+  EXPECT_TRUE(stacks.add("main;b", 1));
+  EXPECT_THAT(stacks.all(), ::testing::ElementsAre(::testing::Pair("main;a", 2.5), ::testing::Pair("main;b", 2)));
+}
+
+TEST(FoldedText, marks_frames_and_keeps_their_separator_out_of_names) {
+  Stack stack;
+  stack.frames = {{.address = ProcessAddr(4), .kernel = true, .function = "vfs_read"},
+                  {.address = ProcessAddr(3), .inlined = true, .function = "inner", .module = "/bin/x"},
+                  {.address = ProcessAddr(3), .function = "operator;", .module = "/bin/x"},
+                  {.address = ProcessAddr(2), .function = "LazyCompile:~a"},
+                  {.address = ProcessAddr(1), .issue = FrameIssue::no_file}};
+  EXPECT_EQ(exports::folded_text(stack, exports::FoldedMarks::jit),
+            "[unknown]_[j];LazyCompile:~a_[j];operator:;inner_[i];vfs_read_[k]");
+  EXPECT_EQ(exports::folded_text(stack), "[unknown];LazyCompile:~a;operator:;inner_[i];vfs_read_[k]");
+}
+
+TEST(FoldedSink, refuses_what_is_not_by_a_stack) {
+  Question question;
+  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("is of stacks"));
+  question.stacks.user_depth = 8;
+  EXPECT_TRUE(check_sink_format("folded", question));
+  question.view.slowest = 3;
+  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("counts hits"));
+  question.view = *parse_view({.by = "ustack", .sum = "arg0"});
+  EXPECT_TRUE(check_sink_format("folded", question));
+  question.view = *parse_view({.by = "ustack", .average = "arg0"});
+  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("for each stack"));
+  question.view = *parse_view({.by = "ustack", .log2 = "arg0"});
+  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("for each stack"));
+  question.view = *parse_view({.by = "pid"});
+  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("is of stacks"));
 }
 
 TEST(Sink, what_comes_out_of_a_recording_is_not_recorded_again) {

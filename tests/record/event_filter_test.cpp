@@ -74,9 +74,11 @@ TEST(EventFilter, says_what_no_event_has) {
 TEST(EventFilter, asks_whose_a_process_was_where_events_say_it) {
   AttachPlan plan = synthetic_plan("p", "n", Machine::x86_64, "8@%rdi");
   plan.owners = true;
-  const auto event = EventBuilder(plan, kTextSize).owner({.uid = 1000, .gid = UINT32_MAX, .cgroup = 1ULL << 40});
-  EXPECT_EQ(answer("uid == 1000 && gid == 0xffffffff && cgroup == 1 << 40", plan, event), "yes");
-  EXPECT_EQ(answer("uid == 0 || gid == 0 || cgroup == 0", plan, event), "no");
+  const auto event =
+      EventBuilder(plan, kTextSize).owner({.uid = 1000, .gid = UINT32_MAX, .cgroup = 1ULL << 40, .ppid = 7});
+  EXPECT_EQ(answer("uid == 1000 && gid == 0xffffffff && cgroup == 1 << 40 && ppid == 7", plan, event), "yes");
+  EXPECT_EQ(answer("uid == 0 || gid == 0 || cgroup == 0 || ppid == 1", plan, event), "no");
+  EXPECT_EQ(answer("ppid != 7", plan, EventBuilder(plan, kTextSize).owner({.uid = 1000})), "unknown");
 }
 
 TEST(EventFilter, asks_calls_for_their_duration_and_end) {

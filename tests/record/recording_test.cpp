@@ -124,7 +124,9 @@ TEST(Recording, has_whose_each_process_was_at_the_hit) {
   for (std::uint64_t n = 0; n < 5'000; ++n) {
     const auto any = [&] { return static_cast<std::uint32_t>(random() >> random() % 64); };
     // One thread that changes hands, and others beside it.
-    were.push_back(n % 3 == 0 ? HitOwner{0, 0, 1} : HitOwner{any() % 4, any(), random() >> random() % 64});
+    were.push_back(n % 3 == 0
+                       ? HitOwner{0, 0, 1, 1}
+                       : HitOwner{any() % 4, any(), random() >> random() % 64, static_cast<std::int32_t>(any() >> 1)});
     const auto record = testing::EventBuilder(plan, kStringSize).timestamp(n).pid(1 + n % 2).owner(were.back()).build();
     ASSERT_TRUE(writer.event(event_of(*record, plan), 0));
   }
@@ -139,6 +141,27 @@ TEST(Recording, has_whose_each_process_was_at_the_hit) {
     ASSERT_EQ((*event)->owner(), was);
   }
   EXPECT_EQ(recording->next().value(), nullptr);
+}
+
+TEST(Recording, of_an_earlier_version_knows_no_parents) {
+  AttachPlan plan = plan_of_three_sites();
+  plan.owners = true;
+  EventLayout earlier = testing::layout_of(plan, kStringSize);
+  earlier.parents = false;
+  const File file;
+  auto writer = RecordingWriter::create(file.path(), plan, earlier, {});
+  ASSERT_TRUE(writer) << writer.error().message;
+  for (std::uint32_t n = 0; n < 3; ++n) {
+    const auto record =
+        testing::EventBuilder(plan, kStringSize).owner({.uid = n, .gid = 2, .cgroup = 3, .ppid = 4}).build();
+    ASSERT_TRUE(writer->event(*Event::from(*record, plan, earlier), 0));
+  }
+  ASSERT_TRUE(writer->finish({}));
+
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  for (std::uint32_t n = 0; n < 3; ++n)
+    EXPECT_EQ(recording->next().value()->owner(), (HitOwner{.uid = n, .gid = 2, .cgroup = 3}));
 }
 
 TEST(Recording, has_texts_with_a_length_whole) {

@@ -56,11 +56,12 @@ struct RecordedStack {
   bool cut = false;                        ///< there was no room for more of it
 };
 
-/// Holds the user, group and cgroup of a process at a hit.
+/// Holds the user, group, cgroup and parent of a process at a hit.
 struct HitOwner {
-  std::uint32_t uid = 0;     ///< HitField::uid
-  std::uint32_t gid = 0;     ///< HitField::gid
-  std::uint64_t cgroup = 0;  ///< HitField::cgroup
+  std::uint32_t uid = 0;               ///< HitField::uid
+  std::uint32_t gid = 0;               ///< HitField::gid
+  std::uint64_t cgroup = 0;            ///< HitField::cgroup
+  std::int32_t ppid = USDT_NO_PARENT;  ///< HitField::ppid
   friend bool operator==(const HitOwner&, const HitOwner&) = default;
 };
 
@@ -87,6 +88,8 @@ struct EventLayout {
   std::uint32_t user_copy_pieces = 0;
   double weight = 1;    ///< hits, calls or spans that each record stands for (TraceOptions::sample)
   bool owners = false;  ///< records have a struct usdt_owner (PlanOptions::owners)
+  /// With `owners`, in recordings: processes have a parent. Those of earlier versions do not.
+  bool parents = true;
   /// The bytes of all texts of an OwnedEvent, which lie one behind another in the order of the arguments. Nothing:
   /// texts are in slots.
   std::optional<std::uint32_t> packed_texts = {};
@@ -142,8 +145,8 @@ class Event {
   [[nodiscard]] std::uint32_t cpu() const noexcept { return header_->cpu; }
   /// Returns the thread's name (/proc/PID/comm): at most 15 bytes, which anybody may have chosen.
   [[nodiscard]] std::string_view comm() const noexcept;
-  /// Returns the user, group and cgroup of the process at the hit, or where the call or span began. Nothing: they were
-  /// not recorded (PlanOptions::owners).
+  /// Returns the user, group, cgroup and parent of the process at the hit, or where the call or span began. Nothing:
+  /// they were not recorded (PlanOptions::owners).
   [[nodiscard]] std::optional<HitOwner> owner() const noexcept;
   /// Returns the address of the breakpoint in the process, or of the kernel function.
   [[nodiscard]] ProcessAddr ip() const noexcept {

@@ -23,6 +23,7 @@ enum class HitField : std::uint8_t {
   cpu,       ///< the number of the processor
   uid,       ///< the user of the process, as the initial user namespace numbers it
   gid,       ///< the group of the process, numbered likewise
+  ppid,      ///< the parent of the process, as the initial pid namespace numbers it; 0: it has none
   cgroup,    ///< the cgroup of the process in the unified hierarchy (v2): the inode number of its directory
   nsecs,     ///< the time of the hit, and of a call its end: ns of CLOCK_MONOTONIC
   elapsed,   ///< `nsecs` less Expression::began
@@ -90,6 +91,8 @@ inline constexpr auto kHitFields = [] {
                    "the real user of the process, as the initial user namespace numbers it"},
       HitFieldInfo{HitField::gid, "gid", OfType::signed_integer, Source::owner, Form::plain, false,
                    "the real group of the process, numbered likewise"},
+      HitFieldInfo{HitField::ppid, "ppid", OfType::signed_integer, Source::owner, Form::plain, false,
+                   "the parent of the process, as the initial pid namespace numbers it; 0: none"},
       HitFieldInfo{HitField::cgroup, "cgroup", OfType::unsigned_integer, Source::owner, Form::plain, false,
                    "the inode of the process's directory in the unified cgroup hierarchy"},
       HitFieldInfo{HitField::nsecs, "nsecs", OfType::unsigned_integer, Source::clock, Form::plain, false,

@@ -146,7 +146,7 @@ struct PlanOptions {
   /// Chooses the values of each point, in the place of `values`; null: `values`. The options that it points to have to
   /// stay as they are while the plan is made.
   std::function<const ValueOptions*(const PointName&)> values_of = {};
-  /// Whether events have the user, group and cgroup of their processes: Event::owner().
+  /// Whether events have the user, group, cgroup and parent of their processes: Event::owner().
   bool owners = false;
   /// Only hits for which this expression is true count; null: all do. The kernel evaluates it before anything is
   /// recorded. Sites that lack an argument it names are skipped with the reason.

@@ -48,7 +48,7 @@ using PrintList = std::vector<PrintItem>;
 [[nodiscard]] std::optional<HitField> hit_field_of(const ValuePath& path);
 /// Whether a word is a text, or shown as one.
 [[nodiscard]] bool is_text(HitField word) noexcept;
-/// Whether a word tells whose the process is: "uid", "gid", "cgroup".
+/// Whether a word tells whose the process is: "uid", "gid", "ppid", "cgroup".
 [[nodiscard]] bool is_of_owner(HitField word) noexcept;
 
 /// Whether one of a list's items is this word.

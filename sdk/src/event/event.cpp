@@ -96,7 +96,8 @@ std::optional<HitOwner> Event::owner() const noexcept {
   const auto* owner = reinterpret_cast<const usdt_owner*>(record().data() + layout_.owner_at());
   return HitOwner{.uid = static_cast<std::uint32_t>(owner->uid_gid),
                   .gid = static_cast<std::uint32_t>(owner->uid_gid >> 32),
-                  .cgroup = owner->cgroup};
+                  .cgroup = owner->cgroup,
+                  .ppid = static_cast<std::int32_t>(owner->parent)};
 }
 
 Result<std::span<const std::uint64_t>> Event::kernel_stack() const {

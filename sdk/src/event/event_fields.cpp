@@ -18,6 +18,12 @@ Number of_owner(const Event& event) {
   return owner ? Number((*owner).*member) : std::nullopt;
 }
 
+/// Nothing, too, where the kernel or an earlier version did not tell.
+Number parent_of(const Event& event) {
+  const auto owner = event.owner();
+  return owner && owner->ppid != USDT_NO_PARENT ? Number(static_cast<std::uint64_t>(owner->ppid)) : std::nullopt;
+}
+
 Number address_of(const Event& event) {
   const auto pc = pc_of(event.plan(), event.site());
   return pc ? Number(pc->value) : std::nullopt;
@@ -34,6 +40,7 @@ constexpr std::array kFieldRows{
     FieldRow{HitField::cpu, [](const Event& event) { return Number(event.cpu()); }},
     FieldRow{HitField::uid, of_owner<&HitOwner::uid>},
     FieldRow{HitField::gid, of_owner<&HitOwner::gid>},
+    FieldRow{HitField::ppid, parent_of},
     FieldRow{HitField::cgroup, of_owner<&HitOwner::cgroup>},
     FieldRow{HitField::nsecs, [](const Event& event) { return Number(event.timestamp() + event.duration()); }},
     FieldRow{HitField::duration, [](const Event& event) { return Number(event.duration()); }},

@@ -78,12 +78,16 @@ usdt_return_offsets find_replaced_returns() {
   return offsets;
 }
 
-/// Which thread of a number it is (bpf/trace/threads.h).
+/// Which thread of a number it is, and whose child its process is (bpf/trace/threads.h).
 usdt_thread_offsets find_threads() {
   const auto types = btf::Types::load();
   if (!types) return {};
   const auto find = [&](const char* member) { return (*types)->member_offset("task_struct", member).value_or(0); };
-  return {.start = find("start_time"), .exec = find("self_exec_id"), .leader = find("group_leader")};
+  return {.start = find("start_time"),
+          .exec = find("self_exec_id"),
+          .leader = find("group_leader"),
+          .parent = find("real_parent"),
+          .tgid = find("tgid")};
 }
 
 /// Explains a verifier's refusal of extremes: older ones name neither them nor the instructions that they take.
@@ -156,7 +160,7 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
   constants.user_stack = describe_user_stack(layout);
   if (layout.user_stack_depth > 0) constants.returns = find_replaced_returns();
   constants.family = TRY(describe_family(plan, options));
-  if (keeps_beginnings(plan, options)) constants.threads = find_threads();
+  if (keeps_beginnings(plan, options) || layout.owners) constants.threads = find_threads();
   constants.spans = describe_spans(plan);
   constants.cgroups = static_cast<__u32>(options.cgroups.size());
   constants.may_sleep = waits_for_pages(plan, options) ? 1 : 0;

@@ -34,6 +34,27 @@ Result<void> check_csv(const Question& question) {
       });
 }
 
+/// A view by a stack has one, and its number is a count or a sum.
+Result<void> check_stacks(const Question& question) {
+  const View& view = question.view;
+  const bool of_rows = view.no_events();
+  const bool has_stack =
+      of_rows ? view.has_stacks() : question.stacks.kernel_depth > 0 || question.stacks.user_depth > 0;
+  const bool adds_up =
+      !of_rows || view.shown.size() == 1 || (view.shown.size() == 2 && view.shown[1] == RowNumber::sum);
+  return check_rules(
+      question,
+      std::array{
+          Rule{!has_stack,
+               "a flame graph is of stacks: --by ustack or --by kstack, or events with --ustack or --kstack"},
+          Rule{view.slowest > 0, "a flame graph counts hits: it goes with neither --slowest nor --in-flight"},
+          Rule{!adds_up || view.has_buckets(),
+               "a flame graph has a count, or with --sum a sum, for each stack: it goes with neither --avg, --min, "
+               "--max, --distinct, --hist, --lhist nor --latency"},
+          Rule{!question.name.empty(), "a flame graph is of one question: stacks of several would be one graph"},
+      });
+}
+
 Result<void> check_perfetto(const Question& question) {
   return check_rules(question, std::array{Rule{question.view.no_events(),
                                                "a time line has events: counts, tables and heat maps have none"}});
@@ -46,6 +67,12 @@ constexpr std::array kRows{
               .check = check_json,
               .tells_of_nothing = true},
     FormatRow{.format = {"csv", true, "values with commas between them"}, .make = make_csv_output, .check = check_csv},
+    FormatRow{.format = {"folded", true, "a line for each stack, for flame graphs"},
+              .make = make_folded_output,
+              .check = check_stacks},
+    FormatRow{.format = {"flame", false, "a flame graph, as a page for a browser"},
+              .make = make_flame_output,
+              .check = check_stacks},
     FormatRow{.format = {"perfetto", false, "calls, spans and hits on a time line, for ui.perfetto.dev"},
               .make = make_perfetto_output,
               .check = check_perfetto},

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace usdt::exports {
 namespace {
@@ -39,17 +41,22 @@ void write_frame(io::JsonWriter& json, const Frame& frame) {
   json.EndObject();
 }
 
-/// Replaces the separator of frames, which names of functions can have, too.
-std::string without_separators(std::string name) {
-  std::ranges::replace(name, ';', ':');
-  return name;
-}
-
 /// Returns the place of the code in its file: "libfoo.so+0x1234", as tools take it that find functions elsewhere.
 /// Empty: it is in no file.
 std::string place_in_file(const Frame& frame) {
   if (frame.module.empty() || !frame.offset) return {};
   return fmt::format("{}+{:#x}", frame.module.substr(frame.module.rfind('/') + 1), frame.offset->value);
+}
+
+/// Whether the code is in no file.
+bool is_jit(const Frame& frame) {
+  return frame.issue == FrameIssue::no_file || (!frame.function.empty() && frame.module.empty() && !frame.offset);
+}
+
+std::string_view mark_of(const Frame& frame, FoldedMarks marks) {
+  if (frame.kernel) return "_[k]";
+  if (frame.inlined) return "_[i]";
+  return marks == FoldedMarks::jit && is_jit(frame) ? "_[j]" : "";
 }
 
 }  // namespace
@@ -103,20 +110,24 @@ std::string function_text(const Frame& frame) {
   return name == "[]" ? "[unknown]" : name;
 }
 
+std::string folded_word(std::string text) {
+  std::ranges::replace(text, ';', ':');
+  return text;
+}
+
 namespace {
 
-std::string folded_frame(const Frame& frame) {
-  const std::string name = function_text(frame);
-  if (frame.address.value == 0 && frame.function.empty()) return name;
-  return without_separators(name) + (frame.kernel ? "_[k]" : frame.inlined ? "_[i]" : "");
+std::string folded_frame(const Frame& frame, FoldedMarks marks) {
+  if (frame.address.value == 0 && frame.function.empty()) return function_text(frame);
+  return folded_word(function_text(frame)).append(mark_of(frame, marks));
 }
 
 }  // namespace
 
-std::string folded_text(const Stack& stack) {
+std::string folded_text(const Stack& stack, FoldedMarks marks) {
   std::string text;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame)
-    text.append(text.empty() ? "" : ";").append(folded_frame(*frame));
+    text.append(text.empty() ? "" : ";").append(folded_frame(*frame, marks));
   return text;
 }
 

@@ -21,7 +21,12 @@ namespace usdt::exports {
 [[nodiscard]] std::vector<std::string> frame_texts(const Stack& stack);
 /// The frames as a JSON array (docs/json.md).
 void write_frames(io::JsonWriter& json, const Stack& stack);
+/// Tells which frames are marked behind their names: those of the kernel ("_[k]") and inlined ones ("_[i]"); and code
+/// that is in no file, a JIT compiler's ("_[j]").
+enum class FoldedMarks { usual, jit };
 /// The functions, outermost first, as programs that draw flame graphs have them: "main;serve;read_[k]".
-[[nodiscard]] std::string folded_text(const Stack& stack);
+[[nodiscard]] std::string folded_text(const Stack& stack, FoldedMarks marks = FoldedMarks::usual);
+/// Replaces the separator of frames, which other texts can have, too.
+[[nodiscard]] std::string folded_word(std::string text);
 
 }  // namespace usdt::exports

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "export/frames.hpp"
 #include "io/json.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/view.hpp"
@@ -30,6 +32,10 @@ struct Page {
 /// The table as columns, or as histograms; whatever is text of others is printable. Words that there is no room for are
 /// shortened(), numbers never: a line is longer than the page only for one.
 [[nodiscard]] std::vector<std::string> table_lines(const ShownTable& shown, const Page& page);
+
+/// The rows with their keys folded ("comm;main;serve"), and in TableRow::sum or real_sum their count or sum: call sites
+/// within one function are one.
+[[nodiscard]] std::map<std::string, TableRow> folded_rows(const ShownTable& shown, FoldedMarks marks);
 
 /// Its members of a JSON object: "by", "rows" (docs/json.md).
 void write_table(io::JsonWriter& json, const ShownTable& shown);

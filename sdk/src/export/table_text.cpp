@@ -227,35 +227,35 @@ void add_histogram(Lines& lines, const ShownTable& what, const ArrangedRow& row,
 }
 
 /// A key as one frame, or a stack as its own.
-std::string folded_key(const ShownTable& what, std::size_t i, const ArrangedRow& row) {
+std::string folded_key(const ShownTable& what, std::size_t i, const ArrangedRow& row, FoldedMarks marks) {
   const auto* stack = std::get_if<TableStack>(&row.keys[i]);
-  if (stack == nullptr) {
-    std::string text = key_text(what.plan, what.table.keys[i], row.keys[i]);
-    std::ranges::replace(text, ';', ':');
-    return text;
-  }
-  return stack->names ? folded_text(*stack->names) : fmt::format("[{}]", stack->why_none);
+  if (stack == nullptr) return folded_word(key_text(what.plan, what.table.keys[i], row.keys[i]));
+  return stack->names ? folded_text(*stack->names, marks) : fmt::format("[{}]", stack->why_none);
 }
 
-/// "comm;main;serve 17", by the text: call sites within one function are one.
+/// "comm;main;serve 17"
 Lines folded_lines(const ShownTable& what) {
-  std::map<std::string, TableRow> folded;
   const bool sums = what.table.real_sums;
-  for (const ArrangedRow& row : what.rows) {
-    std::string text;
-    for (std::size_t i = 0; i < row.keys.size(); ++i)
-      text.append(i > 0 ? ";" : "").append(io::printable(folded_key(what, i, row)));
-    TableRow& same = folded[text];
-    same.real_sum.add(row.real_sum);
-    if (!sums) same.sum += weight_of(what.view, row);
-  }
   Lines lines;
-  for (const auto& [text, row] : folded)
+  for (const auto& [text, row] : folded_rows(what, FoldedMarks::usual))
     lines.push_back(fmt::format("{} {}", text, sums ? fmt::format("{}", row.real_sum.value()) : decimal_text(row.sum)));
   return lines;
 }
 
 }  // namespace
+
+std::map<std::string, TableRow> folded_rows(const ShownTable& what, FoldedMarks marks) {
+  std::map<std::string, TableRow> folded;
+  for (const ArrangedRow& row : what.rows) {
+    std::string text;
+    for (std::size_t i = 0; i < row.keys.size(); ++i)
+      text.append(i > 0 ? ";" : "").append(io::printable(folded_key(what, i, row, marks)));
+    TableRow& same = folded[text];
+    same.real_sum.add(row.real_sum);
+    if (!what.table.real_sums) same.sum += weight_of(what.view, row);
+  }
+  return folded;
+}
 
 std::vector<std::string> table_lines(const ShownTable& what, const Page& page) {
   const View& view = what.view;

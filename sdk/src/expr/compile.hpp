@@ -13,6 +13,12 @@
 
 namespace usdt::expr {
 
+/// Tells where in task_struct the kernel has a process's parent, in bytes.
+struct ParentOffsets {
+  std::uint32_t parent = 0;  ///< its pointer to the parent's task; 0: it is not known where
+  std::uint32_t group = 0;   ///< the number of a task's process
+};
+
 /// Says what the instructions depend on beside the expression.
 struct Surroundings {
   /// The address at which the kernel's half of the address space begins; 0: texts are the process's.
@@ -20,8 +26,9 @@ struct Surroundings {
   /// The tracer's pid namespace; 0: the initial one.
   std::uint64_t pidns_dev = 0;
   std::uint64_t pidns_ino = 0;
-  bool may_wait = false;  ///< the program is sleepable: for pages of texts it waits
-  bool of_span = false;   ///< it is asked where a span ends: what is known of the hit is that of the span's beginning
+  ParentOffsets parents = {};  ///< for HitField::ppid
+  bool may_wait = false;       ///< the program is sleepable: for pages of texts it waits
+  bool of_span = false;  ///< it is asked where a span ends: what is known of the hit is that of the span's beginning
 };
 
 /// The distance from the question at which the instructions have the row (usdt_row) that comes with their answer, of

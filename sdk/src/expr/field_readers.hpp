@@ -17,6 +17,7 @@ struct FieldReader {
   enum class From : std::uint8_t {
     helper,    ///< the helper `helper` returns it
     task,      ///< by bpf_get_ns_current_pid_tgid() where the tracer has a pid namespace of its own
+    parent,    ///< by the task's pointer to its parent, with Surroundings::parents
     duration,  ///< the caller has it
     site,      ///< as a key it is the number of the site; else at_site() makes a literal of it
     text,      ///< it is compared piece by piece, and has no number
@@ -55,6 +56,7 @@ inline constexpr auto kFieldReaders = [] {
                            .half = Half::high,
                            .helper = BPF_FUNC_get_current_uid_gid,
                            .beginning = USDT_BEGIN_GID},
+                    Reader{.field = HitField::ppid, .from = From::parent, .beginning = USDT_BEGIN_PPID},
                     Reader{.field = HitField::cgroup,
                            .from = From::helper,
                            .helper = BPF_FUNC_get_current_cgroup_id,

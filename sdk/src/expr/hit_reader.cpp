@@ -82,10 +82,15 @@ void HitReader::comm_to(int at) {
 void HitReader::field(HitField field) {
   using From = FieldReader::From;
   const FieldReader& reader = reader_of(field);
-  if (read_of_beginning(reader.beginning, 0)) return;
+  if (read_of_beginning(reader.beginning, 0)) {
+    if (field == HitField::ppid) jump_if_is(BPF_JEQ, 0, USDT_NO_PARENT, undecided());
+    return;
+  }
   switch (reader.from) {
     case From::task:
       return task(reader.half == FieldReader::Half::high);
+    case From::parent:
+      return parent();
     case From::helper:
       call(reader.helper);
       if (reader.half == FieldReader::Half::low) low_half();
@@ -127,6 +132,23 @@ void HitReader::task(bool group) {
   jump_if_is(kJumpNotEqual, 1, 0, end);
   load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kBuffer + (group ? 4 : 0));
   place(end);
+}
+
+/// As parent_process() of threads.h; undecided where it is not known.
+void HitReader::parent() {
+  const ParentOffsets& offsets = surroundings_.parents;
+  if (offsets.parent == 0) return jump(undecided());
+  call(BPF_FUNC_get_current_task);
+  move(3, 0);
+  for (const auto& [offset, size] : {std::pair(offsets.parent, 8), {offsets.group, 4}}) {
+    alu_by(BPF_ADD, 3, static_cast<std::int32_t>(offset));
+    frame_address(1, kBuffer);
+    set(2, static_cast<std::uint64_t>(size));
+    call(BPF_FUNC_probe_read_kernel);
+    jump_if_is(kJumpNotEqual, 0, 0, undecided());
+    if (size == 8) load(BPF_LDX | BPF_MEM | kDouble, 3, kFrame, kBuffer);
+  }
+  load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kBuffer);
 }
 
 void HitReader::frame_address(std::uint8_t to, int offset) {

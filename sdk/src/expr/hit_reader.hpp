@@ -36,6 +36,7 @@ class HitReader : protected Arithmetic {
   bool read_of_beginning(std::uint8_t fact, std::uint8_t to);
   void low_half();
   void task(bool group);
+  void parent();
 
   const TypedExpression& expression_;
   const Surroundings& surroundings_;

@@ -26,7 +26,7 @@ enum class Tag : std::uint8_t {
   string_size = 17,
   weight = 18,
   followed = 19,
-  owners = 20,  ///< threads have a user, a group and a cgroup
+  owners = 20,  ///< threads have a user, a group and a cgroup, and perhaps a parent
 };
 
 }  // namespace usdt::record

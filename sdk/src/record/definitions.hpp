@@ -59,7 +59,8 @@ class DefinitionWriter {
 struct Definitions {
   RecordingInfo info = {};
   std::uint32_t string_size = 0;
-  double weight = 1;  ///< of each event
+  double weight = 1;     ///< of each event
+  bool parents = false;  ///< threads have the parent of their process
   AttachPlan plan = {};
   std::vector<Recording::File> files = {};
   std::vector<RecordedNotice> notices = {};

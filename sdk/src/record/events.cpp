@@ -95,6 +95,7 @@ void EventEncoder::thread(const Event& event) {
   out_.varint(thread.owner.uid);
   out_.varint(thread.owner.gid);
   out_.varint(thread.owner.cgroup);
+  if (event.layout().parents) out_.zigzag(thread.owner.ppid);
 }
 
 void EventEncoder::add(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
@@ -286,6 +287,7 @@ EventDecoder::Thread EventDecoder::thread() {
     const std::uint64_t uid = in_.u32();
     thread.owner.uid_gid = uid | std::uint64_t{in_.u32()} << 32;
     thread.owner.cgroup = in_.varint();
+    thread.owner.parent = layout_.parents ? static_cast<std::int32_t>(in_.zigzag()) : USDT_NO_PARENT;
   }
   if (in_.failed()) return {};
   return threads_.emplace_back(thread);

@@ -46,6 +46,7 @@ EventLayout Definitions::layout() const {
   layout.string_size = plan.string_slots > 0 ? string_size : 0;
   layout.weight = weight;
   layout.owners = plan.owners;
+  layout.parents = parents;
   return layout;
 }
 
@@ -61,6 +62,7 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
       return weight >= 1 && weight <= kMostWeight;
     case Tag::owners:
       plan.owners = true;
+      parents = !in.at_end() && in.u8() == 1;
       return true;
     case Tag::property:
       return read_property(in);

@@ -52,7 +52,10 @@ void DefinitionWriter::info(const RecordingInfo& info, const EventLayout& layout
     entry_.varint(std::bit_cast<std::uint64_t>(layout.weight));
     end(Tag::weight);
   }
-  if (layout.owners) end(Tag::owners);
+  if (layout.owners) {
+    if (layout.parents) entry_.u8(1);
+    end(Tag::owners);
+  }
   for (const auto& [name, text] : info.properties) property(name, text);
 }
 

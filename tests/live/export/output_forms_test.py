@@ -179,6 +179,71 @@ int main(void) {
 """
 
 
+LEAVES = r"""
+#include <stdio.h>
+#include <sys/sdt.h>
+static volatile int done;
+#define LEAF(name)                                   \
+  __attribute__((noinline)) static void name(int i) { \
+    DTRACE_PROBE1(leaves, hit, i);                   \
+    done = i;                                        \
+  }
+LEAF(first)
+LEAF(second)
+LEAF(third)
+__attribute__((noinline)) static void between(int which, int i) {
+  if (which == 0) first(i);
+  if (which == 1) second(i);
+  if (which == 2) third(i);
+  done = i;
+}
+int main(void) {
+  int hits[3] = {0}, sums[3] = {0};
+  for (int i = 0; i < 300; i++) {
+    int which = i % 7 < 4 ? i % 2 : 2;
+    if (i % 3) between(which, i);
+    else if (which == 0) first(i);
+    else if (which == 1) second(i);
+    else third(i);
+    hits[which]++;
+    sums[which] += i;
+  }
+  printf("first %d %d\nsecond %d %d\nthird %d %d\n", hits[0], sums[0], hits[1], sums[1], hits[2], sums[2]);
+  return 0;
+}
+"""
+
+
+def numbers_of_leaves(text, beginning):
+    """{leaf: sum of the numbers} of folded stacks, which all begin with `beginning`."""
+    numbers = {}
+    for line in text.splitlines():
+        stack, number = line.rsplit(" ", 1)
+        frames = stack.split(";")
+        check_equal(frames[:len(beginning)], beginning, line)
+        numbers[frames[-1]] = numbers.get(frames[-1], 0) + int(number)
+    return numbers
+
+
+@scenario
+def folded_stacks_have_the_numbers_of_each_leaf(run):
+    """The program says how often it was in each of three functions, and with which numbers in all."""
+    require_root()
+    (run.dir / "leaves.c").write_text(LEAVES)
+    program = run.build("leaves", [run.dir / "leaves.c"], ["-O1", "-g", "-fno-omit-frame-pointer"])
+    file = run.dir / "folded"
+    for options, column, beginning in ((["--by", "ustack"], 0, []), (["--by", "comm, ustack"], 0, ["leaves"]),
+                                       (["--by", "ustack", "--sum", "arg0"], 1, []), (["--ustack"], 0, [])):
+        done = said(run, f"usdt:{program}:leaves:hit", *options, "-o", run.dir / "shown", "--export", f"folded={file}", "--", program)
+        said_by_program = {words[0]: int(words[1 + column]) for words in map(str.split, done.splitlines())}
+        check_equal(sorted(said_by_program), ["first", "second", "third"], done)
+        check_equal(numbers_of_leaves(file.read_text(), beginning), said_by_program, options)
+    refused = subprocess.run([run.tool, f"usdt:{program}:leaves:hit", "--by", "pid", "-f", "folded", "--", program],
+                             capture_output=True, text=True, timeout=60)
+    check_equal(refused.returncode, 2, refused.stderr)
+    check("is of stacks" in refused.stderr, refused.stderr)
+
+
 @scenario
 def a_provider_may_be_called_as_a_prefix_is(run):
     require_root()

@@ -3,6 +3,7 @@
 """Words of questions among what --print and --format-string show: judged by the program, readelf and the clock."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -12,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+from harness import Skip, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
 
 # Its arguments are called as words are.
 PROGRAM = r"""
@@ -150,7 +151,7 @@ static void become(unsigned uid, unsigned gid) {
   syscall(SYS_setresuid, uid, -1, -1);
 }
 __attribute__((noinline)) void hit(int i) {
-  DTRACE_PROBE3(own, ers, i, getuid(), getgid());
+  DTRACE_PROBE4(own, ers, i, getuid(), getgid(), getppid());
   __asm__ volatile("" ::: "memory");
 }
 __attribute__((noinline)) void outer(int i) {
@@ -165,6 +166,37 @@ int main(void) {
   return 0;
 }
 """
+
+
+# A process and two children; each hits five times.
+FAMILY = r"""
+#include <stdio.h>
+#include <string.h>
+#include <stdlib.h>
+#include <sys/sdt.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int parent(void) {
+  char line[256];
+  int number = -1;
+  FILE *status = fopen("/proc/self/status", "r");
+  while (fgets(line, sizeof line, status))
+    if (sscanf(line, "PPid: %d", &number) == 1) break;
+  fclose(status);
+  return number;
+}
+int main(void) {
+  int depth = 0;
+  while (depth < 2 && fork() == 0) depth++;
+  for (int i = 0; i < 5; i++) {
+    DTRACE_PROBE1(own, child, parent());
+    DTRACE_PROBE(own, done);
+  }
+  while (wait(NULL) > 0);
+  return 0;
+}
+"""
+INITIAL_PID_NAMESPACE = 0xEFFFFFFC
 
 
 def build_owners(run):
@@ -192,21 +224,48 @@ def replayed(run, file, *options):
 def whose_a_process_is_was_seen_at_the_hit_and_is_recorded(run):
     program = build_owners(run)
     file = run.dir / "recording"
-    done = subprocess.run([run.tool, f"usdt:{program}:own:ers", "-f", "json", "--print", "arg0, arg1, arg2, uid, gid, cgroup",
+    done = subprocess.run([run.tool, f"usdt:{program}:own:ers", "-f", "json", "--print", "arg0, arg1, arg2, arg3, uid, gid, ppid, cgroup",
                            "--record", file, "-o", run.dir / "live", "--", program], capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, 0, done.stderr)
     live = (run.dir / "live").read_text().splitlines()
     real = [event["args"] for event in events(live)]
     check_equal(len(real), 20, "events")
-    for i, (number, own_uid, own_gid, uid, gid, cgroup) in enumerate(real):
+    for i, (number, own_uid, own_gid, own_parent, uid, gid, ppid, cgroup) in enumerate(real):
         check_equal((number, own_uid, own_gid), (i, i % 3 * 1000, i % 5), "what the program says")
-        check_equal((uid, gid, cgroup), (own_uid, own_gid, real[0][5]), "what the kernel says, at the hit")
+        check_equal((uid, gid, ppid, cgroup), (own_uid, own_gid, own_parent, real[0][7]), "what the kernel says, at the hit")
     if (cgroup := own_cgroup()) is not None:
-        check_equal(real[0][5], cgroup, "the cgroup")
+        check_equal(real[0][7], cgroup, "the cgroup")
     check_equal(events(replayed(run, file, "-f", "json").splitlines()), events(live), "replayed")
-    asked = replayed(run, file, "--where", f"gid == 3 && uid != 0 && cgroup == {real[0][5]}", "--by", "gid, uid", "-f", "json")
+    asked = replayed(run, file, "--where", f"gid == 3 && uid != 0 && cgroup == {real[0][7]} && ppid == {real[0][3]}", "--by", "gid, uid", "-f", "json")
     rows = [(row["key"], row["count"]) for row in json.loads(asked.splitlines()[0])["rows"]]
     check_equal(sorted(rows), [([3, 1000], 1), ([3, 2000], 1)], "asked later")
+
+
+@scenario
+def the_parent_is_the_one_that_the_kernel_tells_of_in_proc(run):
+    """Each child says whose child it is by /proc; of spans it is the parent of what began them."""
+    require_root()
+    if os.readlink("/proc/self/ns/pid") != f"pid:[{INITIAL_PID_NAMESPACE}]":
+        raise Skip("the tracer is not in the initial pid namespace, by which parents are numbered")
+    (run.dir / "family.c").write_text(FAMILY)
+    program = run.build("family", [run.dir / "family.c"], ["-O1"])
+    probe = f"usdt:{program}:own:child"
+    by = ["--by", "ppid, arg0", "-f", "json"]
+    for question, count in ((probe, 15), (f"{probe} ~~ usdt:{program}:own:done", 15)):
+        done = subprocess.run([run.tool, question, *by, "-o", run.dir / "table", "--", program], capture_output=True, text=True, timeout=60)
+        check_equal(done.returncode, 0, done.stderr)
+        rows = json.loads((run.dir / "table").read_text().splitlines()[0])["rows"]
+        check_equal(sum(row["count"] for row in rows), count, "hits")
+        check_equal(len(rows), 3, "a parent for each of three children")
+        for row in rows:
+            check_equal(row["key"][0], row["key"][1], "as /proc says")
+    for where, count in (("ppid == arg0", 15), ("ppid != arg0", 0)):
+        done = subprocess.run([run.tool, probe, "--where", where, "--print", "arg0, ppid", "-f", "json", "-o", run.dir / "events", "--", program],
+                              capture_output=True, text=True, timeout=60)
+        check_equal(done.returncode, 0, done.stderr)
+        shown = [event["args"] for event in events((run.dir / "events").read_text().splitlines())]
+        check_equal(len(shown), count, where)
+        check(all(parent == ppid for parent, ppid in shown), shown)
 
 
 @scenario

@@ -65,11 +65,13 @@ struct usdt_user_stack {
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
 };
 
-/* The user, group and cgroup of the process. */
+/* The user, group, cgroup and parent of the process. */
 struct usdt_owner {
 	__u64 uid_gid; /* bpf_get_current_uid_gid(): the user in the lower half, the group in the upper one */
 	__u64 cgroup;  /* bpf_get_current_cgroup_id() */
+	__s64 parent;  /* the parent process, as the initial pid namespace numbers it; 0: none; or USDT_NO_PARENT */
 };
+#define USDT_NO_PARENT (-1) /* the kernel has no BTF, or what is recorded is older */
 
 /* Counts what became of the hits of one site, in 64 bits each. There is about one row of these for each processor,
  * which user space adds up. Each number but `hits`, `ended` and `unpaired` is of hits that became no event; the other

@@ -46,6 +46,7 @@ struct usdt_row_stack {
 #define USDT_FACTS_OF_OWNER(X)        \
 	X(UID, (__u32)owner->uid_gid) \
 	X(GID, owner->uid_gid >> 32)  \
+	X(PPID, owner->parent)        \
 	X(CGROUP, owner->cgroup)
 
 /* In usdt_program_constants::filter_args of a program at the end of spans: numbers that stand for no argument, but for

@@ -65,11 +65,13 @@ struct usdt_family_constants {
 	struct usdt_family_offsets task; /* set where there are ancestors */
 };
 
-/* Offsets in task_struct that tell which thread of a number it is. */
+/* Offsets in task_struct that tell which thread of a number it is, and of which process its process is a child. */
 struct usdt_thread_offsets {
 	__u32 start;  /* when the thread began, ns of CLOCK_MONOTONIC */
 	__u32 exec;   /* how many programs it and those it was forked from have executed */
 	__u32 leader; /* the first thread of its process */
+	__u32 parent; /* the task that its process is a child of */
+	__u32 tgid;   /* the number of its process */
 };
 
 /* The rows of a table. */
@@ -131,7 +133,7 @@ struct usdt_cgroup {
 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, record) == 56);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, family) == 128);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 436);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 464);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 444);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 472);
 
 #endif /* USDT_BPF_STOCK_CONSTANTS_H */

@@ -80,10 +80,11 @@ class EventBuilder {
   EventBuilder& comm(std::string_view name) { return set_comm(name), *this; }
   ///@}
 
-  /// Sets the user, group and cgroup of the process, for a plan with AttachPlan::owners.
+  /// Sets the user, group, cgroup and parent of the process, for a plan with AttachPlan::owners.
   EventBuilder& owner(const HitOwner& owner) {
     if (!layout_.owners) return mistake("the plan's events do not say whose their processes are");
-    const usdt_owner is{.uid_gid = owner.uid | std::uint64_t{owner.gid} << 32, .cgroup = owner.cgroup};
+    const usdt_owner is{
+        .uid_gid = owner.uid | std::uint64_t{owner.gid} << 32, .cgroup = owner.cgroup, .parent = owner.ppid};
     std::memcpy(bytes_.data() + layout_.owner_at(), &is, sizeof(is));
     return *this;
   }

@@ -19,6 +19,7 @@
 #include "program/clone.hpp"
 #include "program/expand_calls.hpp"
 #include "program/libbpf_log.hpp"
+#include "program/parent_offsets.hpp"
 #include "program/spec_maps.hpp"
 #include "program/specialise.hpp"
 #include "sys/pid_namespace.hpp"
@@ -151,6 +152,7 @@ Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, u
   const bool of_span = kind.span == USDT_SPAN_END && placeholder == USDT_PATCH_FILTER;
   expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER, .of_span = of_span};
   if (kind.source != USDT_SOURCE_USER) surroundings.kernel_half = arch::for_machine(kernel).kernel.half;
+  if (question.asks(HitField::ppid)) surroundings.parents = find_parents();
   const auto nested = TRY(sys::nested_pid_namespace());
   if (nested) {
     surroundings.pidns_dev = nested->device;
