@@ -168,7 +168,7 @@ export interface Overhead {
 export interface Counts {
   hits: number;
   delivered: number;
-  /** The sum of ringFull, callsFull, tableFull, unfinished, abandoned, discarded and notWritten. */
+  /** The sum of ringFull, callsFull, tableFull, unfinished, abandoned, discarded, notWritten and foldedFull. */
   lost: number;
   /** Null: the kernel does not count them. */
   missed: number | null;
@@ -186,6 +186,7 @@ export interface Counts {
   ringFull: number;
   discarded: number;
   notWritten: number;
+  foldedFull: number;
   tableFull: number;
   callsFull: number;
   paired: number;

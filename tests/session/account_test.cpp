@@ -36,7 +36,7 @@ TEST(Counts, are_all_numbers_of_an_account_each_once) {
 TEST(Account, loses_hits_for_the_reasons_of_the_table) {
   const Account account = numbered();
   EXPECT_EQ(account.lost(), account.ring_full + account.calls_full + account.unfinished + account.abandoned +
-                                account.discarded + account.not_written + account.table_full);
+                                account.discarded + account.not_written + account.folded_full + account.table_full);
 }
 
 TEST(Account, tells_spans_that_are_in_flight_from_calls_that_did_not_end) {

@@ -33,7 +33,7 @@ class Counts:
 
     Once the trace is over, hits == delivered + lost + what was left out as asked: rejected, undecided, not_sampled,
     held_back. `lost` is the sum of its reasons: ring_full, calls_full, table_full, unfinished, abandoned, discarded,
-    not_written. Recordings of usdt-trace have also spans: + faster + paired + unmatched + unpaired."""
+    folded_full, not_written. Recordings of usdt-trace have also spans: + faster + paired + unmatched + unpaired."""
 
     __slots__ = ("_numbers",)
 

@@ -111,6 +111,9 @@ class AnswerConsumer {
 
   /// Events that did not get to where they were to be written, by probe of the plan: they count as lost. Empty: none.
   [[nodiscard]] virtual std::vector<std::uint64_t> not_written() const { return {}; }
+  /// Events that were taken, and found no room among the stacks that are kept, by probe of the plan: they count as
+  /// folded_full. Empty: none.
+  [[nodiscard]] virtual std::vector<std::uint64_t> folded_full() const { return {}; }
   /// Events that were taken and that nobody wants any more, by probe of the plan: they count as discarded. Empty: none.
   [[nodiscard]] virtual std::vector<std::uint64_t> forgotten() { return {}; }
   /// Values that were asked for and could not be read so far.
@@ -147,6 +150,7 @@ class ConsumerGroup final : public AnswerConsumer {
   void end_untraced(const Question& question) override { each(&AnswerConsumer::end_untraced, question); }
   /// Returns, for each probe, the largest number of any consumer.
   [[nodiscard]] std::vector<std::uint64_t> not_written() const override;
+  [[nodiscard]] std::vector<std::uint64_t> folded_full() const override;
   [[nodiscard]] std::vector<std::uint64_t> forgotten() override;
   /// Returns the sum over all consumers.
   [[nodiscard]] std::uint64_t unreadable() const override;

@@ -41,6 +41,8 @@ struct ProbeCounts {
   std::uint64_t discarded = 0;
   /// Lost: the event did not get to where it was to be written; not among `delivered`. A tracer does not know: 0.
   std::uint64_t not_written = 0;
+  /// Lost: a sink that adds up stacks had no room for another one; not among `delivered`. A tracer does not know: 0.
+  std::uint64_t folded_full = 0;
   std::uint64_t paired = 0;     ///< beginnings of spans whose end came
   std::uint64_t unmatched = 0;  ///< ends of spans that had not begun
   std::uint64_t unpaired = 0;   ///< of spans: what pairs them could not be read

@@ -113,6 +113,7 @@ class Sink final : public AnswerConsumer {
   void summary(const SessionSummary& summary) override;
   void end_untraced(const Question& question) override;
   [[nodiscard]] std::vector<std::uint64_t> not_written() const override;
+  [[nodiscard]] std::vector<std::uint64_t> folded_full() const override;
   [[nodiscard]] std::vector<std::uint64_t> forgotten() override;
   [[nodiscard]] std::uint64_t unreadable() const override;
 

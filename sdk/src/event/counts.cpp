@@ -48,6 +48,8 @@ constexpr std::array kCountRows{
     CountRow{{"discarded", &Counts::discarded, Role::lost, 0, 8, false, "as many events as were asked for had come"}},
     CountRow{{"not_written", &Counts::not_written, Role::lost, 0, 0, kSeldom,
               "the event did not get to where it was to be written"}},
+    CountRow{{"folded_full", &Counts::folded_full, Role::lost, kIfAny, 0, kSeldom,
+              "folded stacks had no room for another one"}},
     CountRow{
         {"table_full", &Counts::table_full, Role::lost, kOfTable, 0, kSeldom, "the table had no room for another row"},
         &Kernel::table_full},

@@ -37,14 +37,18 @@ class FoldedOutput final : public Output {
     if (stacks_.add(stack_of(event), event.weight()))
       ++kept_[probe];
     else
-      ++not_written_[probe];
+      ++left_out_[probe];
   }
+  [[nodiscard]] std::vector<std::uint64_t> folded_full() const override { return left_out_; }
   void table(const ArrangedTable& look) override;
   void ending(const SessionSummary& summary) override;
   void give_up() override;
 
  protected:
-  void look_up(const AttachPlan& plan, std::size_t /*probes*/) override { kept_.resize(plan.probes.size()); }
+  void look_up(const AttachPlan& plan, std::size_t /*probes*/) override {
+    kept_.resize(plan.probes.size());
+    left_out_.resize(plan.probes.size());
+  }
   void write_event(const Event& /*event*/) override {}
   /// A notice says it.
   void write_followed(const Followed& /*followed*/) override {}
@@ -57,7 +61,8 @@ class FoldedOutput final : public Output {
   const View& view_;
   bool kernel_, user_;
   FoldedStacks stacks_{kMostStackBytes};
-  std::vector<std::uint64_t> kept_;  ///< events in stacks_, by probe
+  std::vector<std::uint64_t> kept_;      ///< events in stacks_, by probe
+  std::vector<std::uint64_t> left_out_;  ///< events that there was no room for, by probe
 };
 
 /// The process's stack, and on top of it the kernel's.

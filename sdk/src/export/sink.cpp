@@ -162,6 +162,10 @@ std::vector<std::uint64_t> Sink::not_written() const {
   return impl_->output ? impl_->output->not_written() : std::vector<std::uint64_t>();
 }
 
+std::vector<std::uint64_t> Sink::folded_full() const {
+  return impl_->output ? impl_->output->folded_full() : std::vector<std::uint64_t>();
+}
+
 std::vector<std::uint64_t> Sink::forgotten() {
   return impl_->output ? impl_->output->forgotten() : std::vector<std::uint64_t>();
 }

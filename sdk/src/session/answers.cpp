@@ -48,6 +48,12 @@ std::vector<std::uint64_t> ConsumerGroup::not_written() const {
   return most;
 }
 
+std::vector<std::uint64_t> ConsumerGroup::folded_full() const {
+  std::vector<std::uint64_t> most;
+  for (const AnswerConsumer* consumer : all_) raise_to(most, consumer->folded_full());
+  return most;
+}
+
 std::vector<std::uint64_t> ConsumerGroup::forgotten() {
   std::vector<std::uint64_t> most;
   for (AnswerConsumer* consumer : all_) raise_to(most, consumer->forgotten());

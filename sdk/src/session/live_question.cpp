@@ -266,14 +266,16 @@ SessionSummary LiveQuestion::summary() {
   SessionSummary summary = summarize(*tracer_);
   const auto forgotten = by_account(tracer_->plan(), consumer_.forgotten());
   const auto not_written = by_account(tracer_->plan(), consumer_.not_written());
+  const auto folded_full = by_account(tracer_->plan(), consumer_.folded_full());
   for (std::size_t n = 0; n < summary.probes.size(); ++n) {
     Account& account = summary.probes[n];
     if (n < not_written.size()) account.not_written = not_written[n];
+    if (n < folded_full.size()) account.folded_full = folded_full[n];
     if (n < forgotten.size()) {
       account.delivered -= forgotten[n];
       account.discarded += forgotten[n];
     }
-    account.delivered -= account.not_written;
+    account.delivered -= account.not_written + account.folded_full;
   }
   return summary;
 }

@@ -291,14 +291,18 @@ struct QuestionReplay::Impl {
       for (std::size_t n = 0; n < summary.probes.size() && summary.cut.empty(); ++n)
         if (chosen_.empty() || chosen_[n]) summary.probes[n].add_recorded(ledger->probes[n]);
     }
-    const auto not_written = by_account(
-        plan_, consumer_ == nullptr ? std::vector<std::uint64_t>() : consumer_->not_written());  // empty: none
+    using Numbers = std::vector<std::uint64_t>;  // by probe; empty: none
+    const auto not_written = by_account(plan_, consumer_ == nullptr ? Numbers() : consumer_->not_written());
+    const auto folded_full = by_account(plan_, consumer_ == nullptr ? Numbers() : consumer_->folded_full());
     for (std::size_t n = 0; n < summary.probes.size(); ++n) {
       Account& account = summary.probes[n];
       account.estimated = static_cast<std::uint64_t>(std::llround(estimates_[n]));
-      if (n >= not_written.size()) continue;
-      account.not_written += not_written[n];
-      account.delivered -= not_written[n];
+      for (const auto& [lost, sum] :
+           {std::pair(&not_written, &Account::not_written), {&folded_full, &Account::folded_full}}) {
+        if (n >= lost->size()) continue;
+        account.*sum += (*lost)[n];
+        account.delivered -= (*lost)[n];
+      }
     }
     return summary;
   }
