@@ -29,6 +29,7 @@ Number address_of(const Event& event) {
   return pc ? Number(pc->value) : std::nullopt;
 }
 
+/// How an event has a field. Outputs show the number as an unsigned one: one that is not known is nothing, and not -1.
 struct FieldRow {
   HitField field;
   Number (*read)(const Event& event);

@@ -244,6 +244,48 @@ def folded_stacks_have_the_numbers_of_each_leaf(run):
     check("is of stacks" in refused.stderr, refused.stderr)
 
 
+def build_deep(run):
+    """A program that hits 20,000 times with as many stacks, each of about 4 KiB as a text."""
+    names = ["a" * 240, "b" * 240]
+    steps = "".join(f"""
+__attribute__((noinline)) void {name}(unsigned i, int d) {{
+  if (d == 0) {{ DTRACE_PROBE1(deep, hit, i); }}
+  else if (i >> (d - 1) & 1) {names[0]}(i, d - 1);
+  else {names[1]}(i, d - 1);
+  __asm__ volatile("" ::: "memory");
+}}""" for name in names)
+    (run.dir / "deep.c").write_text(f"""#include <sys/sdt.h>
+#include <unistd.h>
+void {names[1]}(unsigned i, int d);
+{steps}
+int main(void) {{
+  for (unsigned i = 0; i < 20000; i++) {{
+    {names[0]}(i, 16);
+    if (i % 50 == 0) usleep(1000);
+  }}
+  return 0;
+}}
+""")
+    return run.build("deep", [run.dir / "deep.c"], ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"])
+
+
+@scenario
+def events_whose_stacks_there_is_no_room_for_are_counted(run):
+    require_root()
+    program, file = build_deep(run), run.dir / "folded"
+    done = subprocess.run([run.tool, f"usdt:{program}:deep:hit", "--ustack=fp", "--ring-size", "64", "-f", "folded", "-o", file, "--", program],
+                          capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    ledger = re.search(r"^(\d+) events of 20000 hits; lost: (.*)$", done.stderr, re.M)
+    check(ledger, done.stderr)
+    lost = {reason: int(number) for number, reason in re.findall(r"(\d+) (\w+)", ledger[2])}
+    check(lost["folded_full"] > 1000, lost)
+    check_equal(int(ledger[1]) + sum(lost.values()), 20000, "hits")
+    with file.open() as lines:
+        check_equal(sum(int(line.rsplit(" ", 1)[1]) for line in lines), int(ledger[1]), "events in stacks")
+    check(file.stat().st_size < 64 << 20, "the bound")
+
+
 @scenario
 def a_provider_may_be_called_as_a_prefix_is(run):
     require_root()
