@@ -14,6 +14,7 @@
 #include "event/open_calls.hpp"
 #include "event/row_map.hpp"
 #include "event/stock_program.hpp"
+#include "program/parent_offsets.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf/filter.h"
 #include "usdt/clock.hpp"
@@ -83,11 +84,12 @@ usdt_thread_offsets find_threads() {
   const auto types = btf::Types::load();
   if (!types) return {};
   const auto find = [&](const char* member) { return (*types)->member_offset("task_struct", member).value_or(0); };
+  const expr::ParentOffsets parents = backends::find_parents();
   return {.start = find("start_time"),
           .exec = find("self_exec_id"),
           .leader = find("group_leader"),
-          .parent = find("real_parent"),
-          .tgid = find("tgid")};
+          .parent = parents.parent,
+          .tgid = parents.group};
 }
 
 /// Explains a verifier's refusal of extremes: older ones name neither them nor the instructions that they take.
