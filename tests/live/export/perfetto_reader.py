@@ -9,6 +9,8 @@ import subprocess
 import sys
 import zlib
 
+from harness import Skip, require_program
+
 CLEARED, NEEDS = 1, 2
 REALTIME, MONOTONIC = 1, 3
 
@@ -44,6 +46,11 @@ class Drawing:
 
 def compiled(directory):
     """The messages, compiled."""
+    require_program("protoc")
+    try:
+        importlib.import_module("google.protobuf")
+    except ImportError:
+        raise Skip("no python3-protobuf") from None
     here = pathlib.Path(__file__).resolve().parent
     subprocess.run(["protoc", f"-I{here}", f"--python_out={directory}", "perfetto.proto"], check=True)
     sys.path.insert(0, str(directory))
