@@ -41,13 +41,95 @@ struct ThreadTracks {
   std::deque<Lane> lanes;
 };
 
+/// The tracks of a trace, each of which is described before its first event.
+class Tracks {
+ public:
+  /// `given`: how many numbers are given to tracks of this file. Both live as long.
+  Tracks(perfetto::PacketBlock& block, std::uint32_t& given) : block_(block), given_(given) {}
+
+  /// Adds a track that `describe` describes.
+  template <class Describe>
+  [[nodiscard]] TrackSequence add(const Describe& describe) {
+    const std::uint32_t number = ++given_;
+    std::string encoded;
+    pbf_builder<Packet> packet(encoded);
+    packet.add_uint32(Packet::sequence, number);
+    {
+      pbf_builder<perfetto::Track> track(packet, Packet::track_descriptor);
+      track.add_uint64(perfetto::Track::uuid, number);
+      describe(track);
+    }
+    block_.add(encoded);
+    return {number, number};
+  }
+  /// Returns those of the event's thread.
+  [[nodiscard]] ThreadTracks& of(const Event& event);
+  /// Returns the track of `thread` that has room for what the event is of.
+  [[nodiscard]] Lane& lane_for(const Event& event, ThreadTracks& thread);
+
+ private:
+  void add_process(const Event& event);
+
+  perfetto::PacketBlock& block_;
+  std::uint32_t& given_;
+  std::unordered_map<std::uint64_t, ThreadTracks> threads_;  ///< by process and thread
+  std::set<std::uint32_t> processes_;                        ///< that are described
+  std::size_t lanes_ = 0;                                    ///< of all threads
+};
+
+void Tracks::add_process(const Event& event) {
+  if (!processes_.insert(event.pid()).second) return;
+  static_cast<void>(add([&](pbf_builder<perfetto::Track>& track) {
+    pbf_builder<perfetto::Process> process(track, perfetto::Track::process);
+    process.add_int32(perfetto::Process::pid, static_cast<std::int32_t>(event.pid()));
+    process.add_string(perfetto::Process::name, perfetto::safe_text(event.comm()));
+  }));
+}
+
+/// Threads come and go: of very many the tracks so far are forgotten, and what goes on has new ones.
+ThreadTracks& Tracks::of(const Event& event) {
+  constexpr std::size_t kMost = 8192;
+  if (lanes_ >= kMost) {
+    threads_.clear();
+    processes_.clear();
+    lanes_ = 0;
+  }
+  ThreadTracks& thread = threads_[std::uint64_t{event.pid()} << 32 | event.tid()];
+  if (!thread.lanes.empty()) return thread;
+  const bool is_visible = event.pid() != 0;
+  if (is_visible) add_process(event);
+  thread.lanes.push_back({add([&](pbf_builder<perfetto::Track>& track) {
+    if (!is_visible) return track.add_string(perfetto::Track::name, "threads of another pid namespace");
+    pbf_builder<perfetto::Thread> described(track, perfetto::Track::thread);
+    described.add_int32(perfetto::Thread::pid, static_cast<std::int32_t>(event.pid()));
+    described.add_int64(perfetto::Thread::tid, event.tid());
+    described.add_string(perfetto::Thread::name, perfetto::safe_text(event.comm()));
+  })});
+  thread.uuid = thread.lanes.front().sequence.track();
+  ++lanes_;
+  return thread;
+}
+
+Lane& Tracks::lane_for(const Event& event, ThreadTracks& thread) {
+  const std::uint64_t begin = event.timestamp(), end = begin + event.duration();
+  for (Lane& lane : thread.lanes)
+    if (lane.slices.take(begin, end)) return lane;
+  Lane& lane = thread.lanes.emplace_back(Lane{add([&](pbf_builder<perfetto::Track>& track) {
+    track.add_string(perfetto::Track::name, "at the same time");
+    track.add_uint64(perfetto::Track::parent, thread.uuid);
+  })});
+  ++lanes_;
+  static_cast<void>(lane.slices.take(begin, end));
+  return lane;
+}
+
 class PerfettoOutput final : public Output {
  public:
   PerfettoOutput(const AnswerStart& start, const OutputPlace& place)
       : Output(start, place),
         question_(start.question),
         printed_(start.printed),
-        shared_(place.shared),
+        tracks_(block_, place.shared.tracks),
         values_(annotations_, start, names_, unreadable_) {
     trace(start.plan, start.plan.probes.size());
   }
@@ -111,25 +193,16 @@ class PerfettoOutput final : public Output {
   void show_losses(const SessionSummary& summary);
   void tell_time(const Event& event);
 
-  ThreadTracks& tracks_of(const Event& event);
-  Lane& lane_for(const Event& event, ThreadTracks& thread);
-  template <class Describe>
-  std::uint32_t add_track(const Describe& describe);
-  void add_process(const Event& event);
-
   const Question& question_;
   const Printed& printed_;
-  Destination& shared_;
   perfetto::PacketBlock block_;
+  Tracks tracks_;
   std::size_t events_ = 0;  ///< in the block
   Clock::time_point put_ = Clock::now(), accounted_ = Clock::now();
   std::vector<std::string> names_;
   ShortNames short_names_;
   AnnotationWriter annotations_;
   ValueTree<AnnotationWriter> values_;
-  std::unordered_map<std::uint64_t, ThreadTracks> threads_;  ///< by process and thread
-  std::set<std::uint32_t> processes_;                        ///< that are described
-  std::size_t lanes_ = 0;                                    ///< of all threads
   std::optional<TrackSequence> notices_, losses_;
   std::vector<std::string> early_notices_;   ///< that came before there was a time to draw them at
   std::uint64_t lost_ = 0;                   ///< as shown last
@@ -137,69 +210,6 @@ class PerfettoOutput final : public Output {
   std::uint64_t latest_ = 0;                 ///< time of the last event so far
   std::string shown_;                        ///< room for a TrackEvent
 };
-
-/// Adds a track that `describe` describes; returns its number, which is also that of its sequence of packets.
-template <class Describe>
-std::uint32_t PerfettoOutput::add_track(const Describe& describe) {
-  const std::uint32_t number = ++shared_.tracks;
-  std::string encoded;
-  pbf_builder<Packet> packet(encoded);
-  packet.add_uint32(Packet::sequence, number);
-  {
-    pbf_builder<perfetto::Track> track(packet, Packet::track_descriptor);
-    track.add_uint64(perfetto::Track::uuid, number);
-    describe(track);
-  }
-  block_.add(encoded);
-  return number;
-}
-
-void PerfettoOutput::add_process(const Event& event) {
-  if (!processes_.insert(event.pid()).second) return;
-  add_track([&](pbf_builder<perfetto::Track>& track) {
-    pbf_builder<perfetto::Process> process(track, perfetto::Track::process);
-    process.add_int32(perfetto::Process::pid, static_cast<std::int32_t>(event.pid()));
-    process.add_string(perfetto::Process::name, perfetto::safe_text(event.comm()));
-  });
-}
-
-/// Threads come and go: of very many the tracks so far are forgotten, and what goes on has new ones.
-ThreadTracks& PerfettoOutput::tracks_of(const Event& event) {
-  constexpr std::size_t kMost = 8192;
-  if (lanes_ >= kMost) {
-    threads_.clear();
-    processes_.clear();
-    lanes_ = 0;
-  }
-  ThreadTracks& thread = threads_[std::uint64_t{event.pid()} << 32 | event.tid()];
-  if (!thread.lanes.empty()) return thread;
-  const bool is_visible = event.pid() != 0;
-  if (is_visible) add_process(event);
-  const std::uint32_t number = add_track([&](pbf_builder<perfetto::Track>& track) {
-    if (!is_visible) return track.add_string(perfetto::Track::name, "threads of another pid namespace");
-    pbf_builder<perfetto::Thread> described(track, perfetto::Track::thread);
-    described.add_int32(perfetto::Thread::pid, static_cast<std::int32_t>(event.pid()));
-    described.add_int64(perfetto::Thread::tid, event.tid());
-    described.add_string(perfetto::Thread::name, perfetto::safe_text(event.comm()));
-  });
-  thread.uuid = number;
-  thread.lanes.push_back({.sequence = TrackSequence(number, number)});
-  ++lanes_;
-  return thread;
-}
-
-Lane& PerfettoOutput::lane_for(const Event& event, ThreadTracks& thread) {
-  for (Lane& lane : thread.lanes)
-    if (lane.slices.take(event.timestamp(), event.timestamp() + event.duration())) return lane;
-  const std::uint32_t number = add_track([&](pbf_builder<perfetto::Track>& track) {
-    track.add_string(perfetto::Track::name, "at the same time");
-    track.add_uint64(perfetto::Track::parent, thread.uuid);
-  });
-  Lane& lane = thread.lanes.emplace_back(Lane{.sequence = TrackSequence(number, number)});
-  ++lanes_;
-  static_cast<void>(lane.slices.take(event.timestamp(), event.timestamp() + event.duration()));
-  return lane;
-}
 
 /// Says which time of day it is at the event, where it was set since.
 void PerfettoOutput::tell_time(const Event& event) {
@@ -228,10 +238,11 @@ void PerfettoOutput::show(const Event& event) {
   if (latest_ == 0) latest_ = event.timestamp();
   for (const std::string& text : std::exchange(early_notices_, {})) show_notice(text);
   latest_ = std::max(latest_, event.timestamp() + event.duration());
-  ThreadTracks& thread = tracks_of(event);
+  ThreadTracks& thread = tracks_.of(event);
   const bool is_open = question_.view.in_flight;
   const bool lasts = event.duration() > 0 || event.site().span || is_open;
-  TrackSequence& sequence = lasts && !is_open ? lane_for(event, thread).sequence : thread.lanes.front().sequence;
+  TrackSequence& sequence =
+      lasts && !is_open ? tracks_.lane_for(event, thread).sequence : thread.lanes.front().sequence;
   shown_.clear();
   {
     pbf_builder<TrackEvent> shown(shown_);
@@ -281,9 +292,8 @@ void PerfettoOutput::add_stacks(const Event& event, pbf_builder<TrackEvent>& sho
 
 void PerfettoOutput::show_notice(std::string_view text) {
   if (!notices_) {
-    const std::uint32_t number =
-        add_track([](pbf_builder<perfetto::Track>& track) { track.add_string(perfetto::Track::name, "notices"); });
-    notices_.emplace(number, number);
+    notices_ =
+        tracks_.add([](pbf_builder<perfetto::Track>& track) { track.add_string(perfetto::Track::name, "notices"); });
   }
   std::string encoded;
   pbf_builder<TrackEvent> shown(encoded);
@@ -297,12 +307,11 @@ void PerfettoOutput::show_losses(const SessionSummary& summary) {
   const std::uint64_t lost = summary.total().lost();
   if (latest_ == 0 || (losses_ && lost == lost_)) return;
   if (!losses_) {
-    const std::uint32_t number = add_track([](pbf_builder<perfetto::Track>& track) {
+    losses_ = tracks_.add([](pbf_builder<perfetto::Track>& track) {
       track.add_string(perfetto::Track::name, "lost");
       pbf_builder<perfetto::Counter> counter(track, perfetto::Track::counter);
       counter.add_int32(perfetto::Counter::unit, perfetto::kUnitCount);
     });
-    losses_.emplace(number, number);
   }
   lost_ = lost;
   std::string encoded;

@@ -97,6 +97,7 @@ class TrackSequence {
  public:
   TrackSequence(std::uint32_t number, std::uint64_t track) : number_(number), track_(track) {}
 
+  [[nodiscard]] std::uint64_t track() const noexcept { return track_; }
   [[nodiscard]] SentNames& names() noexcept { return names_; }
   /// Adds a packet with an event at `time`, ns of CLOCK_MONOTONIC; in any order, but quickest in that of time.
   void add(PacketBlock& block, std::uint64_t time, const std::string& track_event);

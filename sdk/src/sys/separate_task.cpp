@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "sys/address_sanitizer.hpp"
 #include "sys/clone_task.hpp"
 #include "sys/direct_call.hpp"
 #include "sys/root_cgroup.hpp"
@@ -45,7 +46,9 @@ class Stacks {
     if (start != MAP_FAILED) start_ = static_cast<std::byte*>(start);
   }
   ~Stacks() {
-    if (start_ != nullptr) ::munmap(start_, length_);
+    if (start_ == nullptr) return;
+    forget_stack(start_, length_);
+    ::munmap(start_, length_);
   }
   Stacks(const Stacks&) = delete;
   Stacks& operator=(const Stacks&) = delete;

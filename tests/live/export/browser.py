@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Pages as a person sees them: headless Chromium, by its DevTools protocol."""
 
+import atexit
 import base64
 import itertools
 import json
@@ -31,6 +32,7 @@ class Page:
             [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--remote-allow-origins=*",
              f"--user-data-dir={self.home.name}", "--force-device-scale-factor=1", f"--window-size={width},{height}", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self.home.name})
+        atexit.register(self.browser.kill)  # a scenario that fails closes nothing
         self.numbers, self.complaints = itertools.count(1), []
         port = self._port()
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/json") as answer:

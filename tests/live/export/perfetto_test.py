@@ -11,8 +11,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import perfetto_reader  # noqa: E402
 import puppet  # noqa: E402, F401 (finds the harness)
+import perfetto_reader  # noqa: E402
 from harness import check, check_equal, main, require_root, scenario  # noqa: E402
 
 PROGRAM = r"""
