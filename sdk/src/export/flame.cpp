@@ -14,6 +14,7 @@
 #include "export/formats.hpp"
 #include "export/stack_output.hpp"
 #include "export/table_words.hpp"
+#include "flame_page.hpp"
 #include "io/json.hpp"
 
 namespace usdt::exports {
@@ -22,10 +23,7 @@ namespace {
 using io::json_key;
 using io::json_text;
 
-constexpr std::string_view kPage =
-#include "flame_page.inc"
-    ;
-/// Its place in the page.
+/// The place of the stacks in kFlamePage.
 constexpr std::string_view kDataMark = "%DATA%";
 
 /// Stacks with common beginnings put together: each node is behind its parent, and has the number of what ends there.
@@ -98,10 +96,10 @@ class FlameOutput final : public StackOutput {
     json_key(json, "ledger"), json_text(json, fmt::format("{} hits; {} lost", total.hits, total.lost()));
     tree.write(json);
     json.EndObject();
-    const std::size_t at = kPage.find(kDataMark);
-    out_.lines(kPage.substr(0, at));
+    const std::size_t at = kFlamePage.find(kDataMark);
+    out_.lines(kFlamePage.substr(0, at));
     out_.json(safe_in_page({text.GetString(), text.GetSize()}));
-    out_.lines(kPage.substr(at + kDataMark.size()));
+    out_.lines(kFlamePage.substr(at + kDataMark.size()));
   }
 
  private:
