@@ -51,15 +51,12 @@ class Tracks {
   template <class Describe>
   [[nodiscard]] TrackSequence add(const Describe& describe) {
     const std::uint32_t number = ++given_;
-    std::string encoded;
-    pbf_builder<Packet> packet(encoded);
-    packet.add_uint32(Packet::sequence, number);
-    {
+    block_.add([&](pbf_builder<Packet>& packet) {
+      packet.add_uint32(Packet::sequence, number);
       pbf_builder<perfetto::Track> track(packet, Packet::track_descriptor);
       track.add_uint64(perfetto::Track::uuid, number);
       describe(track);
-    }
-    block_.add(encoded);
+    });
     return {number, number};
   }
   /// Returns those of the event's thread.
@@ -143,7 +140,10 @@ class PerfettoOutput final : public Output {
     }
   }
   void notice(const SessionNotice& notice) override {
-    if (notice.is_of_trace()) latest_ == 0 ? early_notices_.push_back(notice.text) : show_notice(notice.text);
+    constexpr std::size_t kMostEarly = 100;
+    if (!notice.is_of_trace()) return;
+    if (latest_ > 0) return show_notice(notice.text);
+    if (early_notices_.size() < kMostEarly) early_notices_.push_back(notice.text);
   }
   bool wants_account() const override { return Clock::now() - accounted_ >= std::chrono::seconds(1); }
   void account(const SessionSummary& summary) override {
@@ -217,9 +217,7 @@ void PerfettoOutput::tell_time(const Event& event) {
   const std::int64_t offset = around_.wall_offset();
   if (wall_offset_ && std::abs(offset - *wall_offset_) < kMuch) return;
   wall_offset_ = offset;
-  std::string encoded;
-  pbf_builder<Packet> packet(encoded);
-  {
+  block_.add([&](pbf_builder<Packet>& packet) {
     pbf_builder<perfetto::Clocks> clocks(packet, Packet::clock_snapshot);
     const auto add = [&](std::uint32_t id, std::uint64_t time) {
       pbf_builder<perfetto::Clock> clock(clocks, perfetto::Clocks::clock);
@@ -229,8 +227,7 @@ void PerfettoOutput::tell_time(const Event& event) {
     add(perfetto::kMonotonic, event.timestamp());
     add(perfetto::kRealtime, static_cast<std::uint64_t>(wall_time(event)));
     clocks.add_uint32(perfetto::Clocks::primary, perfetto::kMonotonic);
-  }
-  block_.add(encoded);
+  });
 }
 
 void PerfettoOutput::show(const Event& event) {
@@ -243,6 +240,7 @@ void PerfettoOutput::show(const Event& event) {
   const bool lasts = event.duration() > 0 || event.site().span || is_open;
   TrackSequence& sequence =
       lasts && !is_open ? tracks_.lane_for(event, thread).sequence : thread.lanes.front().sequence;
+  sequence.begin_event();
   shown_.clear();
   {
     pbf_builder<TrackEvent> shown(shown_);
@@ -263,6 +261,10 @@ void PerfettoOutput::add_values(const Event& event, pbf_builder<TrackEvent>& sho
   const auto begin = [&](std::string_view name) {
     annotations_.begin(shown, sequence.names().number_of(Interned::annotation_name, name));
   };
+  if (event.weight() != 1) {
+    begin("weight");
+    annotations_.real(event.weight());
+  }
   const PrintList& list = printed_.of(event.site());
   for (std::size_t i = 0; i < list.size(); ++i) {
     begin(list[i].label);
@@ -277,17 +279,18 @@ void PerfettoOutput::add_values(const Event& event, pbf_builder<TrackEvent>& sho
   }
 }
 
+/// An event has room for one stack; the kernel's beside a process's is one of its values.
 void PerfettoOutput::add_stacks(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence) {
-  const auto add = [&](const Result<Stack>& stack, std::string_view name) {
-    if (stack) return perfetto::add_stack(shown, *stack);
-    annotations_.begin(shown, sequence.names().number_of(Interned::annotation_name, name));
-    values_.error(stack.error().message);
-  };
   const AskedStacks& asked = question_.stacks;
-  if (asked.user_depth > 0 && !asked.user_in_lists)
-    add(around_.user_stack(), "ustack");
-  else if (asked.kernel_depth > 0 && !asked.kernel_in_lists && !event.probe().file)
-    add(around_.kernel_stack(), "kstack");
+  const bool user = asked.user_depth > 0 && !asked.user_in_lists;
+  const bool kernel = asked.kernel_depth > 0 && !asked.kernel_in_lists && !event.probe().file;
+  const auto add = [&](const Result<Stack>& stack, std::string_view name, bool first) {
+    if (stack && first) return perfetto::add_stack(shown, *stack);
+    annotations_.begin(shown, sequence.names().number_of(Interned::annotation_name, name));
+    stack ? annotations_.frames(*stack) : values_.error(stack.error().message);
+  };
+  if (user) add(around_.user_stack(), "ustack", true);
+  if (kernel) add(around_.kernel_stack(), "kstack", !user);
 }
 
 void PerfettoOutput::show_notice(std::string_view text) {

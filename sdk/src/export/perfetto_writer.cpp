@@ -17,8 +17,6 @@ std::string safe_text(std::string_view text) {
   return io::is_printable(text) ? std::string(text) : io::printable(text);
 }
 
-void PacketBlock::add(const std::string& packet) { pbf_builder<Trace>(packets_).add_message(Trace::packet, packet); }
-
 std::string PacketBlock::take() {
   uLongf size = ::compressBound(packets_.size());
   std::string deflated(size, '\0');
@@ -95,31 +93,35 @@ void TrackSequence::begin(pbf_builder<Packet>& packet, std::uint64_t time) {
   }
 }
 
+void TrackSequence::begin_event() {
+  constexpr std::size_t kMost = 1024;
+  if (names_.size() < kMost) return;
+  names_ = {};
+  last_ = 0;
+}
+
 void TrackSequence::add(PacketBlock& block, std::uint64_t time, const std::string& track_event) {
-  thread_local std::string encoded;
   if (last_ == 0) {
-    encoded.clear();
-    pbf_builder<Packet> packet(encoded);
+    block.add([&](pbf_builder<Packet>& packet) {
+      packet.add_uint32(Packet::sequence, number_);
+      packet.add_uint32(Packet::sequence_flags, kStateCleared);
+      begin(packet, time);
+    });
+    last_ = time;
+  }
+  block.add([&](pbf_builder<Packet>& packet) {
+    if (time >= last_) {
+      packet.add_uint64(Packet::timestamp, time - last_);
+      last_ = time;
+    } else {
+      packet.add_uint64(Packet::timestamp, time);
+      packet.add_uint32(Packet::timestamp_clock, kMonotonic);
+    }
     packet.add_uint32(Packet::sequence, number_);
-    packet.add_uint32(Packet::sequence_flags, kStateCleared);
-    begin(packet, time);
-    block.add(encoded);
-    last_ = time;
-  }
-  encoded.clear();
-  pbf_builder<Packet> packet(encoded);
-  if (time >= last_) {
-    packet.add_uint64(Packet::timestamp, time - last_);
-    last_ = time;
-  } else {
-    packet.add_uint64(Packet::timestamp, time);
-    packet.add_uint32(Packet::timestamp_clock, kMonotonic);
-  }
-  packet.add_uint32(Packet::sequence, number_);
-  packet.add_uint32(Packet::sequence_flags, kNeedsState);
-  names_.send(packet);
-  packet.add_message(Packet::track_event, track_event);
-  block.add(encoded);
+    packet.add_uint32(Packet::sequence_flags, kNeedsState);
+    names_.send(packet);
+    packet.add_message(Packet::track_event, track_event);
+  });
 }
 
 void add_stack(pbf_builder<TrackEvent>& event, const Stack& stack) {

@@ -18,8 +18,16 @@ namespace usdt::exports::perfetto {
 /// Packets that are not written yet.
 class PacketBlock {
  public:
-  /// Adds a packet, encoded.
-  void add(const std::string& packet);
+  /// Adds a packet, whose fields `write` adds.
+  template <class Write>
+  void add(const Write& write) {
+    encoded_.clear();
+    {
+      protozero::pbf_builder<Packet> packet(encoded_);
+      write(packet);
+    }
+    protozero::pbf_builder<Trace>(packets_).add_message(Trace::packet, encoded_);
+  }
   /// Whether more of them would make nothing smaller.
   [[nodiscard]] bool is_full() const noexcept { return packets_.size() >= (std::size_t{256} << 10); }
   [[nodiscard]] bool is_empty() const noexcept { return packets_.empty(); }
@@ -28,6 +36,7 @@ class PacketBlock {
 
  private:
   std::string packets_;
+  std::string encoded_;  ///< room for one packet
 };
 
 /// The values of one event as annotations, which have names (value_tree.hpp: TreeWriter).
@@ -82,6 +91,8 @@ class SentNames {
  public:
   /// Returns the number of `name`, of those of `which`, and adds it to what is still to be sent.
   [[nodiscard]] std::uint64_t number_of(Interned which, std::string_view name);
+  /// How many there are.
+  [[nodiscard]] std::size_t size() const noexcept { return events_.size() + annotations_.size(); }
   /// Adds what is to be sent to a packet.
   void send(protozero::pbf_builder<Packet>& packet);
 
@@ -98,6 +109,9 @@ class TrackSequence {
   TrackSequence(std::uint32_t number, std::uint64_t track) : number_(number), track_(track) {}
 
   [[nodiscard]] std::uint64_t track() const noexcept { return track_; }
+  /// Begins with an event, before any of its names. The sequence begins anew where it has so many names that they would
+  /// take much memory.
+  void begin_event();
   [[nodiscard]] SentNames& names() noexcept { return names_; }
   /// Adds a packet with an event at `time`, ns of CLOCK_MONOTONIC; in any order, but quickest in that of time.
   void add(PacketBlock& block, std::uint64_t time, const std::string& track_event);

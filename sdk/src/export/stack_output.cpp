@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/counted.hpp"
 #include "export/frames.hpp"
 #include "export/table_output.hpp"
 #include "export/table_words.hpp"
@@ -36,6 +37,7 @@ StackOutput::StackOutput(const AnswerStart& start, const OutputPlace& place)
       view_(start.question.view),
       kernel_(start.question.stacks.kernel_depth > 0),
       user_(start.question.stacks.user_depth > 0),
+      tell_(place.shared.options.tell),
       stacks_(kMostStackBytes) {}
 
 void StackOutput::look_up(const AttachPlan& plan, std::size_t /*probes*/) {
@@ -65,8 +67,20 @@ void StackOutput::add(std::string& text, const Result<Stack>& stack) {
 
 void StackOutput::table(const ArrangedTable& look) {
   if (!look.last) return;
-  for (const auto& [text, row] : folded_rows({view_, plan(), look.table, look.rows}, FoldedMarks::jit))
-    rows_.push_back({text, look.table.real_sums ? fmt::format("{:.0f}", row.real_sum.value()) : decimal_text(row.sum)});
+  std::size_t not_drawn = 0;
+  for (const auto& [text, row] : folded_rows({view_, plan(), look.table, look.rows}, FoldedMarks::jit)) {
+    const double real = row.real_sum.value();
+    const bool has_width = look.table.real_sums ? std::isfinite(real) && real >= 0 : row.sum >= 0;
+    if (has_width)
+      rows_.push_back({text, look.table.real_sums ? fmt::format("{:.0f}", real) : decimal_text(row.sum)});
+    else
+      ++not_drawn;
+  }
+  if (not_drawn > 0 && tell_)
+    tell_(
+        fmt::format("the sums of {} are below 0 or no numbers: a flame graph does not have them; --by ustack without "
+                    "--export shows them",
+                    counted(not_drawn, "stack")));
 }
 
 void StackOutput::ending(const SessionSummary& summary) {

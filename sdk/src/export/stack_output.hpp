@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -69,6 +70,7 @@ class StackOutput : public Output {
 
   const View& view_;
   bool kernel_, user_;
+  const std::function<void(const std::string&)>& tell_;
   FoldedStacks stacks_;
   std::vector<FoldedRow> rows_;          ///< of the table
   std::vector<std::uint64_t> kept_;      ///< events in stacks_, by probe

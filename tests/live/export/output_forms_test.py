@@ -270,6 +270,17 @@ int main(void) {{
 
 
 @scenario
+def stacks_with_sums_below_0_are_said_not_to_be_drawn(run):
+    program = build(run)
+    file = run.dir / "sums.folded"
+    done = subprocess.run([run.tool, f"usdt:{program}:forms:hit", "--by", "ustack", "--sum", "arg0 - 1000", "--export",
+                           f"folded={file}", "--", program], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    check("are below 0 or no numbers" in done.stderr, done.stderr)
+    check_equal(file.read_text(), "", "lines that no reader would take")
+
+
+@scenario
 def events_whose_stacks_there_is_no_room_for_are_counted(run):
     require_root()
     program, file = build_deep(run), run.dir / "folded"

@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -184,6 +185,44 @@ def stacks_go_with_events(run):
     for s in drawing.slices:
         names = [name for name in s.stack if name in ("work", "outer", "inner")]
         check_equal(names, ["work", "outer", "inner"], f"outermost first: {s.stack}")
+
+
+@scenario
+def what_cannot_be_written_is_lost_and_said(run):
+    program = build(run)
+    done = subprocess.run([run.tool, f"ucall:{program}:inner", "-f", "json", "-o", run.dir / "out.json", "--export",
+                           "perfetto=/dev/full", "--", program], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 1, done.stderr)
+    check("/dev/full: No space left on device" in done.stderr, done.stderr)
+    summary = json.loads((run.dir / "out.json").read_text().splitlines()[-1])
+    check(summary["lost"]["not_written"] > 0, summary)
+    check_equal(summary["hits"], summary["events"] + sum(summary["lost"].values()), "the ledger")
+
+
+@scenario
+def a_tracer_that_is_killed_leaves_what_it_has_written(run):
+    program = build(run)
+    file = run.dir / "killed.perfetto"
+    tracer = subprocess.Popen([run.tool, f"usdt:{program}:line:*", "-f", "json", "-o", "/dev/null", "--export",
+                               f"perfetto={file}"], stderr=subprocess.PIPE, text=True)
+    tracer.stderr.readline()
+    until = time.monotonic() + 20
+    while not (file.exists() and file.stat().st_size > 0):
+        check(time.monotonic() < until, "nothing is written in 20 s")
+        subprocess.run([program], stdout=subprocess.DEVNULL, check=True)
+    tracer.kill()
+    tracer.communicate(timeout=30)
+    drawing = perfetto_reader.draw(perfetto_reader.compiled(run.dir), file.read_bytes())
+    check(len(drawing.instants) > 10, drawing.instants)
+
+
+@scenario
+def hits_of_a_sample_say_for_how_many_they_stand(run):
+    program = build(run)
+    drawing, lines, _ = trace(run, f"usdt:{program}:line:begin", "--sample", "1/4", ["--", program])
+    hits = [i for i in drawing.instants if drawing.tracks[i.track].name != "notices"]
+    check_equal(len(hits), len(of_type(lines, "event")), "hits")
+    check_equal({hit.args["weight"] for hit in hits}, {4.0} if hits else set(), "the weight of each")
 
 
 @scenario
