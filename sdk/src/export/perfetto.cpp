@@ -111,11 +111,12 @@ Lane& Tracks::lane_for(const Event& event, ThreadTracks& thread) {
   const std::uint64_t begin = event.timestamp(), end = begin + event.duration();
   for (Lane& lane : thread.lanes)
     if (lane.slices.take(begin, end)) return lane;
-  Lane& lane = thread.lanes.emplace_back(Lane{add([&](pbf_builder<perfetto::Track>& track) {
+  thread.lanes.push_back({add([&](pbf_builder<perfetto::Track>& track) {
     track.add_string(perfetto::Track::name, "at the same time");
     track.add_uint64(perfetto::Track::parent, thread.uuid);
   })});
   ++lanes_;
+  Lane& lane = thread.lanes.back();
   static_cast<void>(lane.slices.take(begin, end));
   return lane;
 }
