@@ -257,6 +257,16 @@ TEST_F(LiveSession, passes_on_what_a_consumer_throws_and_can_be_finished) {
   EXPECT_EQ(throws.total.discarded, 1U) << "the event that was thrown for";
 }
 
+/// What every sink can write: some take nothing but stacks.
+Question own_question_with_stacks() {
+  Question question = own_question();
+  question.stacks.user_depth = 4;
+  return question;
+}
+
+/// Stacks are added up until there are no more hits.
+bool is_written_at_end(const SinkFormat& format) { return format.name == "folded" || format.name == "flame"; }
+
 /// A trace of 100 hits by a sink whose function throws at one of its calls, counted from 0.
 struct TracedByThrowing {
   TracedByThrowing(std::string_view format, int throws_at) {
@@ -266,7 +276,7 @@ struct TracedByThrowing {
                            }});
     if (!sink) throw std::runtime_error(sink.error().message);
     Session session;
-    session.add(complete(own_question()), {&kept, sink->get()});
+    session.add(complete(own_question_with_stacks()), {&kept, sink->get()});
     or_throw(session.begin());
     for (int round = 0; round < 5 && more; ++round) {
       pass_typed(20);
@@ -291,7 +301,7 @@ TEST_F(LiveSession, says_what_is_missing_where_a_sinks_function_throws) {
     EXPECT_EQ(whole.failure, std::nullopt) << format.name;
     EXPECT_TRUE(whole.checked && whole.more);
     EXPECT_EQ(whole.kept.total.not_written, 0U);
-    ASSERT_GT(whole.calls, format.has_lines ? 4 : 1) << format.name;
+    ASSERT_GE(whole.calls, is_written_at_end(format) ? 1 : format.has_lines ? 5 : 2) << format.name;
     std::uint64_t not_written = 0;
     for (int call = 0; call < whole.calls; ++call) {
       const TracedByThrowing cut(format.name, call);
