@@ -24,10 +24,11 @@ WALLS = [
     (re.compile(r"boost/spirit/.*"), {"parsers", "tools"}),
     (re.compile(r"bpf/(libbpf|bpf|btf)\.h"), {"btf", "features", "attach", "event"}),
     (re.compile(r"CLI/.*"), {"tools"}),
+    (re.compile(r"boost/(asio|beast)/.*"), {"http"}),
 ]
 
 # Slow to compile: only in .cpp files, one grammar each.
-NOT_IN_HEADERS = re.compile(r"boost/spirit/.*")
+NOT_IN_HEADERS = re.compile(r"boost/(spirit|asio|beast)/.*")
 
 # Traits of one machine are fields of arch::Arch: outside arch/ a file that names a machine would treat a new one as if
 # it were another. Some have to, each for its reason.

@@ -89,6 +89,10 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
                fmt::join(names_of_formats(false), ", ")))
         ->allow_extra_args(false)
         ->type_name("FORMAT=FILE");
+    app.add_option("--listen", raw.listen,
+                   "While the trace runs, serve the numbers as metrics for Prometheus at http://ADDRESS:PORT/metrics; "
+                   "without an address on this host alone")
+        ->type_name("[ADDRESS:]PORT");
   } else if (next == "skip-unknown") {
     app.add_flag("--strict", flags.strict,
                  "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");

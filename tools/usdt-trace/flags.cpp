@@ -43,7 +43,7 @@ usdt::Result<void> check_points(const std::vector<std::string>& names) {
 }
 
 /// Options of the tool that are about tracing.
-constexpr std::array<std::string_view, 3> kOfTracing = {"explain", "verifier-log", "disable-feature"};
+constexpr std::array<std::string_view, 4> kOfTracing = {"explain", "verifier-log", "disable-feature", "listen"};
 
 /// The tool's own options about tracing do not go with a recording.
 usdt::Result<void> check_replay(const CLI::App& app) {
@@ -68,6 +68,8 @@ usdt::Result<void> interpret_own(const CLI::App& app, Flags& flags, const RawFla
       return wrong(fmt::format("--export: \"{}\" is not FORMAT=FILE", each));
     flags.output.exports.push_back({each.substr(0, equals), each.substr(equals + 1)});
   }
+  if (!raw.listen.empty())
+    flags.output.exports.push_back({.format = std::string(kMetricsFormat), .listen = raw.listen});
   flags.features.assumes_release = flags.explain;
   for (const std::string& name : raw.disabled) {
     auto feature = usdt::feature_by_name(name);

@@ -13,12 +13,14 @@
 namespace usdt_trace {
 
 /// Forms of answers (usdt::sink_formats()) about which there is more to say than in their rows.
-inline constexpr std::string_view kTextFormat = "text", kJsonFormat = "json", kRecordFormat = "record";
+inline constexpr std::string_view kTextFormat = "text", kJsonFormat = "json", kRecordFormat = "record",
+                                  kMetricsFormat = "prometheus";
 
-/// The file and form of answers.
+/// The place and form of answers.
 struct ExportPart {
-  std::string format;  ///< by name
-  std::string file;    ///< empty: standard output
+  std::string format;       ///< by name
+  std::string file = {};    ///< empty: standard output, unless they are served
+  std::string listen = {};  ///< the address where they are served
 };
 
 /// The script that a question is of.

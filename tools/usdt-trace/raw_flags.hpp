@@ -16,6 +16,7 @@ struct RawFlags {
   std::vector<std::string> probes;
   usdt::tools::QuestionFlags question;
   std::vector<std::string> exports;
+  std::string listen;
   std::vector<std::string> disabled;
 };
 

@@ -19,8 +19,8 @@ namespace usdt_trace {
 namespace {
 
 /// Options of the tool that are of the whole run of a script: at its top, or on the command line.
-constexpr std::array<std::string_view, 9> kOfRun = {"format", "output",          "export",  "quiet", "verbose",
-                                                    "strict", "disable-feature", "explain", "script"};
+constexpr std::array<std::string_view, 10> kOfRun = {"format",  "output", "export",          "listen",  "quiet",
+                                                     "verbose", "strict", "disable-feature", "explain", "script"};
 /// Options that scripts do not have.
 constexpr std::array<std::string_view, 8> kOfCommandLine = {"replay",  "explain",    "script", "help",
                                                             "version", "completion", "manual", "verifier-log"};

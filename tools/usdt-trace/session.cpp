@@ -102,9 +102,11 @@ class Run {
   usdt::Result<std::unique_ptr<usdt::Sink>> open_sink(const ExportPart& wanted, const Flags& flags) {
     for (const Asked& asked : asked_)
       for (const auto& sink : asked.sinks)
-        if (&asked.flags != &flags && sink->format().name == wanted.format && sink->options().file == wanted.file)
+        if (&asked.flags != &flags && sink->format().name == wanted.format && sink->options().file == wanted.file &&
+            sink->options().listen == wanted.listen)
           return sink->sibling();
     return usdt::Sink::open(wanted.format, {.file = wanted.file,
+                                            .listen = wanted.listen,
                                             .wait_while_tracing = patience_while_tracing(),
                                             .wait_at_end = patience_at_end(),
                                             .label_width = flags.script.label_width,

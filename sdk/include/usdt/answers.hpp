@@ -94,6 +94,11 @@ class AnswerConsumer {
   [[nodiscard]] virtual bool wants_account() const { return false; }
   /// The account of all hits so far, for who wants one.
   virtual void account(const SessionSummary& /*summary*/) {}
+  /// Whether a look() at a table is due, which View::interval knows nothing of.
+  [[nodiscard]] virtual bool wants_table() const { return false; }
+  /// The rows of View::question so far, for who wants them. Live traces alone have such looks, and not more often than
+  /// every tenth of their time goes into them.
+  virtual void look(const ArrangedTable& /*table*/) {}
   /// Whether nobody looks at answers as they come, so that larger portions may come more seldom.
   [[nodiscard]] virtual bool in_no_hurry() const { return false; }
 
@@ -141,6 +146,8 @@ class ConsumerGroup final : public AnswerConsumer {
   [[nodiscard]] bool flush() override;
   [[nodiscard]] bool wants_account() const override;
   void account(const SessionSummary& summary) override;
+  [[nodiscard]] bool wants_table() const override;
+  void look(const ArrangedTable& table) override;
   /// True if all of them say so.
   [[nodiscard]] bool in_no_hurry() const override;
   void ending(const SessionSummary& summary) override { each(&AnswerConsumer::ending, summary); }

@@ -58,6 +58,9 @@ struct SinkOptions {
   std::function<bool(std::string_view)> write = nullptr;
   std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
   int descriptor = 1;                         ///< stays the caller's
+  /// "ADDRESS:PORT", "[ADDRESS]:PORT", or "PORT" of 127.0.0.1: a page of metrics is served there while the sink lives,
+  /// as "/metrics", and is nowhere else. Whoever can reach the port can read it.
+  std::string listen = {};
   SinkPatience wait_while_tracing = nullptr;  ///< null: as long as it takes
   SinkPatience wait_at_end = nullptr;         ///< of what is left when the trace is over; null: as long as it takes
   std::size_t label_width = 0;                ///< columns of the names before lines of questions that have names
@@ -105,6 +108,8 @@ class Sink final : public AnswerConsumer {
   void slowest(const SlowestEvents& events, bool last) override;
   void notice(const SessionNotice& notice) override;
   [[nodiscard]] bool flush() override;
+  [[nodiscard]] bool wants_table() const override;
+  void look(const ArrangedTable& table) override;
   [[nodiscard]] bool wants_account() const override;
   void account(const SessionSummary& summary) override;
   [[nodiscard]] bool in_no_hurry() const override;

@@ -60,6 +60,17 @@ Result<void> check_perfetto(const Question& question) {
                                                "a time line has events: counts, tables and heat maps have none"}});
 }
 
+Result<void> check_metrics(const Question& question) {
+  return check_rules(
+      question,
+      std::array{
+          Rule{question.view.has_stacks(),
+               "metrics have labels, which stacks are too long for: --export flame has them"},
+          Rule{question.view.slowest > 0, "metrics are numbers: --slowest and --in-flight show events"},
+          Rule{question.view.heat_map, "metrics have a time of their own: --hist or --latency in place of --heatmap"},
+      });
+}
+
 constexpr std::array kRows{
     FormatRow{.format = {"text", true, "lines and columns for people"}, .make = make_text_output},
     FormatRow{.format = {"json", true, "one object a line"},
@@ -76,6 +87,10 @@ constexpr std::array kRows{
     FormatRow{.format = {"perfetto", false, "calls, spans and hits on a time line, for ui.perfetto.dev"},
               .make = make_perfetto_output,
               .check = check_perfetto},
+    FormatRow{.format = {"prometheus", true, "metrics, as text that Prometheus reads"},
+              .make = make_prometheus_output,
+              .check = check_metrics,
+              .is_of_metrics = true},
     FormatRow{.format = {"record", false, "all of each event, compressed, which --replay shows in any way"},
               .make = make_record_output,
               .records = true},

@@ -19,6 +19,7 @@ struct FormatRow {
   /// Says what of a question it cannot write.
   Result<void> (*check)(const Question& question) = nullptr;
   bool records = false;           ///< it needs records of a live trace
+  bool is_of_metrics = false;     ///< it has a page of metrics (Destination::metric_page), which may be served
   bool tells_of_nothing = false;  ///< who reads it gets the account of a session that had nothing to trace, too
 };
 
@@ -33,6 +34,7 @@ struct FormatRow {
 [[nodiscard]] std::unique_ptr<Output> make_folded_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_flame_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_perfetto_output(const AnswerStart& start, const OutputPlace& place);
+[[nodiscard]] std::unique_ptr<Output> make_prometheus_output(const AnswerStart& start, const OutputPlace& place);
 /// Records all of a trace, or its last part (AskedRecording::last).
 [[nodiscard]] std::unique_ptr<Output> make_record_output(const AnswerStart& start, const OutputPlace& place);
 

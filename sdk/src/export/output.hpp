@@ -12,11 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "http/server.hpp"
 #include "io/stream.hpp"
 #include "usdt/answers.hpp"
 #include "usdt/sink.hpp"
 
 namespace usdt::exports {
+
+class MetricPage;
 
 /// The destination that a sink and its siblings share.
 struct Destination {
@@ -31,8 +34,10 @@ struct Destination {
   io::Stream stream;
   SinkOptions options;
   std::string name;
-  bool has_header = false;   ///< one of them has said what the columns of events are
-  std::uint32_t tracks = 0;  ///< of traces with tracks: how many they have, each with a number
+  bool has_header = false;                       ///< one of them has said what the columns of events are
+  std::uint32_t tracks = 0;                      ///< of traces with tracks: how many they have, each with a number
+  std::shared_ptr<MetricPage> metric_page = {};  ///< of forms that are metrics
+  std::unique_ptr<http::Server> server = {};     ///< which serves it
 };
 
 /// The stream and the destination that an output gets beside the answers.
@@ -62,6 +67,8 @@ class Output : public AnswerConsumer {
   /// Events whose lines are lost, by probe of the plan. Exact after a flush.
   [[nodiscard]] std::vector<std::uint64_t> not_written() const override { return not_written_; }
   [[nodiscard]] std::uint64_t unreadable() const override { return unreadable_; }
+  /// Why something could not be written that does not go through the stream; nothing: all of it was.
+  [[nodiscard]] virtual std::optional<std::string> failure() const { return std::nullopt; }
 
  protected:
   /// `probes`: of the plan, that there are so far.

@@ -9,6 +9,7 @@
 
 #include "base/try.hpp"
 #include "export/formats.hpp"
+#include "export/metric_page.hpp"
 #include "export/output.hpp"
 #include "io/stream.hpp"
 
@@ -32,13 +33,25 @@ Sink::~Sink() = default;
 Result<std::unique_ptr<Sink>> Sink::open(std::string_view format, SinkOptions options) {
   const auto row = TRY(exports::find_format(format));
   std::shared_ptr<exports::Destination> destination;
-  if (options.write) {
+  const std::string listen = options.listen;
+  if (!listen.empty() && !row->is_of_metrics)
+    return fail(ErrorKind::invalid_argument, fmt::format("{} is no page of metrics that can be served", format));
+  if (!listen.empty()) {
+    const auto take = [](std::string_view) { return true; };
+    destination = std::make_shared<exports::Destination>(io::Stream(take), std::move(options));
+  } else if (options.write) {
     destination = std::make_shared<exports::Destination>(io::Stream(options.write), std::move(options));
   } else if (options.file.empty()) {
     destination = std::make_shared<exports::Destination>(io::Stream(options.descriptor), std::move(options));
   } else {
     auto created = TRY(io::Stream::create(options.file));
     destination = std::make_shared<exports::Destination>(std::move(created), std::move(options));
+  }
+  if (row->is_of_metrics) destination->metric_page = std::make_shared<exports::MetricPage>();
+  if (!listen.empty()) {
+    destination->server = TRY(http::Server::listen(
+        listen, [page = destination->metric_page](const auto& request) { return answer_with_page(*page, request); }));
+    destination->name = "http://" + destination->server->address() + "/metrics";
   }
   return std::unique_ptr<Sink>(
       new Sink(std::make_unique<Impl>(Impl{.destination = std::move(destination), .row = row})));
@@ -78,7 +91,7 @@ void Sink::begin(const AnswerStart& start) {
     impl_->written = false;
     return;
   }
-  impl_->stream().make_empty();
+  if (!impl_->row->is_of_metrics) impl_->stream().make_empty();
   impl_->output = impl_->row->make(start, {impl_->stream(), *impl_->destination});
 }
 
@@ -120,6 +133,12 @@ void Sink::notice(const SessionNotice& notice) {
 bool Sink::flush() {
   if (!impl_->output || !impl_->written) return impl_->written;
   return impl_->output->write_out(options().wait_while_tracing) == exports::Output::Flushed::all;
+}
+
+bool Sink::wants_table() const { return impl_->output && impl_->output->wants_table(); }
+
+void Sink::look(const ArrangedTable& table) {
+  if (impl_->output) impl_->output->look(table);
 }
 
 bool Sink::wants_account() const { return impl_->output && impl_->output->wants_account(); }
@@ -175,6 +194,7 @@ std::uint64_t Sink::unreadable() const { return impl_->output ? impl_->output->u
 std::optional<std::string> Sink::failure() const {
   if (const std::string& thrown = impl_->stream().thrown(); !thrown.empty())
     return fmt::format("the function that it is given to threw: {}", thrown);
+  if (impl_->output && impl_->output->failure()) return impl_->output->failure();
   const int error = impl_->stream().error();
   if (impl_->written || error == EPIPE) return std::nullopt;
   if (!impl_->why.empty()) return impl_->why;

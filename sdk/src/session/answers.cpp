@@ -40,6 +40,13 @@ void ConsumerGroup::account(const SessionSummary& summary) {
     if (consumer->wants_account()) consumer->account(summary);
 }
 
+bool ConsumerGroup::wants_table() const { return std::ranges::any_of(all_, &AnswerConsumer::wants_table); }
+
+void ConsumerGroup::look(const ArrangedTable& table) {
+  for (AnswerConsumer* consumer : all_)
+    if (consumer->wants_table()) consumer->look(table);
+}
+
 bool ConsumerGroup::in_no_hurry() const { return std::ranges::all_of(all_, &AnswerConsumer::in_no_hurry); }
 
 std::vector<std::uint64_t> ConsumerGroup::not_written() const {

@@ -175,6 +175,7 @@ Result<std::size_t> LiveQuestion::step(std::chrono::milliseconds wait) {
   if (!events) return events;
   pause_while_nobody_looks(*events);
   TRY(view_->show_when_due());
+  TRY(view_->show_when_wanted());
   view_->name_new_stacks();
   handed_on_ = consumer_.flush();
   if (!handed_on_) return events;

@@ -74,6 +74,18 @@ Result<void> LiveView::show_when_due() {
   return show(false);
 }
 
+Result<void> LiveView::show_when_wanted() {
+  constexpr int pause_of_work = 9;
+  if (table_ == nullptr || view_.heat_map || Clock::now() < next_wanted_ || !consumer_.wants_table()) return {};
+  const auto began = own_time();
+  const auto rows = TRY(this->rows());
+  const auto overhead = tracer_.overhead();
+  const auto arranged = arrange_rows(view_, *table_, rows);
+  consumer_.look({.table = *table_, .rows = arranged, .overhead = overhead, .last = false});
+  next_wanted_ = Clock::now() + pause_of_work * (own_time() - began);
+  return {};
+}
+
 Result<void> LiveView::show(bool last) {
   if (view_.slowest > 0) {
     consumer_.slowest(slowest_, last);

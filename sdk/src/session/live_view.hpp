@@ -33,6 +33,8 @@ class LiveView {
   /// Shows what there is so far when it is time (View::interval). Missed looks do not delay the next one. Errors: those
   /// of Tracer::table().
   [[nodiscard]] Result<void> show_when_due();
+  /// Shows the rows by now to who wants them, unless looks take too much time. Errors: those of Tracer::table().
+  [[nodiscard]] Result<void> show_when_wanted();
   /// Shows what there is at the end.
   [[nodiscard]] Result<void> show_last() { return show(true); }
 
@@ -50,6 +52,7 @@ class LiveView {
   AnswerConsumer& consumer_;
   Clock::time_point next_look_ = {};
   Clock::time_point next_naming_ = {};
+  Clock::time_point next_wanted_ = {};  ///< before that, no look that somebody wants
   std::map<std::vector<TableKey>, TableRow> ended_ = {};  ///< rows of processes that have ended
   HeatSlicer slicer_{0};
   HitRates rates_ = {};

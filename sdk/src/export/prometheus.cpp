@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Metrics for Prometheus: a page that is served while the trace runs (SinkOptions::listen), a file that is replaced as
+// a whole again and again, as node_exporter's textfile collector reads it, or text at the end.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "export/formats.hpp"
+#include "export/metric_page.hpp"
+#include "export/metrics.hpp"
+#include "export/output.hpp"
+#include "export/prometheus_text.hpp"
+#include "io/replaced_file.hpp"
+
+namespace usdt::exports {
+namespace {
+
+using prometheus::PageFormat;
+
+class PrometheusOutput final : public Output {
+ public:
+  PrometheusOutput(const AnswerStart& start, const OutputPlace& place)
+      : Output(start, place),
+        metrics_(start.question),
+        page_(*place.shared.metric_page),
+        slot_(page_.add_slot()),
+        is_served_(!place.shared.options.listen.empty()) {
+    const std::string& file = place.shared.options.file;
+    if (!is_served_ && !file.empty() && place.out.file()) file_.emplace(file);
+    trace(start.plan, start.plan.probes.size());
+  }
+
+  /// Accounts and tables have all there is to say about it.
+  void event(const Event& /*event*/) override {}
+  bool wants_table() const override { return is_due(); }
+  void look(const ArrangedTable& look) override { metrics_.take(plan(), look); }
+  void table(const ArrangedTable& look) override { metrics_.take(plan(), look); }
+  bool wants_account() const override { return is_due(); }
+  void account(const SessionSummary& summary) override {
+    shown_ = Clock::now();
+    show(summary);
+  }
+  void ending(const SessionSummary& /*summary*/) override {}
+  [[nodiscard]] std::optional<std::string> failure() const override { return failure_; }
+
+ protected:
+  void look_up(const AttachPlan& /*plan*/, std::size_t /*probes*/) override {}
+  void write_event(const Event& /*event*/) override {}
+  /// A notice says it.
+  void write_followed(const Followed& /*followed*/) override {}
+  void write_summary(const SessionSummary& summary) override {
+    show(summary);
+    if (!is_served_ && !file_ && page_.is_last(slot_)) out_.lines(write_page(*page_.families(), PageFormat::text));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] bool is_due() const {
+    constexpr std::chrono::seconds served{1}, written{10};
+    return (is_served_ || file_) && Clock::now() - shown_ >= (is_served_ ? served : written);
+  }
+
+  void show(const SessionSummary& summary) {
+    metrics_.take(plan(), summary);
+    page_.put(slot_, metrics_.families());
+    if (!file_) return;
+    const auto written = file_->replace(write_page(*page_.families(), PageFormat::text));
+    failure_ = written ? std::nullopt : std::optional(written.error().message);
+  }
+
+  metrics::QuestionMetrics metrics_;
+  MetricPage& page_;
+  std::size_t slot_;
+  bool is_served_;
+  std::optional<io::ReplacedFile> file_;
+  std::optional<std::string> failure_;
+  Clock::time_point shown_ = Clock::now();
+};
+
+}  // namespace
+
+std::unique_ptr<Output> make_prometheus_output(const AnswerStart& start, const OutputPlace& place) {
+  return std::make_unique<PrometheusOutput>(start, place);
+}
+
+http::Answer answer_with_page(const MetricPage& page, const http::Request& request) {
+  if (request.path == "/")
+    return {.type = "text/html; charset=utf-8", .body = "<title>usdt</title><a href=\"/metrics\">metrics</a>\n"};
+  if (request.path != "/metrics")
+    return {.status = 404, .type = "text/plain; charset=utf-8", .body = "metrics are at /metrics\n"};
+  const PageFormat format = prometheus::choose_format(request.accept);
+  return {.type = std::string(prometheus::media_type(format)), .body = write_page(*page.families(), format)};
+}
+
+}  // namespace usdt::exports
