@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "export/formats.hpp"
 #include "export/metric_page.hpp"
@@ -34,8 +35,8 @@ class PrometheusOutput final : public Output {
     trace(start.plan, start.plan.probes.size());
   }
 
-  /// Accounts and tables have all there is to say about it.
-  void event(const Event& /*event*/) override {}
+  /// Accounts and tables have all there is to say about it; nothing is printed for it that there is to wait for.
+  void event(const Event& event) override { ++kept_[event.site().probe.value]; }
   bool wants_table() const override { return is_due(); }
   void look(const ArrangedTable& look) override { metrics_.take(plan(), look); }
   void table(const ArrangedTable& look) override { metrics_.take(plan(), look); }
@@ -44,18 +45,24 @@ class PrometheusOutput final : public Output {
     shown_ = Clock::now();
     show(summary);
   }
-  void ending(const SessionSummary& /*summary*/) override {}
+  void ending(const SessionSummary& summary) override {
+    show(summary);
+    if (failure_) give_up();
+    if (!is_served_ && !file_ && page_.is_last(slot_)) out_.lines(write_page(*page_.families(), PageFormat::text));
+  }
+  /// Events are nowhere else.
+  void give_up() override {
+    Output::give_up();
+    for (std::size_t n = 0; n < kept_.size(); ++n) not_written_[n] += std::exchange(kept_[n], 0);
+  }
   [[nodiscard]] std::optional<std::string> failure() const override { return failure_; }
 
  protected:
-  void look_up(const AttachPlan& /*plan*/, std::size_t /*probes*/) override {}
+  void look_up(const AttachPlan& plan, std::size_t /*probes*/) override { kept_.resize(plan.probes.size()); }
   void write_event(const Event& /*event*/) override {}
   /// A notice says it.
   void write_followed(const Followed& /*followed*/) override {}
-  void write_summary(const SessionSummary& summary) override {
-    show(summary);
-    if (!is_served_ && !file_ && page_.is_last(slot_)) out_.lines(write_page(*page_.families(), PageFormat::text));
-  }
+  void write_summary(const SessionSummary& summary) override { show(summary); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -79,6 +86,7 @@ class PrometheusOutput final : public Output {
   bool is_served_;
   std::optional<io::ReplacedFile> file_;
   std::optional<std::string> failure_;
+  std::vector<std::uint64_t> kept_;  ///< events so far, by probe
   Clock::time_point shown_ = Clock::now();
 };
 

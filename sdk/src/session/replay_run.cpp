@@ -47,6 +47,7 @@ void ReplayRun::finish(Part& part) {
   QuestionReplay& replay = *part.replay;
   replay.finish();
   tell_notices(part);
+  part.consumer.ending(replay.summary());
   part.consumer.flush_rest();
   const SessionSummary summary = replay.summary();
   part.consumer.summary(summary);

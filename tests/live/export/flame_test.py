@@ -122,6 +122,19 @@ def another_graph_is_compared(run):
 
 
 @scenario
+def a_recording_gives_what_the_trace_gave(run):
+    program = build(run)
+    recording, live, again = run.dir / "out.usdtrec", run.dir / "live.folded", run.dir / "again.folded"
+    subprocess.run([run.tool, f"usdt:{program}:flame:hit", "--ustack", "--record", recording, "--export", f"folded={live}",
+                    "--", program, "40"], capture_output=True, check=True, timeout=60)
+    for words in (["--ustack"], ["--by", "ustack"]):
+        subprocess.run([run.tool, "--replay", recording, *words, "--export", f"folded={again}"], capture_output=True, check=True,
+                       timeout=60)
+        check_equal(again.read_text(), live.read_text(), f"stacks, {words}")
+    check_equal(sum(int(line.rpartition(" ")[2]) for line in live.read_text().splitlines()), 130, "hits")
+
+
+@scenario
 def both_themes_and_all_widths_show_it(run):
     program = build(run)
     file = run.dir / "graph.html"

@@ -264,8 +264,10 @@ Question own_question_with_stacks() {
   return question;
 }
 
-/// Stacks are added up until there are no more hits.
-bool is_written_at_end(const SinkFormat& format) { return format.name == "folded" || format.name == "flame"; }
+/// Stacks and numbers are added up until there are no more hits.
+bool is_written_at_end(const SinkFormat& format) {
+  return format.name == "folded" || format.name == "flame" || format.name == "prometheus";
+}
 
 /// A trace of 100 hits by a sink whose function throws at one of its calls, counted from 0.
 struct TracedByThrowing {
