@@ -34,12 +34,12 @@ Result<void> check_csv(const Question& question) {
       });
 }
 
-/// A view by a stack has one, and its number is a count or a sum.
+/// A view by a stack has one, and its number is a count or a sum. Events of a recording have the stacks that it has.
 Result<void> check_stacks(const Question& question) {
   const View& view = question.view;
   const bool of_rows = view.no_events();
-  const bool has_stack =
-      of_rows ? view.has_stacks() : question.stacks.kernel_depth > 0 || question.stacks.user_depth > 0;
+  const bool may_have_stacks = question.stacks.kernel_depth > 0 || question.stacks.user_depth > 0;
+  const bool has_stack = of_rows ? view.has_stacks() : may_have_stacks || !question.recording.replay.empty();
   const bool adds_up =
       !of_rows || view.shown.size() == 1 || (view.shown.size() == 2 && view.shown[1] == RowNumber::sum);
   return check_rules(

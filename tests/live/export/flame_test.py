@@ -127,7 +127,7 @@ def a_recording_gives_what_the_trace_gave(run):
     recording, live, again = run.dir / "out.usdtrec", run.dir / "live.folded", run.dir / "again.folded"
     subprocess.run([run.tool, f"usdt:{program}:flame:hit", "--ustack", "--record", recording, "--export", f"folded={live}",
                     "--", program, "40"], capture_output=True, check=True, timeout=60)
-    for words in (["--ustack"], ["--by", "ustack"]):
+    for words in ([], ["--by", "ustack"]):
         subprocess.run([run.tool, "--replay", recording, *words, "--export", f"folded={again}"], capture_output=True, check=True,
                        timeout=60)
         check_equal(again.read_text(), live.read_text(), f"stacks, {words}")
