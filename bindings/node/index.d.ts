@@ -242,6 +242,8 @@ export interface AskOptions {
   pids?: OneOrMore<number>;
   /** Files that get the answers, too, by their form: json, csv, text. */
   export?: Record<string, string>;
+  /** A port, or 'ADDRESS:PORT', where metrics are served meanwhile, as /metrics. */
+  listen?: string | number;
   [option: string]: boolean | OneOrMore<string | number> | Record<string, string> | null | undefined;
 }
 

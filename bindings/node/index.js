@@ -356,12 +356,14 @@ function settingsOf(options) {
 
 /** Asks what usdt-trace is asked, by the same names: `usdt-trace 'python:gc__*' --by pid --max-rows 9` is
  * `await usdt.ask('python:gc__*', {by: 'pid', maxRows: 9})`. Flags are true; what may be given again is an array. `pids`: only hits
- * of these processes. `export`: {json: 'a.json', csv: 'a.csv'} are files that get the answers, too. Returns when it is attached. */
-async function ask(points, {pids, export: files = {}, ...options} = {}) {
+ * of these processes. `export`: {json: 'a.json', csv: 'a.csv'} are files that get the answers, too. `listen`: a port, or
+ * 'ADDRESS:PORT', where metrics are served meanwhile, as /metrics. Returns when it is attached. */
+async function ask(points, {pids, export: files = {}, listen, ...options} = {}) {
   const numbers = processes('pids', pids);
   const settings = settingsOf(numbers.length > 0 ? {...options, pid: numbers.join(',')} : options);
   const handle = tracing().ask(listOf(points).map((point) => [String(point), null]), settings,
-                               Object.entries(files).map(([format, file]) => [format, String(file)]));
+                               Object.entries(files).map(([format, file]) => [format, String(file)]),
+                               listen === undefined ? [] : [[String(listen), null]]);
   await tracing().askBegin(handle);
   return new Answers(handle);
 }

@@ -58,10 +58,11 @@ AT(usdtc_event_info, weight, 128);
 _Static_assert(sizeof(struct usdtc_value) == 56, "usdtc_value");
 AT(usdtc_value, number, 16);
 AT(usdtc_value, enumerator, 40);
-_Static_assert(sizeof(struct usdtc_sink) == 64, "usdtc_sink");
+_Static_assert(sizeof(struct usdtc_sink) == 72, "usdtc_sink");
 AT(usdtc_sink, flags, 40);
 AT(usdtc_sink, on_event, 48);
 AT(usdtc_sink, max_kept, 56);
+AT(usdtc_sink, listen, 64);
 #endif
 
 static void lists_its_own_probes_with_types(void) {

@@ -15,12 +15,14 @@ import pathlib
 import pickle
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 import warnings
 import weakref
 
@@ -414,6 +416,27 @@ class Live(unittest.TestCase):
             with open(file, encoding="utf-8") as exported:
                 self.assertEqual([json.loads(line) for line in exported], seen)
             self.assertEqual((seen[-1]["events"], seen[-1]["hits"]), (len(seen) - 1, len(seen) - 1))
+
+    def test_metrics_are_served_while_answers_come(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        with usdt.ask("python:function__return", pids=self.child.pid, by="str(arg1)", listen=port) as answers:
+            self.child.do(20)
+            for _ in range(500):
+                answers.take()
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
+                    lines = page.read().decode().splitlines()
+                hits = sum(int(line.rpartition(" ")[2]) for line in lines if line.startswith("usdt_row_hits_total{"))
+                if hits:
+                    break
+                time.sleep(0.01)
+            with self.assertRaisesRegex(usdt.Error, "Address already in use"):
+                usdt.ask("python:function__return", pids=self.child.pid, listen=port)
+            answers.stop()
+            summary = list(answers)[-1]
+        self.assertEqual(hits, summary["hits"], "those of the page")
+        self.assertGreaterEqual(hits, 20)
 
     def test_ctrl_c_loses_no_answers(self):
         asking = subprocess.Popen([sys.executable, "-B", "-c", ASKS, str(self.child.pid)], stdin=subprocess.PIPE,

@@ -22,6 +22,9 @@ usdt::Result<usdtc_sink> read_sink(const usdtc_sink* given) {
   if (read->on_event && (read->flags & USDTC_SINK_VALUES) == 0)
     return invalid("on_event of a sink that is not given values: set USDTC_SINK_VALUES");
   if (read->file && *read->file == '\0') return invalid("the name of a sink's file is empty");
+  if (read->listen && (read->flags != 0 || read->on_text || read->file))
+    return invalid("a sink is served, keeps its text, is given values, or hands text on: one of them");
+  if (read->listen && *read->listen == '\0') return invalid("the place where a sink listens is empty");
   if (read->max_kept != 0 && (read->flags == 0 || read->on_event))
     return invalid("max_kept of a sink that keeps nothing");
   return read;
@@ -36,7 +39,8 @@ std::uint64_t most_kept(const usdtc_sink& sink, const usdt::Question& question) 
 }
 
 usdt::SinkOptions options_of(const usdtc_sink& sink, const usdt::Question& question, KeptText& kept) {
-  usdt::SinkOptions options{.file = sink.file ? sink.file : "", .program = kProgram};
+  usdt::SinkOptions options{
+      .file = sink.file ? sink.file : "", .listen = sink.listen ? sink.listen : "", .program = kProgram};
   if ((sink.flags & USDTC_SINK_KEEP) != 0)
     options.write = [&kept, most = most_kept(sink, question)](std::string_view text) {
       if (text.size() > most || kept.text.size() > most - text.size()) {
@@ -67,7 +71,10 @@ usdt::Result<void> AskedQuestion::add(const usdtc_sink* given, const usdt::Quest
   auto sink = read_sink(given);
   if (!sink) return usdt::fail(std::move(sink.error()));
   if ((sink->flags & USDTC_SINK_VALUES) == 0)
-    return open(sink->format ? sink->format : "json", options_of(*sink, question, kept), question);
+    return open(sink->format   ? sink->format
+                : sink->listen ? "prometheus"
+                               : "json",
+                options_of(*sink, question, kept), question);
   if (std::exchange(has_values_, true)) return invalid("the answers to a question are values for one sink");
   values_->want_events(sink->on_event, sink->user);
   values_->keep_at_most(most_kept(*sink, question));

@@ -99,20 +99,30 @@ static bool add_file(void* user, const char* format, const char* file) {
   return sink->format && sink->file;
 }
 
+static bool add_listener(void* user, const char* place, const char* none) {
+  struct usdtc_sink* sink = add_sink(user);
+  (void)none;
+  if (!sink) return false;
+  sink->listen = strdup(place);
+  return sink->listen;
+}
+
 static void free_asked(struct asked* asked) {
   for (size_t n = 0; n < asked->count; ++n) {
     free((char*)asked->sinks[n]->format);
     free((char*)asked->sinks[n]->file);
+    free((char*)asked->sinks[n]->listen);
     free(asked->sinks[n]);
   }
   free(asked->sinks);
   usdtc_question_free(asked->question);
 }
 
-/* ask(points, options, files) -> handle: arrays of pairs, [point, null], [option, value or null], [format, file] */
+/* ask(points, options, files, listeners) -> handle: arrays of pairs, [point, null], [option, value or null], [format,
+ * file], [place, null] */
 napi_value ask(napi_env env, napi_callback_info info) {
-  napi_value arguments[3];
-  size_t count = 3;
+  napi_value arguments[4];
+  size_t count = 4;
   TRY(napi_get_cb_info(env, info, &count, arguments, NULL, NULL));
   struct asked asked = {.question = usdtc_question_new()};
   struct asking* asking = calloc(1, sizeof(*asking));
@@ -121,7 +131,7 @@ napi_value ask(napi_env env, napi_callback_info info) {
   bool made = asked.question && asking && asking->session && own;
   if (made) own->flags = USDTC_SINK_KEEP;
   made = made && each_pair(env, arguments[0], add_point, &asked) && each_pair(env, arguments[1], set_option, &asked) &&
-         each_pair(env, arguments[2], add_file, &asked);
+         each_pair(env, arguments[2], add_file, &asked) && each_pair(env, arguments[3], add_listener, &asked);
   if (made) {
     asked.result = usdtc_session_ask(asking->session, asked.question, NULL,
                                      (const struct usdtc_sink* const*)asked.sinks, asked.count, &asked.error);

@@ -31,7 +31,7 @@ class Answers:
 
     One thread at a time; stop() is for any thread and for signal handlers."""
 
-    def __init__(self, points: tuple[str, ...], options: Mapping[str, Any], export: Mapping[str, Any]) -> None:
+    def __init__(self, points: tuple[str, ...], options: Mapping[str, Any], export: Mapping[str, Any], listen: str) -> None:
         # What has come and nobody was given yet, and how many bytes have come by then: one attribute, since an interrupt
         # may come before and behind any assignment, and never amid it.
         self._come: tuple[collections.deque[bytes], int] = (collections.deque(), 0)
@@ -44,15 +44,17 @@ class Answers:
         self._in_use = threading.RLock()  # an interrupt right after it was taken may leave it so: its thread goes on
         self._notices: list[Notice] = []
         try:
-            self._ask(points, options, export)
+            self._ask(points, options, export, listen)
             call("usdtc_session_begin", self._handle)
         except BaseException:
             self._end()
             raise
 
-    def _ask(self, points: tuple[str, ...], options: Mapping[str, Any], export: Mapping[str, Any]) -> None:
+    def _ask(self, points: tuple[str, ...], options: Mapping[str, Any], export: Mapping[str, Any], listen: str) -> None:
         sinks = [_library.Sink(format=b"json", flags=_KEEP)]
         sinks += [_library.Sink(format=name.encode(), file=c_string(file)) for name, file in export.items()]
+        if listen:
+            sinks.append(_library.Sink(listen=c_string(listen)))
         pointers = (ctypes.POINTER(_library.Sink) * len(sinks))(*(ctypes.pointer(sink) for sink in sinks))
         question = c_void_p(library().usdtc_question_new())
         try:
@@ -185,14 +187,15 @@ def _settings(options: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def ask(*points: str, pids: int | Iterable[int] = (), export: Mapping[str, str | os.PathLike[str]] | None = None,
-        **options: Any) -> Answers:
+        listen: str | int = "", **options: Any) -> Answers:
     """Asks what usdt-trace is asked, by the same names: `usdt-trace 'python:gc__*' --by pid --latency` is
     usdt.ask("python:gc__*", by="pid", latency=True). `points` are names of probes, functions and points of the kernel, or
     spans, "A ~~ B". Options have "_" for "-"; flags are True; what may be given again and again is a list; options()
     describes all.
 
     `pids`: only hits of these processes. `export`: files that get all answers, too, by the form they are written in:
-    {"json": "a.json", "csv": "a.csv", "text": "a.txt"}. `record`: a file that events are recorded in; `replay`: the one they come
+    {"json": "a.json", "csv": "a.csv", "text": "a.txt"}. `listen`: a port, or "ADDRESS:PORT", where metrics are served
+    meanwhile, as /metrics. `record`: a file that events are recorded in; `replay`: the one they come
     out of, instead of running programs.
 
     Attaches before it returns, or waits for what is not there yet with wait=True. Raises SyntaxFault, InvalidArgument,
@@ -200,7 +203,7 @@ def ask(*points: str, pids: int | Iterable[int] = (), export: Mapping[str, str |
     numbers = each_of(pids)
     if numbers:
         options["pid"] = ",".join(str(int(number)) for number in numbers)
-    return Answers(points, options, export or {})
+    return Answers(points, options, export or {}, str(listen))
 
 
 def options() -> dict[str, str]:

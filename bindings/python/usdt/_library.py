@@ -137,7 +137,7 @@ class Option(_Sized):
 
 class Sink(_Sized):
     _fields_ = [("size", c_size_t), ("format", c_char_p), ("on_text", c_void_p), ("user", c_void_p), ("file", c_char_p),
-                ("flags", c_uint32), ("reserved", c_uint32), ("on_event", c_void_p), ("max_kept", c_uint64)]
+                ("flags", c_uint32), ("reserved", c_uint32), ("on_event", c_void_p), ("max_kept", c_uint64), ("listen", c_char_p)]
 
 
 HANDLE_OUT = POINTER(c_void_p)

@@ -669,6 +669,9 @@ struct usdtc_sink {
    * more: its question has its answers, events without a line count as not_written, and usdtc_session_finish() says so
    * (LIMIT). 0: 256 MiB, or 8 times the ring if that is more. UINT64_MAX: no limit. */
   uint64_t max_kept;
+  /* "ADDRESS:PORT", "[ADDRESS]:PORT", or "PORT" of 127.0.0.1: a page of metrics is served there while the session
+   * lives, as "/metrics" (docs/exports.md). `format` is "prometheus", or NULL for it; on_text and file are NULL. */
+  const char* listen;
 };
 enum usdtc_sink_flags {
   USDTC_SINK_KEEP = 1, /* the text is kept for usdtc_session_text(); on_text and file are NULL */
@@ -683,9 +686,9 @@ usdtc_session* usdtc_session_new(void);
 /* Asks a question, all of them before usdtc_session_begin(); it may be freed then. `name` stands before what is about
  * it, and in its JSON as "question"; NULL: there is one question. `sinks` are `sink_count` pointers. What the option
  * "record" names is written besides. The questions are all live, or all of recordings ("replay"). Errors: those of
- * usdtc_question_check(); INVALID_ARGUMENT (no such format, or one that cannot have this question; a file that another
- * sink of the session writes to, or that is replayed; two sinks with USDTC_SINK_VALUES; a session that has begun),
- * NO_PERMISSION, IO (the files). Opening a named pipe waits for its reader. */
+ * usdtc_question_check(); INVALID_ARGUMENT (no such format, or one that cannot have this question; no place to listen
+ * at; a file that another sink of the session writes to, or that is replayed; two sinks with USDTC_SINK_VALUES; a
+ * session that has begun), NO_PERMISSION, IO (the files). Opening a named pipe waits for its reader. */
 int usdtc_session_ask(usdtc_session* session, const usdtc_question* question, const char* name,
                       const struct usdtc_sink* const* sinks, size_t sink_count, usdtc_error** error);
 /* Finds and attaches what there is. Errors: NOT_FOUND, NO_PERMISSION, NOT_SUPPORTED, CHANGED, LIMIT, VERIFIER, IO. */
