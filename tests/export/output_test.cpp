@@ -122,7 +122,7 @@ TEST(Sink, there_is_one_for_each_name_in_the_table_and_for_no_other) {
   }
   const auto other = Sink::open("jsno", {});
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "\"jsno\" is no format: text, json, csv, folded, flame, perfetto, prometheus, record");
+  EXPECT_EQ(other.error().message, "\"jsno\" is no format: text, json, csv, folded, flame, pprof, perfetto, prometheus, record");
 }
 
 TEST(FoldedStacks, take_no_more_new_ones_than_there_is_room_for_and_go_on_with_those_they_know) {
@@ -148,11 +148,11 @@ TEST(FoldedText, marks_frames_and_keeps_their_separator_out_of_names) {
 
 TEST(FoldedSink, refuses_what_is_not_by_a_stack) {
   Question question;
-  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("is of stacks"));
+  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("are of stacks"));
   question.stacks.user_depth = 8;
   EXPECT_TRUE(check_sink_format("folded", question));
   question.view.slowest = 3;
-  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("counts hits"));
+  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("count hits"));
   question.view = *parse_view({.by = "ustack", .sum = "arg0"});
   EXPECT_TRUE(check_sink_format("folded", question));
   question.view = *parse_view({.by = "ustack", .average = "arg0"});
@@ -160,7 +160,7 @@ TEST(FoldedSink, refuses_what_is_not_by_a_stack) {
   question.view = *parse_view({.by = "ustack", .log2 = "arg0"});
   EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("for each stack"));
   question.view = *parse_view({.by = "pid"});
-  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("is of stacks"));
+  EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("are of stacks"));
 }
 
 TEST(Sink, what_comes_out_of_a_recording_is_not_recorded_again) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A flame graph as one page for a browser, which needs no network: the stacks as a tree in JSON, and a script that
 // draws it (flame_page.html).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -76,9 +74,9 @@ class StackTree {
   std::vector<Node> nodes_ = {{0, 0}};
 };
 
-class FlameOutput final : public StackOutput {
+class FlameOutput final : public FoldedStackOutput {
  public:
-  FlameOutput(const AnswerStart& start, const OutputPlace& place) : StackOutput(start, place) {
+  FlameOutput(const AnswerStart& start, const OutputPlace& place) : FoldedStackOutput(start, place) {
     trace(start.plan, start.plan.probes.size());
   }
 
@@ -92,8 +90,7 @@ class FlameOutput final : public StackOutput {
     json_key(json, "title"), json_text(json, title());
     const bool sums = view().shown.size() == 2;
     json_key(json, "unit"), json_text(json, sums ? header_of(RowNumber::sum, view()) : "hits");
-    const Account total = summary.total();
-    json_key(json, "ledger"), json_text(json, fmt::format("{} hits; {} lost", total.hits, total.lost()));
+    json_key(json, "ledger"), json_text(json, ledger_text(summary));
     tree.write(json);
     json.EndObject();
     const std::size_t at = kFlamePage.find(kDataMark);
@@ -108,16 +105,6 @@ class FlameOutput final : public StackOutput {
     std::string safe;
     for (const char c : json) c == '<' ? safe += "\\u003c" : safe += c;
     return safe;
-  }
-
-  /// The names of the first probes.
-  [[nodiscard]] std::string title() const {
-    constexpr std::size_t kMost = 3;
-    const std::size_t probes = plan().probes.size();
-    const ShortNames names(plan(), probes);
-    std::string text;
-    for (std::size_t n = 0; n < std::min(probes, kMost); ++n) text.append(n > 0 ? ", " : "").append(names[n]);
-    return probes > kMost ? fmt::format("{} and {}", text, more_text(probes - kMost)) : text;
   }
 };
 

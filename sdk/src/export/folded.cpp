@@ -7,9 +7,9 @@
 namespace usdt::exports {
 namespace {
 
-class FoldedOutput final : public StackOutput {
+class FoldedOutput final : public FoldedStackOutput {
  public:
-  FoldedOutput(const AnswerStart& start, const OutputPlace& place) : StackOutput(start, place) {
+  FoldedOutput(const AnswerStart& start, const OutputPlace& place) : FoldedStackOutput(start, place) {
     trace(start.plan, start.plan.probes.size());
   }
 

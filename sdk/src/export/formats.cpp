@@ -45,13 +45,16 @@ Result<void> check_stacks(const Question& question) {
   return check_rules(
       question,
       std::array{
-          Rule{!has_stack,
-               "a flame graph is of stacks: --by ustack or --by kstack, or events with --ustack or --kstack"},
-          Rule{view.slowest > 0, "a flame graph counts hits: it goes with neither --slowest nor --in-flight"},
+          Rule{
+              !has_stack,
+              "folded, flame and pprof are of stacks: --by ustack or --by kstack, or events with --ustack or --kstack"},
+          Rule{view.slowest > 0, "folded, flame and pprof count hits: they go with neither --slowest nor --in-flight"},
           Rule{!adds_up || view.has_buckets(),
-               "a flame graph has a count, or with --sum a sum, for each stack: it goes with neither --avg, --min, "
+               "folded, flame and pprof have a count, or with --sum a sum, for each stack: they go with neither --avg, "
+               "--min, "
                "--max, --distinct, --hist, --lhist nor --latency"},
-          Rule{!question.name.empty(), "a flame graph is of one question: stacks of several would be one graph"},
+          Rule{!question.name.empty(),
+               "folded, flame and pprof are of one question: stacks of several would be one graph"},
       });
 }
 
@@ -83,6 +86,9 @@ constexpr std::array kRows{
               .check = check_stacks},
     FormatRow{.format = {"flame", false, "a flame graph, as a page for a browser"},
               .make = make_flame_output,
+              .check = check_stacks},
+    FormatRow{.format = {"pprof", false, "stacks with lines and addresses, for pprof"},
+              .make = make_pprof_output,
               .check = check_stacks},
     FormatRow{.format = {"perfetto", false, "calls, spans and hits on a time line, for ui.perfetto.dev"},
               .make = make_perfetto_output,

@@ -113,11 +113,8 @@ std::vector<std::string> label_names(const View& view, const PlannedTable& table
 std::vector<std::string> label_values(const AttachPlan& plan, const View& view, const PlannedTable& table,
                                       const ArrangedRow& row) {
   std::vector<std::string> values;
-  for (std::size_t i = 0; i < view.shown_keys(table); ++i) {
-    const auto* text = std::get_if<TableText>(&row.keys[i]);
-    values.push_back(text == nullptr ? key_text(plan, table.keys[i], row.keys[i])
-                                     : text->bytes + (text->truncated ? "..." : ""));
-  }
+  for (std::size_t i = 0; i < view.shown_keys(table); ++i)
+    values.push_back(plain_key_text(plan, table.keys[i], row.keys[i]));
   return values;
 }
 

@@ -24,11 +24,6 @@ using metrics::Labels;
 using metrics::Sample;
 using protozero::pbf_builder;
 
-/// Foreign text is valid UTF-8 without control characters.
-std::string safe_text(std::string_view text) {
-  return io::is_printable(text) ? std::string(text) : io::printable(text);
-}
-
 std::string_view suffix_of(Kind kind) { return kind == Kind::counter ? "_total" : ""; }
 
 std::string_view word_of(Kind kind) {
@@ -83,7 +78,7 @@ class TextPage {
  private:
   static std::string escaped(std::string_view text, bool quotes) {
     std::string escaped;
-    for (const char c : safe_text(text)) {
+    for (const char c : io::printable(text)) {
       if (c == '\\' || (quotes && c == '"')) escaped += '\\';
       escaped += c;
     }
@@ -197,7 +192,7 @@ void add_metric(pbf_builder<MetricFamily>& family, Kind kind, const Sample& samp
   for (const auto& [name, value] : sample.labels) {
     pbf_builder<LabelPair> label(metric, Metric::label);
     label.add_string(LabelPair::name, name);
-    label.add_string(LabelPair::value, safe_text(value));
+    label.add_string(LabelPair::value, io::printable(value));
   }
   if (kind == Kind::histogram) return add_histogram(metric, std::get<metrics::Histogram>(sample.value), bounds);
   pbf_builder<Scalar> scalar(metric, kind == Kind::counter ? Metric::counter : Metric::gauge);
@@ -208,7 +203,7 @@ std::string encoded(const Family& family) {
   std::string encoded;
   pbf_builder<MetricFamily> message(encoded);
   message.add_string(MetricFamily::name, family.name + std::string(suffix_of(family.kind)));
-  message.add_string(MetricFamily::help, safe_text(family.help));
+  message.add_string(MetricFamily::help, io::printable(family.help));
   message.add_enum(MetricFamily::type, static_cast<std::int32_t>(type_of(family.kind)));
   const std::vector<double> bounds =
       family.kind == Kind::histogram ? metrics::bounds_of(family) : std::vector<double>();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/counted.hpp"
@@ -12,12 +13,6 @@
 #include "io/escape.hpp"
 
 namespace usdt::exports {
-namespace {
-
-/// Events' stacks are kept folded until the end, in so many bytes.
-constexpr std::size_t kMostStackBytes = 64U << 20;
-
-}  // namespace
 
 bool FoldedStacks::add(std::string stack, double weight) {
   const auto known = stacks_.find(stack);
@@ -36,9 +31,7 @@ StackOutput::StackOutput(const AnswerStart& start, const OutputPlace& place)
     : Output(start, place),
       view_(start.question.view),
       kernel_(start.question.stacks.kernel_depth > 0),
-      user_(start.question.stacks.user_depth > 0),
-      tell_(place.shared.options.tell),
-      stacks_(kMostStackBytes) {}
+      user_(start.question.stacks.user_depth > 0) {}
 
 void StackOutput::look_up(const AttachPlan& plan, std::size_t /*probes*/) {
   kept_.resize(plan.probes.size());
@@ -47,28 +40,50 @@ void StackOutput::look_up(const AttachPlan& plan, std::size_t /*probes*/) {
 
 void StackOutput::event(const Event& event) {
   const std::uint32_t probe = event.site().probe.value;
-  ++(stacks_.add(stack_of(event), event.weight()) ? kept_ : left_out_)[probe];
+  const StacksOfEvent stacks{.user = user_ ? &around_.user_stack() : nullptr,
+                             .kernel = kernel_ && !event.probe().file ? &around_.kernel_stack() : nullptr};
+  for (const Result<Stack>* stack : {stacks.user, stacks.kernel})
+    if (stack != nullptr && !*stack) ++unreadable_;
+  ++(add_event(event, stacks) ? kept_ : left_out_)[probe];
 }
+
+void StackOutput::give_up() {
+  Output::give_up();
+  for (std::size_t n = 0; n < kept_.size(); ++n) not_written_[n] += std::exchange(kept_[n], 0);
+}
+
+std::string StackOutput::title() const {
+  constexpr std::size_t kMost = 3;
+  const std::size_t probes = plan().probes.size();
+  const ShortNames names(plan(), probes);
+  std::string text;
+  for (std::size_t n = 0; n < std::min(probes, kMost); ++n) text.append(n > 0 ? ", " : "").append(names[n]);
+  return probes > kMost ? fmt::format("{} and {}", text, more_text(probes - kMost)) : text;
+}
+
+std::string ledger_text(const SessionSummary& summary) {
+  const Account total = summary.total();
+  return fmt::format("{} hits; {} lost", total.hits, total.lost());
+}
+
+FoldedStackOutput::FoldedStackOutput(const AnswerStart& start, const OutputPlace& place)
+    : StackOutput(start, place), tell_(place.shared.options.tell), stacks_(kMostStackBytes) {}
 
 /// The process's stack, and on top of it the kernel's.
-std::string StackOutput::stack_of(const Event& event) {
+bool FoldedStackOutput::add_event(const Event& event, const StacksOfEvent& stacks) {
   std::string text;
-  if (user_) add(text, around_.user_stack());
-  if (kernel_ && !event.probe().file) add(text, around_.kernel_stack());
-  return text.empty() ? "[no stack]" : text;
+  for (const Result<Stack>* stack : {stacks.user, stacks.kernel}) {
+    if (stack == nullptr) continue;
+    const std::string frames =
+        *stack ? folded_text(**stack, FoldedMarks::jit) : folded_word(fmt::format("[{}]", stack->error().message));
+    if (!frames.empty()) text.append(text.empty() ? "" : ";").append(io::printable(frames));
+  }
+  return stacks_.add(text.empty() ? "[no stack]" : std::move(text), event.weight());
 }
 
-void StackOutput::add(std::string& text, const Result<Stack>& stack) {
-  if (!stack) ++unreadable_;
-  const std::string frames =
-      stack ? folded_text(*stack, FoldedMarks::jit) : folded_word(fmt::format("[{}]", stack.error().message));
-  if (!frames.empty()) text.append(text.empty() ? "" : ";").append(io::printable(frames));
-}
-
-void StackOutput::table(const ArrangedTable& look) {
-  if (!look.last) return;
+void FoldedStackOutput::add_rows(const ArrangedTable& look) {
   std::size_t not_drawn = 0;
-  for (const auto& [text, row] : folded_rows({view_, plan(), look.table, look.rows}, FoldedMarks::jit)) {
+  for (const auto& [text, row] : folded_rows({view(), plan(), look.table, look.rows}, FoldedMarks::jit)) {
     const double real = row.real_sum.value();
     const bool has_width = look.table.real_sums ? std::isfinite(real) && real >= 0 : row.sum >= 0;
     if (has_width)
@@ -83,14 +98,9 @@ void StackOutput::table(const ArrangedTable& look) {
                     counted(not_drawn, "stack")));
 }
 
-void StackOutput::ending(const SessionSummary& summary) {
+void FoldedStackOutput::write_all(const SessionSummary& summary) {
   for (const auto& [text, weight] : stacks_.all()) rows_.push_back({text, fmt::format("{}", std::llround(weight))});
   write_stacks(rows_, summary);
-}
-
-void StackOutput::give_up() {
-  Output::give_up();
-  for (std::size_t n = 0; n < kept_.size(); ++n) not_written_[n] += std::exchange(kept_[n], 0);
 }
 
 }  // namespace usdt::exports

@@ -85,6 +85,12 @@ std::string shown_number(RowNumber shown, const View& view, const ArrangedRow& r
   return view.is_about_durations() && !is_count ? duration_text(row.integer(shown)) : number_text(shown, row);
 }
 
+std::string plain_key_text(const AttachPlan& plan, const TableColumn& column, const TableKey& key) {
+  const auto* text = std::get_if<TableText>(&key);
+  if (text == nullptr) return key_text(plan, column, key);
+  return text->truncated ? std::string(without_partial_utf8(text->bytes)) + "..." : text->bytes;
+}
+
 std::string key_text(const AttachPlan& plan, const TableColumn& column, const TableKey& key) {
   if (const auto* text = std::get_if<TableText>(&key)) {
     if (column.field) return text->bytes;

@@ -20,6 +20,8 @@ namespace usdt::exports {
 [[nodiscard]] std::string shown_number(RowNumber shown, const View& view, const ArrangedRow& row);
 /// A key for people; text as it is, for output to make safe.
 [[nodiscard]] std::string key_text(const AttachPlan& plan, const TableColumn& column, const TableKey& key);
+/// A key for other programs: text as it is, without quotes.
+[[nodiscard]] std::string plain_key_text(const AttachPlan& plan, const TableColumn& column, const TableKey& key);
 /// "[4K, 8K)", "(..., 0)", "(-16, -8]"
 [[nodiscard]] std::string range_text(const View& view, const BucketRange& range);
 
