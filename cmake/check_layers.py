@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 WALLS = [
     (re.compile(r"(libelf|gelf|dwarf|elfutils/.*)\.h"), {"dwarf", "locate"}),
     (re.compile(r"libiberty/.*|lzma\.h"), {"elf"}),
-    (re.compile(r"zlib\.h"), {"elf", "export"}),
+    (re.compile(r"zlib\.h"), {"elf", "export", "http"}),
     (re.compile(r"protozero/.*"), {"export"}),
     (re.compile(r"Zydis/.*"), {"arch"}),
     (re.compile(r"zstd\.h"), {"dwarf", "record"}),

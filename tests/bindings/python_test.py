@@ -438,6 +438,19 @@ class Live(unittest.TestCase):
         self.assertEqual(hits, summary["hits"], "those of the page")
         self.assertGreaterEqual(hits, 20)
 
+    def test_a_collector_that_is_away_holds_nobody_up(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        answers = usdt.ask("python:function__return", pids=self.child.pid, export={"otlp": f"http://127.0.0.1:{port}"})
+        self.child.do(20)
+        answers.stop()
+        seen = []
+        with self.assertRaisesRegex(usdt.Error, "Connection refused"):
+            for answer in answers:
+                seen.append(answer)
+        self.assertEqual(seen[-1]["lost"]["not_written"], len(seen) - 1, "each of them")
+
     def test_ctrl_c_loses_no_answers(self):
         asking = subprocess.Popen([sys.executable, "-B", "-c", ASKS, str(self.child.pid)], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(PACKAGE)})

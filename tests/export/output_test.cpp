@@ -115,14 +115,16 @@ TEST(Sink, ends_what_its_function_throws_and_says_so) {
 
 TEST(Sink, there_is_one_for_each_name_in_the_table_and_for_no_other) {
   for (const SinkFormat& format : sink_formats()) {
-    const auto sink = Sink::open(format.name, {.write = [](std::string_view) { return true; }});
+    const auto sink = Sink::open(format.name, {.write = [](std::string_view) { return true; },
+                                               .file = format.is_sent ? "http://127.0.0.1:9" : ""});
     ASSERT_TRUE(sink) << format.name;
     EXPECT_EQ((*sink)->format().name, format.name);
     EXPECT_FALSE(format.description.empty());
   }
   const auto other = Sink::open("jsno", {});
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "\"jsno\" is no format: text, json, csv, folded, flame, pprof, perfetto, prometheus, record");
+  EXPECT_EQ(other.error().message,
+            "\"jsno\" is no format: text, json, csv, folded, flame, pprof, perfetto, prometheus, otlp, record");
 }
 
 TEST(FoldedStacks, take_no_more_new_ones_than_there_is_room_for_and_go_on_with_those_they_know) {

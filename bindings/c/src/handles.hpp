@@ -172,7 +172,7 @@ constexpr std::size_t kRange = USDTC_UP_TO(usdtc_range, count);
 constexpr std::size_t kReplayOptions = USDTC_UP_TO(usdtc_replay_options, table);
 constexpr std::size_t kRecordingInfo = USDTC_UP_TO(usdtc_recording_info, cut);
 constexpr std::size_t kOption = USDTC_UP_TO(usdtc_option, reserved);
-constexpr std::size_t kFormat = USDTC_UP_TO(usdtc_format, reserved);
+constexpr std::size_t kFormat = USDTC_UP_TO(usdtc_format, is_sent);
 constexpr std::size_t kSink = USDTC_UP_TO(usdtc_sink, reserved);
 #undef USDTC_UP_TO
 

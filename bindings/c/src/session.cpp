@@ -17,14 +17,14 @@ namespace {
 /// A form with texts that end in a NUL.
 struct FormatTexts {
   std::string name, description;
-  bool has_lines;
+  bool has_lines, is_sent;
 };
 
 const std::vector<FormatTexts>& format_texts() {
   static const std::vector<FormatTexts> all = [] {
     std::vector<FormatTexts> texts;
     for (const usdt::SinkFormat& format : usdt::sink_formats())
-      texts.push_back({std::string(format.name), std::string(format.description), format.has_lines});
+      texts.push_back({std::string(format.name), std::string(format.description), format.has_lines, format.is_sent});
     return texts;
   }();
   return all;
@@ -104,9 +104,9 @@ int usdtc_format_describe(size_t n, usdtc_format* format, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     const auto& all = usdtc::format_texts();
     if (n >= all.size()) return usdtc::no_more("format", n, all.size());
-    return usdtc::write_struct(
-        {0, all[n].name.c_str(), all[n].description.c_str(), all[n].has_lines ? std::uint32_t{1} : 0, 0}, format,
-        usdtc::kFormat, "usdtc_format");
+    return usdtc::write_struct({0, all[n].name.c_str(), all[n].description.c_str(),
+                                all[n].has_lines ? std::uint32_t{1} : 0, all[n].is_sent ? std::uint32_t{1} : 0},
+                               format, usdtc::kFormat, "usdtc_format");
   });
 }
 

@@ -37,6 +37,7 @@ struct SinkFormat {
   std::string_view name;         ///< "json"
   bool has_lines;                ///< lines of text, which a pipe or a terminal may take; else a file for other programs
   std::string_view description;  ///< a line about it, as help texts show it
+  bool is_sent = false;          ///< to a server by HTTP: SinkOptions::file is a URL
 };
 
 /// Returns all forms there are, in the order in which help texts name them.
@@ -56,16 +57,20 @@ struct SinkOptions {
   /// session has done what it was asked for. If it throws, the sink catches that and does not call it again: the
   /// session ends, and Sink::failure() has the words. Null: `file` is written to.
   std::function<bool(std::string_view)> write = nullptr;
-  std::string file = {};                      ///< is made if it is not there; empty: `descriptor` is written to
-  int descriptor = 1;                         ///< stays the caller's
+  /// Is made if it is not there; empty: `descriptor` is written to. Of forms that are sent, "http://HOST:PORT".
+  std::string file = {};
+  int descriptor = 1;  ///< stays the caller's
   /// "ADDRESS:PORT", "[ADDRESS]:PORT", or "PORT" of 127.0.0.1: a page of metrics is served there while the sink lives,
   /// as "/metrics", and is nowhere else. Whoever can reach the port can read it.
   std::string listen = {};
-  SinkPatience wait_while_tracing = nullptr;  ///< null: as long as it takes
-  SinkPatience wait_at_end = nullptr;         ///< of what is left when the trace is over; null: as long as it takes
-  std::size_t label_width = 0;                ///< columns of the names before lines of questions that have names
-  bool counts_unreadable = false;             ///< of recordings: unreadable() is counted, which takes time
-  std::string program = "libusdt";            ///< the writer that recordings name
+  /// Null: as long as it takes. Of forms that are sent: events are lost while a server takes none.
+  SinkPatience wait_while_tracing = nullptr;
+  /// Of what is left when the trace is over. Null: as long as it takes; of forms that are sent, five seconds in which
+  /// the server takes nothing.
+  SinkPatience wait_at_end = nullptr;
+  std::size_t label_width = 0;      ///< columns of the names before lines of questions that have names
+  bool counts_unreadable = false;   ///< of recordings: unreadable() is counted, which takes time
+  std::string program = "libusdt";  ///< the writer that recordings name
   /// Takes sentences for people about what was written, from within calls of the sink; null: they are dropped.
   std::function<void(const std::string&)> tell = nullptr;
 };

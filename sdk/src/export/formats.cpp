@@ -74,6 +74,11 @@ Result<void> check_metrics(const Question& question) {
       });
 }
 
+/// Events are spans and log records there, whatever comes with them.
+Result<void> check_metrics_of_rows(const Question& question) {
+  return question.view.no_events() ? check_metrics(question) : Result<void>();
+}
+
 constexpr std::array kRows{
     FormatRow{.format = {"text", true, "lines and columns for people"}, .make = make_text_output},
     FormatRow{.format = {"json", true, "one object a line"},
@@ -97,6 +102,9 @@ constexpr std::array kRows{
               .make = make_prometheus_output,
               .check = check_metrics,
               .is_of_metrics = true},
+    FormatRow{.format = {"otlp", false, "spans, log records and metrics, sent to a collector of OpenTelemetry", true},
+              .make = make_otlp_output,
+              .check = check_metrics_of_rows},
     FormatRow{.format = {"record", false, "all of each event, compressed, which --replay shows in any way"},
               .make = make_record_output,
               .records = true},

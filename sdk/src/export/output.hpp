@@ -12,33 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "http/server.hpp"
+#include "export/destination.hpp"
 #include "io/stream.hpp"
 #include "usdt/answers.hpp"
 #include "usdt/sink.hpp"
 
 namespace usdt::exports {
-
-class MetricPage;
-
-/// The destination that a sink and its siblings share.
-struct Destination {
-  Destination(io::Stream opened, SinkOptions asked)
-      : stream(std::move(opened)),
-        options(std::move(asked)),
-        name(options.write             ? "the caller"
-             : !options.file.empty()   ? options.file
-             : options.descriptor == 1 ? "standard output"
-                                       : fmt::format("descriptor {}", options.descriptor)) {}
-
-  io::Stream stream;
-  SinkOptions options;
-  std::string name;
-  bool has_header = false;                       ///< one of them has said what the columns of events are
-  std::uint32_t tracks = 0;                      ///< of traces with tracks: how many they have, each with a number
-  std::shared_ptr<MetricPage> metric_page = {};  ///< of forms that are metrics
-  std::unique_ptr<http::Server> server = {};     ///< which serves it
-};
 
 /// The stream and the destination that an output gets beside the answers.
 struct OutputPlace {
@@ -59,9 +38,9 @@ class Output : public AnswerConsumer {
   void followed(const Followed& followed) override { write_followed(followed); }
   void summary(const SessionSummary& summary) override { write_summary(summary); }
   /// Bytes that are buffered.
-  [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
+  [[nodiscard]] virtual std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
   /// Hands them to the kernel.
-  [[nodiscard]] Flushed write_out(const io::Stream::Patience& patience);
+  [[nodiscard]] virtual Flushed write_out(const io::Stream::Patience& patience);
   /// Nothing will be written any more: events that are not yet, and all that come, are lost.
   virtual void give_up();
   /// Events whose lines are lost, by probe of the plan. Exact after a flush.

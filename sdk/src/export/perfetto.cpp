@@ -126,7 +126,6 @@ class PerfettoOutput final : public Output {
   PerfettoOutput(const AnswerStart& start, const OutputPlace& place)
       : Output(start, place),
         question_(start.question),
-        printed_(start.printed),
         tracks_(block_, place.shared.tracks),
         values_(annotations_, start, names_, unreadable_) {
     trace(start.plan, start.plan.probes.size());
@@ -195,7 +194,6 @@ class PerfettoOutput final : public Output {
   void tell_time(const Event& event);
 
   const Question& question_;
-  const Printed& printed_;
   perfetto::PacketBlock block_;
   Tracks tracks_;
   std::size_t events_ = 0;  ///< in the block
@@ -266,18 +264,7 @@ void PerfettoOutput::add_values(const Event& event, pbf_builder<TrackEvent>& sho
     begin("weight");
     annotations_.real(event.weight());
   }
-  const PrintList& list = printed_.of(event.site());
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    begin(list[i].label);
-    values_.item(event, list[i], i);
-  }
-  for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
-    const Arg& arg = event.arg_info(n);
-    if (arg.derived || is_to_come(plan(), question_.view, arg)) continue;
-    begin((arg.of_end && !arg.result ? "end." : "") + name_of_argument(arg, n));
-    const auto text = unasked_text(plan(), event, n, question_.values.likely_texts.value_or(false));
-    text ? values_.text(*text) : values_.unasked(event, n);
-  }
+  values_.each(event, question_, begin);
 }
 
 /// An event has room for one stack; the kernel's beside a process's is one of its values.

@@ -2,7 +2,6 @@
 // Stacks as a profile of pprof, deflated: with addresses, files, lines and inlined functions, so that viewers can do
 // what flame graphs cannot.
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <limits>
 #include <string>
@@ -13,30 +12,13 @@
 #include "export/profile.hpp"
 #include "export/stack_output.hpp"
 #include "export/table_words.hpp"
+#include "http/gzip.hpp"
 
 namespace usdt::exports {
 namespace {
 
 using pprof::ProfileBuilder;
 using pprof::SampleLabel;
-
-/// Returns `data` as a file of gzip; empty: there is no memory.
-std::string gzipped(const std::string& data) {
-  constexpr int kWithGzipHeader = 15 + 16, kMemoryLevel = 8;
-  z_stream stream{};
-  if (::deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWithGzipHeader, kMemoryLevel, Z_DEFAULT_STRATEGY) !=
-      Z_OK)
-    return {};
-  std::string deflated(::deflateBound(&stream, data.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
-  stream.avail_in = static_cast<uInt>(data.size());
-  stream.next_out = reinterpret_cast<Bytef*>(deflated.data());
-  stream.avail_out = static_cast<uInt>(deflated.size());
-  const bool whole = ::deflate(&stream, Z_FINISH) == Z_STREAM_END;
-  deflated.resize(whole ? stream.total_out : 0);
-  ::deflateEnd(&stream);
-  return deflated;
-}
 
 class PprofOutput final : public StackOutput {
  public:
@@ -74,7 +56,7 @@ class PprofOutput final : public StackOutput {
     if (view().shown.size() == 2)
       about.types.push_back(
           {fmt::format("sum({})", view().value), view().is_about_durations() ? "nanoseconds" : "count"});
-    const std::string file = gzipped(profile_.encode(about));
+    const std::string file = http::gzip(profile_.encode(about));
     out_.bytes(std::as_bytes(std::span(file)));
   }
 

@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "base/try.hpp"
+#include "export/destination.hpp"
 #include "export/formats.hpp"
-#include "export/metric_page.hpp"
 #include "export/output.hpp"
 #include "io/stream.hpp"
 
@@ -32,27 +32,7 @@ Sink::~Sink() = default;
 
 Result<std::unique_ptr<Sink>> Sink::open(std::string_view format, SinkOptions options) {
   const auto row = TRY(exports::find_format(format));
-  std::shared_ptr<exports::Destination> destination;
-  const std::string listen = options.listen;
-  if (!listen.empty() && !row->is_of_metrics)
-    return fail(ErrorKind::invalid_argument, fmt::format("{} is no page of metrics that can be served", format));
-  if (!listen.empty()) {
-    const auto take = [](std::string_view) { return true; };
-    destination = std::make_shared<exports::Destination>(io::Stream(take), std::move(options));
-  } else if (options.write) {
-    destination = std::make_shared<exports::Destination>(io::Stream(options.write), std::move(options));
-  } else if (options.file.empty()) {
-    destination = std::make_shared<exports::Destination>(io::Stream(options.descriptor), std::move(options));
-  } else {
-    auto created = TRY(io::Stream::create(options.file));
-    destination = std::make_shared<exports::Destination>(std::move(created), std::move(options));
-  }
-  if (row->is_of_metrics) destination->metric_page = std::make_shared<exports::MetricPage>();
-  if (!listen.empty()) {
-    destination->server = TRY(http::Server::listen(
-        listen, [page = destination->metric_page](const auto& request) { return answer_with_page(*page, request); }));
-    destination->name = "http://" + destination->server->address() + "/metrics";
-  }
+  auto destination = TRY(exports::open_destination(*row, std::move(options)));
   return std::unique_ptr<Sink>(
       new Sink(std::make_unique<Impl>(Impl{.destination = std::move(destination), .row = row})));
 }

@@ -56,6 +56,23 @@ class ValueTree {
     columns_ = Columns(plan, printed_);
   }
 
+  /// Writes all that is shown of an event. `begin` begins each value, whose name it is given.
+  template <class Begin>
+  void each(const Event& event, const Question& question, const Begin& begin) {
+    const PrintList& list = printed_.of(event.site());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      begin(list[i].label);
+      item(event, list[i], i);
+    }
+    for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
+      const Arg& arg = event.arg_info(n);
+      if (arg.derived || is_to_come(*plan_, question.view, arg)) continue;
+      begin((arg.of_end && !arg.result ? "end." : "") + name_of_argument(arg, n));
+      const auto text = unasked_text(*plan_, event, n, question.values.likely_texts.value_or(false));
+      text ? this->text(*text) : unasked(event, n);
+    }
+  }
+
   /// Writes item `i` of the list by which the event is shown.
   void item(const Event& event, const PrintItem& item, std::size_t i) {
     const auto position = columns_.position(event, i);

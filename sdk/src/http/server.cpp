@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "http/server.hpp"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "http/close_on_exec.hpp"
 #include "sys/thread.hpp"
 
 namespace usdt::http {
@@ -35,9 +35,6 @@ using Response = beast::http::response<beast::http::string_body>;
 constexpr std::size_t kMostConnections = 32;
 constexpr std::uint32_t kMostHeaderBytes = 8192;
 constexpr std::chrono::seconds kPatience{30};  ///< with a client that sends, takes or asks for nothing
-
-/// Programs that the application starts meanwhile must not have the socket.
-void close_on_exec(int fd) { static_cast<void>(::fcntl(fd, F_SETFD, FD_CLOEXEC)); }
 
 /// Answers requests of one client, one after the other; lives as long as something is to come of it.
 class Connection : public std::enable_shared_from_this<Connection> {

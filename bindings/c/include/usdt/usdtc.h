@@ -645,7 +645,7 @@ struct usdtc_format {
   const char* name; /* "json" */
   const char* description;
   uint32_t has_lines; /* 1: lines of text; 0: a file for other programs */
-  uint32_t reserved;
+  uint32_t is_sent;   /* 1: to a server by HTTP: usdtc_sink.file is "http://HOST:PORT" */
 };
 /* Describes form `n`. NOT_FOUND: there are fewer. */
 int usdtc_format_describe(size_t n, struct usdtc_format* format, usdtc_error** error);
@@ -660,7 +660,7 @@ struct usdtc_sink {
   const char* format;    /* a name of usdtc_format_describe(); NULL: "json", an object a line (docs/json.md) */
   usdtc_on_text on_text; /* NULL: `file` is written to */
   void* user;            /* for on_text */
-  const char* file;      /* is made, or emptied once answers begin; NULL: standard output */
+  const char* file;      /* is made, or emptied once answers begin; NULL: standard output; or a URL (is_sent) */
   uint32_t flags;        /* enum usdtc_sink_flags */
   uint32_t reserved;
   usdtc_on_event on_event; /* with USDTC_SINK_VALUES: is given each event, and `user`; NULL: usdtc_session_take() */

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/batch_output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/counted.hpp"
+#include "io/escape.hpp"
+
+namespace usdt::exports {
+
+BatchOutput::BatchOutput(const AnswerStart& start, const OutputPlace& place)
+    : Output(start, place),
+      poster_(*place.shared.poster),
+      options_(place.shared.options),
+      place_(place.shared.name),
+      owner_(place.shared.posting_outputs++) {}
+
+void BatchOutput::event(const Event& event) {
+  if (given_up_)
+    ++not_written_[event.site().probe.value];
+  else
+    add_event(event);
+}
+
+std::uint64_t BatchOutput::pending() const noexcept {
+  return loses_what_comes() || poster_.has_room() ? 0 : UINT64_MAX;
+}
+
+void BatchOutput::send(std::string_view path, std::string_view type, std::string body,
+                       std::vector<std::uint32_t> probes) {
+  if (loses_what_comes() && !poster_.has_room()) return lose(probes, probes.size(), "the server is too slow");
+  on_their_way_.emplace(++sent_, std::move(probes));
+  poster_.put({.owner = owner_, .number = sent_, .path = path, .type = type, .body = std::move(body)});
+}
+
+bool BatchOutput::has_to_wait() const {
+  return ending_ ? !on_their_way_.empty() : !loses_what_comes() && !poster_.has_room();
+}
+
+Output::Flushed BatchOutput::write_out(const io::Stream::Patience& patience) {
+  constexpr std::chrono::seconds longest{1}, enough{5};
+  constexpr std::chrono::milliseconds step{20};
+  if (given_up_) return Flushed::failed;
+  if (!ending_ && Clock::now() - sent_rest_ >= longest) {
+    sent_rest_ = Clock::now();
+    send_rest(nullptr);
+  }
+  take_outcomes();
+  for (auto progress = Clock::now(); has_to_wait();) {
+    tell_trouble();
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - progress);
+    if (patience ? !patience(waited) : waited > enough) return Flushed::waiting;
+    if (poster_.wait(step)) progress = Clock::now();
+    take_outcomes();
+  }
+  return Flushed::all;
+}
+
+void BatchOutput::ending(const SessionSummary& summary) {
+  if (given_up_) return;
+  send_rest(&summary);
+  ending_ = true;
+}
+
+/// Others that send to the place have waited as long.
+void BatchOutput::give_up() {
+  if (std::exchange(given_up_, true)) return;
+  if (!ending_) send_rest(nullptr);
+  poster_.stop();
+  take_outcomes();
+}
+
+std::optional<std::string> BatchOutput::failure() const {
+  if (lost_ == 0 && why_.empty()) return std::nullopt;
+  return fmt::format("{} not taken: {}",
+                     lost_ == 0   ? "a batch was"
+                     : lost_ == 1 ? "1 event was"
+                                  : fmt::format("{} events were", lost_),
+                     why_);
+}
+
+void BatchOutput::take_outcomes() {
+  for (const http::Outcome& outcome : poster_.take_outcomes(owner_)) take(outcome);
+}
+
+void BatchOutput::take(const http::Outcome& outcome) {
+  const auto batch = on_their_way_.extract(outcome.number);
+  if (batch.empty()) return;
+  const std::vector<std::uint32_t>& probes = batch.mapped();
+  if (!outcome.accepted) return lose(probes, probes.size(), outcome.why);
+  if (outcome.maybe_twice && maybe_twice_++ == 0)
+    tell(fmt::format("{}: what was sent when a connection was lost may be there twice", place_));
+  const auto [rejected, why] = rejected_by(outcome.reply);
+  if (rejected > 0) lose(probes, static_cast<std::size_t>(std::min<std::uint64_t>(rejected, probes.size())), why);
+}
+
+/// Which of a batch were rejected nobody says: the first ones are counted.
+void BatchOutput::lose(const std::vector<std::uint32_t>& probes, std::size_t count, const std::string& why) {
+  constexpr std::chrono::minutes pause{1};
+  for (std::size_t n = 0; n < count; ++n) ++not_written_[probes[n]];
+  lost_ += count;
+  if (why_.empty()) why_ = io::printable(why);
+  if (told_ && Clock::now() - *told_ < pause) return;
+  told_ = Clock::now();
+  tell(fmt::format("{}: {} not taken: {}", place_, counted(count, "event"), io::printable(why)));
+}
+
+void BatchOutput::tell_trouble() {
+  const std::string trouble = poster_.trouble();
+  if (trouble.empty() || trouble == told_trouble_) return;
+  told_trouble_ = trouble;
+  tell(fmt::format("{}: {}; it is tried again", place_, io::printable(trouble)));
+}
+
+void BatchOutput::tell(const std::string& text) {
+  if (options_.tell) options_.tell(text);
+}
+
+}  // namespace usdt::exports

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Answers for OpenTelemetry's collectors and what else takes its protocol over HTTP: calls and spans as spans, hits as
+// log records, tables and the ledger as metrics, in protobuf.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <protozero/pbf_message.hpp>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "export/batch_output.hpp"
+#include "export/formats.hpp"
+#include "export/otlp_fields.hpp"
+#include "export/otlp_metrics.hpp"
+#include "export/otlp_values.hpp"
+#include "export/value_tree.hpp"
+#include "io/escape.hpp"
+
+namespace usdt::exports {
+namespace {
+
+using otlp::AttributeWriter;
+using otlp::Export;
+using otlp::LogRecord;
+using otlp::OfResource;
+using otlp::OfScope;
+using otlp::Span;
+using protozero::pbf_builder;
+
+constexpr std::string_view kProtobuf = "application/x-protobuf";
+constexpr std::size_t kMostItems = 512, kMostBytes = 1 << 20;  ///< of a batch
+
+/// Items of one kind that wait to be sent.
+struct Filling {
+  std::string_view path;
+  std::string items = {};                  ///< encoded as fields of a scope
+  std::vector<std::uint32_t> probes = {};  ///< of each that is an event
+
+  void add(const std::string& item) { pbf_builder<OfScope>(items).add_message(OfScope::item, item); }
+  [[nodiscard]] bool is_full() const noexcept { return probes.size() >= kMostItems || items.size() >= kMostBytes; }
+};
+
+/// The text of a program's environment, or another one.
+std::string from_environment(const char* name, const std::string& otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr && *text != '\0' ? text : otherwise;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+/// Says what all of it is about: the encoded Resource.
+std::string encode_resource(const AttachPlan& plan) {
+  std::string service = "usdt";
+  if (plan.files.size() == 1) service = plan.files[Index<PlannedFile>(0)].target.path.filename().native();
+  AttributeWriter attributes;
+  attributes.add("service.name", from_environment("OTEL_SERVICE_NAME", service));
+  attributes.add("host.name", host_name());
+  attributes.add("os.type", "linux");
+  std::string encoded;
+  pbf_builder<otlp::Resource> resource(encoded);
+  attributes.take(resource, otlp::Resource::attribute);
+  return encoded;
+}
+
+/// Numbers that nobody else draws.
+class RandomIds {
+ public:
+  template <std::size_t kBytes>
+  [[nodiscard]] std::string next() {
+    std::string id(kBytes, '\0');
+    for (std::size_t at = 0; at < kBytes; at += sizeof(std::uint64_t)) {
+      const std::uint64_t part = random_() | 1;  // an id is not 0
+      std::memcpy(id.data() + at, &part, sizeof part);
+    }
+    return id;
+  }
+
+ private:
+  static std::mt19937_64 seeded() {
+    std::random_device device;
+    std::seed_seq seed{device(), device(), device(), device(), device(), device(), device(), device()};
+    return std::mt19937_64(seed);
+  }
+  std::mt19937_64 random_ = seeded();
+};
+
+class OtlpOutput final : public BatchOutput {
+ public:
+  OtlpOutput(const AnswerStart& start, const OutputPlace& place)
+      : BatchOutput(start, place),
+        question_(start.question),
+        metrics_(start.question),
+        values_(attributes_, start, names_, unreadable_) {
+    trace(start.plan, start.plan.probes.size());
+    resource_ = encode_resource(start.plan);
+  }
+
+  void know(std::size_t probes) override { short_names_.know(probes); }
+  bool wants_table() const override { return is_due(); }
+  void look(const ArrangedTable& look) override { metrics_.take(plan(), look); }
+  void table(const ArrangedTable& look) override { metrics_.take(plan(), look); }
+  bool wants_account() const override { return is_due(); }
+  void account(const SessionSummary& summary) override {
+    measured_ = Clock::now();
+    send_metrics(summary);
+  }
+
+ protected:
+  void look_up(const AttachPlan& plan, std::size_t probes) override {
+    values_.look_up(plan);
+    names_.clear();
+    for (const PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
+    short_names_ = ShortNames(plan, probes);
+  }
+
+  void add_event(const Event& event) override {
+    const bool lasts = event.duration() > 0 || event.site().span;
+    Filling& filling = lasts && !question_.view.in_flight ? spans_ : logs_;
+    filling.add(&filling == &spans_ ? encode_span(event) : encode_log(event));
+    filling.probes.push_back(event.site().probe.value);
+    if (filling.is_full()) send_items(filling);
+  }
+
+  void send_rest(const SessionSummary* summary) override {
+    send_items(spans_);
+    send_items(logs_);
+    if (summary != nullptr) send_metrics(*summary);
+  }
+
+  std::pair<std::uint64_t, std::string> rejected_by(const std::string& reply) const override;
+
+ private:
+  [[nodiscard]] bool is_due() const { return Clock::now() - measured_ >= std::chrono::seconds(10); }
+
+  std::string encode_span(const Event& event);
+  std::string encode_log(const Event& event);
+  void add_facts(const Event& event);
+  void send_items(Filling& filling);
+  void send_metrics(const SessionSummary& summary);
+  [[nodiscard]] static std::uint64_t time_of_day() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+  }
+
+  const Question& question_;
+  metrics::QuestionMetrics metrics_;
+  std::vector<std::string> names_;
+  ShortNames short_names_;
+  AttributeWriter attributes_;
+  ValueTree<AttributeWriter> values_;
+  std::string resource_;
+  Filling spans_{"/v1/traces"}, logs_{"/v1/logs"}, numbers_{"/v1/metrics"};
+  RandomIds ids_;
+  std::uint64_t began_ = time_of_day();
+  Clock::time_point measured_ = Clock::now();
+};
+
+/// What a span and a log record have alike.
+void OtlpOutput::add_facts(const Event& event) {
+  attributes_.add("usdt.probe", names_[event.site().probe.value]);
+  attributes_.add("process.pid", std::int64_t{event.pid()});
+  attributes_.add("thread.id", std::int64_t{event.tid()});
+  attributes_.add("thread.name", event.comm());
+  if (event.weight() != 1) {
+    attributes_.begin("usdt.weight");
+    attributes_.real(event.weight());
+  }
+  values_.each(event, question_, [this](const std::string& name) { attributes_.begin(name); });
+  const AskedStacks& asked = question_.stacks;
+  const auto add = [&](std::string_view name, const Result<Stack>& stack) {
+    attributes_.begin(name);
+    stack ? attributes_.frames(*stack) : values_.error(stack.error().message);
+  };
+  if (asked.user_depth > 0 && !asked.user_in_lists) add("code.stacktrace", around_.user_stack());
+  if (asked.kernel_depth > 0 && !asked.kernel_in_lists && !event.probe().file)
+    add("usdt.kstack", around_.kernel_stack());
+}
+
+std::string OtlpOutput::encode_span(const Event& event) {
+  add_facts(event);
+  const auto start = static_cast<std::uint64_t>(wall_time(event));
+  std::string encoded;
+  pbf_builder<Span> span(encoded);
+  span.add_bytes(Span::trace_id, ids_.next<16>());
+  span.add_bytes(Span::span_id, ids_.next<8>());
+  span.add_string(Span::name, io::printable(short_names_[event.site().probe.value]));
+  span.add_enum(Span::kind, otlp::kSpanInternal);
+  span.add_fixed64(Span::start, start);
+  span.add_fixed64(Span::end, start + event.duration());
+  attributes_.take(span, Span::attribute);
+  return encoded;
+}
+
+std::string OtlpOutput::encode_log(const Event& event) {
+  add_facts(event);
+  std::string encoded;
+  pbf_builder<LogRecord> log(encoded);
+  log.add_fixed64(LogRecord::time, static_cast<std::uint64_t>(wall_time(event)));
+  log.add_fixed64(LogRecord::observed, time_of_day());
+  log.add_enum(LogRecord::severity, otlp::kSeverityInfo);
+  attributes_.take(log, LogRecord::attribute);
+  log.add_string(LogRecord::event_name, io::printable(short_names_[event.site().probe.value]));
+  return encoded;
+}
+
+void OtlpOutput::send_items(Filling& filling) {
+  if (filling.items.empty()) return;
+  std::string scope, of_scope, of_resource, request;
+  pbf_builder<otlp::Scope>(scope).add_string(otlp::Scope::name, "usdt");
+  pbf_builder<OfScope>(of_scope).add_message(OfScope::scope, scope);
+  of_scope += std::exchange(filling.items, {});
+  pbf_builder<OfResource> resource(of_resource);
+  resource.add_message(OfResource::resource, resource_);
+  resource.add_message(OfResource::of_scope, of_scope);
+  pbf_builder<Export>(request).add_message(Export::of_resource, of_resource);
+  send(filling.path, kProtobuf, std::move(request), std::exchange(filling.probes, {}));
+}
+
+void OtlpOutput::send_metrics(const SessionSummary& summary) {
+  metrics_.take(plan(), summary);
+  for (const std::string& metric : otlp::encode_metrics(metrics_.families(), {began_, time_of_day()})) {
+    numbers_.add(metric);
+    if (numbers_.is_full()) send_items(numbers_);
+  }
+  send_items(numbers_);
+}
+
+std::pair<std::uint64_t, std::string> OtlpOutput::rejected_by(const std::string& reply) const {
+  std::pair<std::uint64_t, std::string> rejected;
+  try {
+    protozero::pbf_message<otlp::Answer> answer(reply);
+    if (!answer.next(otlp::Answer::partial_success)) return rejected;
+    protozero::pbf_message<otlp::PartialSuccess> part = answer.get_message();
+    while (part.next()) {
+      if (part.tag() == otlp::PartialSuccess::rejected)
+        rejected.first = static_cast<std::uint64_t>(std::max(part.get_int64(), std::int64_t{0}));
+      else if (part.tag() == otlp::PartialSuccess::message)
+        rejected.second = part.get_string();
+      else
+        part.skip();
+    }
+  } catch (const protozero::exception&) {
+    return {};  // it took the batch, and says something else
+  }
+  return rejected;
+}
+
+}  // namespace
+
+std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place) {
+  return std::make_unique<OtlpOutput>(start, place);
+}
+
+}  // namespace usdt::exports

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "http/client.hpp"
+
+#include <atomic>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <optional>
+#include <utility>
+
+#include "http/close_on_exec.hpp"
+
+namespace usdt::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using asio::ip::tcp;
+using boost::system::error_code;
+using PostRequest = beast::http::request<beast::http::span_body<const char>>;
+using ReplyParser = beast::http::response_parser<beast::http::string_body>;
+
+constexpr std::uint32_t kMostReplyHeaderBytes = 16 << 10;
+constexpr std::uint64_t kMostReplyBytes = 1 << 20;
+
+}  // namespace
+
+struct Client::Impl {
+  explicit Impl(Url asked) : url(std::move(asked)) {}
+
+  [[nodiscard]] PostRequest request_of(const Message& message) const {
+    using beast::http::field;
+    PostRequest request{beast::http::verb::post, url.path + std::string(message.path), 11};
+    request.set(field::host, url.authority());
+    request.set(field::user_agent, "usdt");
+    request.set(field::content_type, beast::string_view(message.type.data(), message.type.size()));
+    if (message.is_gzip) request.set(field::content_encoding, "gzip");
+    request.body() = {message.body.data(), message.body.size()};
+    request.prepare_payload();
+    return request;
+  }
+
+  /// Runs what was begun until it has ended.
+  error_code run(error_code& ended) {
+    context.restart();
+    if (stopped) context.stop();
+    context.run();
+    return stopped ? error_code(asio::error::operation_aborted) : ended;
+  }
+
+  error_code connect() {
+    stream.emplace(context);
+    error_code ended;
+    tcp::resolver resolver(context);
+    const auto places = resolver.resolve(url.host, url.port, ended);
+    if (ended) return ended;
+    stream->expires_at(deadline);
+    stream->async_connect(places, [&](error_code error, const tcp::endpoint&) { ended = error; });
+    ended = asio::error::operation_aborted;
+    if (const error_code error = run(ended)) return error;
+    close_on_exec(stream->socket().native_handle());
+    return {};
+  }
+
+  error_code exchange(PostRequest& request, ReplyParser& response) {
+    error_code ended = asio::error::operation_aborted;
+    stream->expires_at(deadline);
+    beast::http::async_write(*stream, request, [&](error_code error, std::size_t) {
+      ended = error;
+      if (error) return;
+      ended = asio::error::operation_aborted;
+      beast::http::async_read(*stream, buffer, response, [&](error_code failed, std::size_t) { ended = failed; });
+    });
+    return run(ended);
+  }
+
+  /// A connection that was kept may have been closed meanwhile: another one is tried then.
+  Result<Reply> post(const Message& message) {
+    PostRequest request = request_of(message);
+    const auto failed = [this](ErrorKind kind, const error_code& why) {
+      stream.reset();
+      return fail(kind, why.message());
+    };
+    const bool was_kept = stream.has_value();
+    error_code error = was_kept ? error_code() : connect();
+    if (error) return failed(ErrorKind::not_found, error);
+    std::optional<ReplyParser> response;
+    const auto try_once = [&] {
+      response.emplace();
+      response->header_limit(kMostReplyHeaderBytes);
+      response->body_limit(kMostReplyBytes);
+      buffer.clear();
+      return exchange(request, *response);
+    };
+    error = try_once();
+    const bool again = error && was_kept && !stopped;
+    if (again) {
+      error = connect();
+      if (error) return failed(ErrorKind::not_found, error);
+      error = try_once();
+    }
+    if (error) return failed(ErrorKind::io, error);
+    if (!response->keep_alive()) stream.reset();
+    auto& message_of = response->get();
+    const auto text = [](beast::string_view view) { return std::string(view.data(), view.size()); };
+    return Reply{.status = message_of.result_int(),
+                 .reason = text(message_of.reason()),
+                 .body = std::move(message_of.body()),
+                 .retry_after = text(message_of[beast::http::field::retry_after]),
+                 .was_sent_again = again};
+  }
+
+  Url url;
+  asio::io_context context{1};
+  std::optional<beast::tcp_stream> stream;
+  beast::flat_buffer buffer{kMostReplyHeaderBytes + kMostReplyBytes};
+  std::chrono::steady_clock::time_point deadline;
+  std::atomic<bool> stopped = false;
+};
+
+Client::Client(Url url) : impl_(std::make_unique<Impl>(std::move(url))) {}
+Client::~Client() = default;
+
+Result<Reply> Client::post(const Message& message, std::chrono::milliseconds patience) {
+  impl_->deadline = std::chrono::steady_clock::now() + patience;
+  return impl_->post(message);
+}
+
+void Client::stop() {
+  impl_->stopped = true;
+  impl_->context.stop();
+}
+
+}  // namespace usdt::http

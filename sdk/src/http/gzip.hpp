@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace usdt::http {
+
+/// Returns `data` deflated, as a file of gzip. Empty: there is no memory for that.
+[[nodiscard]] std::string gzip(std::string_view data);
+
+}  // namespace usdt::http

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Batches on their way to a server that may be slow or away: a bounded queue, and a thread that sends what is in it,
+// one after the other, deflated, again where the server asks for that, and says what became of each.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/url.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt::http {
+
+/// What is sent as a whole or not at all.
+struct Batch {
+  std::size_t owner = 0;     ///< who gets its outcome
+  std::uint64_t number = 0;  ///< of the owner's
+  std::string_view path;     ///< behind that of the URL; outlives the poster
+  std::string_view type;     ///< media type; likewise
+  std::string body;
+};
+
+/// What became of a batch.
+struct Outcome {
+  std::uint64_t number = 0;
+  bool accepted = false;
+  std::string why = {};    ///< it was not: "400 Bad Request: ..."
+  std::string reply = {};  ///< the server's, of an accepted one
+  /// It was sent anew after the server may have had it: what it has is there at least once.
+  bool maybe_twice = false;
+};
+
+/// How long to wait before a batch is sent again, after so many attempts: longer each time, and never all senders at
+/// the same moment. `random`: of 0 to 1.
+[[nodiscard]] std::chrono::milliseconds backoff(unsigned attempts, double random);
+/// Reads the header Retry-After, seconds or a date; `now` is the time of day. Nothing: it is neither.
+[[nodiscard]] std::optional<std::chrono::milliseconds> parse_retry_after(std::string_view text,
+                                                                         std::chrono::system_clock::time_point now);
+/// Whether a server that answered so wants it once more later (OTLP's specification names these and no others).
+[[nodiscard]] bool is_worth_another_attempt(unsigned status) noexcept;
+
+/// Sends batches. put() and the like are for one thread.
+class Poster {
+ public:
+  /// Errors: limit (no thread).
+  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Url url);
+  /// Gives up what is not sent.
+  ~Poster();
+  Poster(const Poster&) = delete;
+  Poster& operator=(const Poster&) = delete;
+
+  /// Whether another batch may be put.
+  [[nodiscard]] bool has_room() const;
+  /// Adds a batch, whether there is room or not.
+  void put(Batch batch);
+  /// Returns the outcomes of an owner's batches so far, each once.
+  [[nodiscard]] std::vector<Outcome> take_outcomes(std::size_t owner);
+  /// Waits until there is another outcome, whoever's, at most so long. False: there is none.
+  bool wait(std::chrono::milliseconds most);
+  /// Returns why the batch at hand was not taken yet, which is tried again; empty: nothing has failed.
+  [[nodiscard]] std::string trouble() const;
+  /// Ends all attempts: what is not sent by now has the outcome that it was given up.
+  void stop();
+
+ private:
+  struct Impl;
+  explicit Poster(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace usdt::http

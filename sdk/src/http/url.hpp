@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "usdt/result.hpp"
+
+namespace usdt::http {
+
+/// A place that things are sent to: "http://collector:4318/prefix".
+struct Url {
+  std::string host;  ///< a name or an address, IPv6 without brackets
+  std::string port;  ///< "80" where none was given
+  std::string path;  ///< "/prefix" without a slash at its end; or empty
+
+  /// "collector:4318", as the header Host has it.
+  [[nodiscard]] std::string authority() const;
+};
+
+/// Parses a URL. There is no TLS yet: "https:" is an error that says what to do. Errors: invalid_argument.
+[[nodiscard]] Result<Url> parse_url(std::string_view text);
+
+}  // namespace usdt::http

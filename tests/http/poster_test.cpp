@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "http/poster.hpp"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace usdt::http {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Answers each request with the next of `answers`, and the last one from then on; empty: it closes the connection.
+class FakeServer {
+ public:
+  explicit FakeServer(std::vector<std::string> answers) : answers_(std::move(answers)) {
+    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof where;
+    if (::bind(fd_, reinterpret_cast<sockaddr*>(&where), size) != 0 || ::listen(fd_, 8) != 0) throw std::bad_alloc();
+    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&where), &size);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(where.sin_port));
+    thread_ = std::thread([this] { run(); });
+  }
+  ~FakeServer() {
+    ::shutdown(fd_, SHUT_RDWR);
+    thread_.join();
+    ::close(fd_);
+  }
+
+  [[nodiscard]] std::unique_ptr<Poster> poster() const {
+    const auto url = parse_url(url_);
+    auto poster = Poster::start(*url);
+    if (!poster) throw std::bad_alloc();
+    return std::move(*poster);
+  }
+  [[nodiscard]] int requests() const { return requests_; }
+
+ private:
+  void run() {
+    for (int client = 0; (client = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+      serve(client);
+      ::close(client);
+    }
+  }
+  void serve(int client) {
+    std::string got;
+    char piece[4096];
+    for (ssize_t size = 0; (size = ::recv(client, piece, sizeof piece, 0)) > 0;) {
+      got.append(piece, static_cast<std::size_t>(size));
+      const std::size_t head = got.find("\r\n\r\n"), field = got.find("Content-Length: ");
+      if (head == got.npos || got.size() < head + 4 + std::stoul(got.substr(field + 16))) continue;
+      got.clear();
+      const std::string& answer =
+          answers_[std::min<std::size_t>(static_cast<std::size_t>(requests_++), answers_.size() - 1)];
+      if (answer.empty()) return;
+      static_cast<void>(::send(client, answer.data(), answer.size(), MSG_NOSIGNAL));
+    }
+  }
+
+  std::vector<std::string> answers_;
+  std::string url_;
+  int fd_ = -1;
+  std::atomic<int> requests_ = 0;
+  std::thread thread_;
+};
+
+Batch batch_of(std::uint64_t number, std::string body = "body") {
+  return {.owner = 0, .number = number, .path = "/p", .type = "text/x", .body = std::move(body)};
+}
+
+Outcome outcome_of(Poster& poster) {
+  for (int n = 0; n < 500; ++n) {
+    std::vector<Outcome> all = poster.take_outcomes(0);
+    if (!all.empty()) return all.front();
+    poster.wait(20ms);
+  }
+  return {.number = 0, .why = "no outcome in ten seconds"};
+}
+
+TEST(Backoff, grows_to_half_a_minute_and_is_never_the_same_for_all) {
+  EXPECT_EQ(backoff(0, 0), 100ms);
+  EXPECT_EQ(backoff(0, 1), 200ms);
+  EXPECT_EQ(backoff(3, 1), 1600ms);
+  EXPECT_EQ(backoff(20, 1), 30s);
+  EXPECT_EQ(backoff(4'000'000'000U, 1), 30s);
+}
+
+TEST(ParseRetryAfter, takes_seconds_and_dates_within_a_minute) {
+  const auto now = std::chrono::system_clock::from_time_t(1'700'000'000);  // Tue, 14 Nov 2023 22:13:20 GMT
+  EXPECT_EQ(parse_retry_after("3", now), 3s);
+  EXPECT_EQ(parse_retry_after("4000000000", now), 60s);
+  EXPECT_EQ(parse_retry_after("Tue, 14 Nov 2023 22:13:25 GMT", now), 5s);
+  EXPECT_EQ(parse_retry_after("Tue, 14 Nov 2023 22:00:00 GMT", now), 0s) << "it is over";
+  EXPECT_EQ(parse_retry_after("Tue, 14 Nov 2033 22:00:00 GMT", now), 60s);
+  for (const char* wrong : {"", "-1", "3s", "99999999999999999999", "soon", "Tue, 14 Nov 2023"})
+    EXPECT_EQ(parse_retry_after(wrong, now), std::nullopt) << wrong;
+}
+
+TEST(IsWorthAnotherAttempt, is_what_the_specification_names) {
+  std::vector<unsigned> again;
+  for (unsigned status = 100; status < 600; ++status)
+    if (is_worth_another_attempt(status)) again.push_back(status);
+  EXPECT_THAT(again, ElementsAre(429, 502, 503, 504));
+}
+
+TEST(Poster, says_of_each_batch_that_it_was_taken) {
+  FakeServer server({std::string(kOk)});
+  const auto poster = server.poster();
+  for (std::uint64_t n = 1; n <= 5; ++n) poster->put(batch_of(n));
+  std::vector<std::uint64_t> numbers;
+  while (numbers.size() < 5) {
+    poster->wait(1s);
+    for (const Outcome& each : poster->take_outcomes(0)) {
+      EXPECT_TRUE(each.accepted && !each.maybe_twice) << each.why;
+      EXPECT_EQ(each.reply, "ok");
+      numbers.push_back(each.number);
+    }
+  }
+  EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST(Poster, tries_again_where_it_is_asked_to_and_where_a_connection_is_lost) {
+  FakeServer server({"HTTP/1.1 503 No\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n", "", std::string(kOk)});
+  const auto poster = server.poster();
+  poster->put(batch_of(7));
+  const Outcome outcome = outcome_of(*poster);
+  EXPECT_TRUE(outcome.accepted) << outcome.why;
+  EXPECT_TRUE(outcome.maybe_twice);
+  EXPECT_GE(server.requests(), 3);
+}
+
+TEST(Poster, drops_what_is_refused_with_the_words_of_the_server) {
+  FakeServer server({"HTTP/1.1 400 Bad Request\r\nContent-Length: 9\r\n\r\nno\nreason", std::string(kOk)});
+  const auto poster = server.poster();
+  poster->put(batch_of(1));
+  poster->put(batch_of(2));
+  EXPECT_EQ(outcome_of(*poster).why, "400 Bad Request: no");
+  EXPECT_EQ(server.requests() >= 1, true);
+}
+
+TEST(Poster, has_bounded_room_and_ends_at_once_amid_a_pause) {
+  FakeServer server({"HTTP/1.1 503 No\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"});
+  auto poster = server.poster();
+  std::uint64_t put = 0;
+  while (poster->has_room()) poster->put(batch_of(++put, std::string(1 << 20, 'x')));
+  EXPECT_LE(put, 8U);
+  for (int n = 0; n < 500 && poster->trouble().empty(); ++n) std::this_thread::sleep_for(10ms);
+  EXPECT_THAT(poster->trouble(), HasSubstr("503 No"));
+  const auto began = std::chrono::steady_clock::now();
+  poster->stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+  const std::vector<Outcome> outcomes = poster->take_outcomes(0);
+  ASSERT_EQ(outcomes.size(), put);
+  for (const Outcome& each : outcomes) EXPECT_FALSE(each.accepted);
+  EXPECT_THAT(outcomes.front().why, HasSubstr("503 No"));
+  poster->put(batch_of(99));
+  EXPECT_EQ(outcome_of(*poster).why, "it was given up");
+}
+
+TEST(Poster, ends_at_once_while_a_server_says_nothing) {
+  const int silent = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof where;
+  ASSERT_EQ(::bind(silent, reinterpret_cast<sockaddr*>(&where), size), 0);
+  ASSERT_EQ(::listen(silent, 8), 0);
+  ::getsockname(silent, reinterpret_cast<sockaddr*>(&where), &size);
+  const auto url = parse_url("http://127.0.0.1:" + std::to_string(ntohs(where.sin_port)));
+  auto poster = Poster::start(*url);
+  ASSERT_TRUE(poster);
+  (*poster)->put(batch_of(1));
+  std::this_thread::sleep_for(200ms);
+  const auto began = std::chrono::steady_clock::now();
+  poster->reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+  ::close(silent);
+}
+
+}  // namespace
+}  // namespace usdt::http

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "http/url.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+namespace usdt::http {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ParseUrl, takes_hosts_addresses_ports_and_prefixes) {
+  const auto parsed = [](std::string_view text) {
+    const auto url = parse_url(text);
+    return url ? url->authority() + " " + url->path : url.error().message;
+  };
+  EXPECT_EQ(parsed("http://collector"), "collector:80 ");
+  EXPECT_EQ(parsed("http://127.0.0.1:4318"), "127.0.0.1:4318 ");
+  EXPECT_EQ(parsed("http://127.0.0.1:4318/"), "127.0.0.1:4318 ");
+  EXPECT_EQ(parsed("http://[::1]:4318/a/b//"), "[::1]:4318 /a/b");
+  EXPECT_EQ(parsed("http://x.example:9/api/v1/otlp"), "x.example:9 /api/v1/otlp");
+}
+
+TEST(ParseUrl, says_what_is_wrong) {
+  for (const auto& [text, words] :
+       {std::pair("", "http://HOST:PORT"), std::pair("ftp://x", "http://HOST:PORT"), std::pair("https://x", "TLS"),
+        std::pair("http://", "host"), std::pair("http://:80", "host"), std::pair("http://x:", "port"),
+        std::pair("http://x:0", "port"), std::pair("http://x:65536", "port"), std::pair("http://x:8x", "port"),
+        std::pair("http://[::1", "host"), std::pair("http://[x]:1", "host"), std::pair("http://[::1]x", "port"),
+        std::pair("http://a\r\nb", "characters"), std::pair("http://a b", "characters"),
+        std::pair("http://u@x", "users"), std::pair("http://x/?q", "'?'"), std::pair("http://x#y", "'?'"),
+        std::pair("http://\xc3\xa4", "characters")}) {
+    const auto url = parse_url(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_EQ(url.error().kind, ErrorKind::invalid_argument);
+    EXPECT_THAT(url.error().message, HasSubstr(words)) << text;
+  }
+  EXPECT_THAT(parse_url("http://" + std::string(3000, 'x')).error().message, HasSubstr("too long"));
+}
+
+/// Whatever is taken can break neither a request line nor a header.
+TEST(ParseUrl, takes_nothing_that_could_end_a_line) {
+  std::mt19937 random(3);
+  const std::string characters = "htp:/[]a1.@?#-% \r\n\x01";
+  for (int n = 0; n < 20'000; ++n) {
+    std::string text = "http://";
+    for (int i = std::uniform_int_distribution<>(0, 12)(random); i > 0; --i)
+      text += characters[std::uniform_int_distribution<std::size_t>(0, characters.size() - 1)(random)];
+    const auto url = parse_url(text);
+    if (!url) continue;
+    EXPECT_EQ((url->authority() + url->path).find_first_of(" \r\n\x01?#"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace usdt::http
