@@ -72,9 +72,8 @@ class JsonOutput final : public Output {
   void look_up(const AttachPlan& plan, std::size_t /*probes*/) override {
     causes_ = count_causes(question_, plan);
     tree_.look_up(plan);
-    names_.clear();
     pcs_.clear();
-    for (const PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
+    names_ = full_names(plan);
     args_of_.assign(plan.probes.size(), nullptr);
     for (const PlannedSite& site : plan.sites) {
       pcs_.push_back(pc_text(pc_of(plan, site)));

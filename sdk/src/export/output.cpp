@@ -202,8 +202,13 @@ std::optional<Text> described_text(const AttachPlan& plan, const Event& event, s
   return site && event.arg_info(n).type.kind == TypeKind::text ? unasked_text(plan, event, n, false) : std::nullopt;
 }
 
-ShortNames::ShortNames(const AttachPlan& plan, std::size_t probes) : plan_(&plan) {
-  for (const PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
+std::vector<std::string> full_names(const AttachPlan& plan) {
+  std::vector<std::string> names;
+  for (const PlannedProbe& probe : plan.probes) names.push_back(full_name(plan, probe));
+  return names;
+}
+
+ShortNames::ShortNames(const AttachPlan& plan, std::size_t probes) : plan_(&plan), names_(full_names(plan)) {
   know(probes);
 }
 

@@ -82,6 +82,9 @@ class Output : public AnswerConsumer {
   bool given_up_ = false;
 };
 
+/// The names of a plan's probes, which tell all of them apart.
+[[nodiscard]] std::vector<std::string> full_names(const AttachPlan& plan);
+
 /// Names of probes for lines: "PROVIDER:NAME", and full_name() where several files have a probe of that name.
 class ShortNames {
  public:

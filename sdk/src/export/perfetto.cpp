@@ -154,8 +154,7 @@ class PerfettoOutput final : public Output {
  protected:
   void look_up(const AttachPlan& plan, std::size_t probes) override {
     values_.look_up(plan);
-    names_.clear();
-    for (const PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
+    names_ = full_names(plan);
     short_names_ = ShortNames(plan, probes);
   }
   void write_event(const Event& event) override {

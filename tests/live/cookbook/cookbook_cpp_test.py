@@ -13,6 +13,7 @@ from harness import Skip, check, check_equal, main, require_file, require_progra
 
 sys.path.insert(0, str(HERE.parent / "export"))
 import perfetto_reader  # noqa: E402
+from messages import compiled  # noqa: E402
 
 PYTHON = "/usr/bin/python3.11"
 
@@ -106,7 +107,7 @@ def a_time_line_has_the_calls_that_are_shown(run):
     server(run)
     result = Recipe(run, "How do calls look on a time line?").start().finish()
     shown = [call["args"] for call in result.spans or result.events]
-    drawing = perfetto_reader.draw(perfetto_reader.compiled(run.dir), (run.dir / "calls.pftrace").read_bytes())
+    drawing = perfetto_reader.draw(compiled(run.dir, "perfetto"), (run.dir / "calls.pftrace").read_bytes())
     drawn = sorted(drawing.slices, key=lambda call: call.end)
     check_equal([[call.args["req->kind"], call.args["retval"]] for call in drawn], shown, "calls in calls.pftrace")
 

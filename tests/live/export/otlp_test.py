@@ -8,10 +8,8 @@ import collections
 import email.utils
 import gzip
 import http.server
-import importlib
 import json
 import pathlib
-import re
 import socket
 import subprocess
 import sys
@@ -21,7 +19,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from messages import compiled  # noqa: E402
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -55,18 +54,6 @@ def build(run):
     return run.build("otlp", [run.dir / "otlp.c"], ["-O1", "-g"])
 
 
-def messages_of(run):
-    require_program("protoc")
-    try:
-        importlib.import_module("google.protobuf")
-    except ImportError:
-        raise Skip("no python3-protobuf") from None
-    here = pathlib.Path(__file__).resolve().parent
-    subprocess.run(["protoc", f"-I{here}", f"--python_out={run.dir}", "otlp.proto"], check=True)
-    sys.path.insert(0, str(run.dir))
-    return importlib.import_module("otlp_pb2")
-
-
 def value_of(value):
     kind = value.WhichOneof("value")
     if kind == "array_value":
@@ -87,7 +74,7 @@ class Collector:
     connection is closed without an answer; bytes: they are the answer, whatever they are."""
 
     def __init__(self, run, answers=(), slow=0.0):
-        self.messages, self.answers, self.posts, self.kept = messages_of(run), list(answers), [], []
+        self.messages, self.answers, self.posts, self.kept = compiled(run.dir, "otlp"), list(answers), [], []
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -277,7 +264,7 @@ def what_a_server_refuses_is_lost(run):
 @scenario
 def what_is_rejected_of_a_batch_is_lost(run):
     program = build(run)
-    messages = messages_of(run)
+    messages = compiled(run.dir, "otlp")
     reply = messages.Answer(partial_success=messages.PartialSuccess(rejected=7, error_message="too\nold"))
     collector = Collector(run, [(200, {}, reply.SerializeToString())])
     lines, stderr = trace(run, program, [f"usdt:{program}:otlp:hit"], ["100"], collector.url, code=1)

@@ -3,13 +3,7 @@
 (docs/reference/synthetic-track-event.md, trace_packet.proto): what its trace processor would drop is an error here."""
 
 import collections
-import importlib
-import pathlib
-import subprocess
-import sys
 import zlib
-
-from harness import Skip, require_program
 
 CLEARED, NEEDS = 1, 2
 REALTIME, MONOTONIC = 1, 3
@@ -42,19 +36,6 @@ class Drawing:
             uuid = self.tracks[uuid].parent_uuid
             assert uuid in self.tracks, f"track {uuid} is described nowhere"
         return self.tracks[uuid].thread.pid, self.tracks[uuid].thread.tid
-
-
-def compiled(directory):
-    """The messages, compiled."""
-    require_program("protoc")
-    try:
-        importlib.import_module("google.protobuf")
-    except ImportError:
-        raise Skip("no python3-protobuf") from None
-    here = pathlib.Path(__file__).resolve().parent
-    subprocess.run(["protoc", f"-I{here}", f"--python_out={directory}", "perfetto.proto"], check=True)
-    sys.path.insert(0, str(directory))
-    return importlib.import_module("perfetto_pb2")
 
 
 def packets_of(messages, data, drawing):

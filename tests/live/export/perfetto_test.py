@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
 import perfetto_reader  # noqa: E402
+from messages import compiled  # noqa: E402
 from harness import check, check_equal, main, require_root, scenario  # noqa: E402
 
 PROGRAM = r"""
@@ -85,7 +86,7 @@ def trace(run, *words):
                            *words[-1]], capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, 0, done.stderr)
     lines = [json.loads(line) for line in (run.dir / "out.json").read_text().splitlines()]
-    return perfetto_reader.draw(perfetto_reader.compiled(run.dir), file.read_bytes()), lines, done.stdout
+    return perfetto_reader.draw(compiled(run.dir, "perfetto"), file.read_bytes()), lines, done.stdout
 
 
 def of_type(lines, kind):
@@ -168,7 +169,7 @@ def a_recording_gives_what_the_trace_gave(run):
     live, _, _ = trace(run, *words, "--record", file, ["--", program])
     again = run.dir / "again.perfetto"
     subprocess.run([run.tool, "--replay", file, "--export", f"perfetto={again}"], check=True, capture_output=True, timeout=60)
-    replayed = perfetto_reader.draw(perfetto_reader.compiled(run.dir), again.read_bytes())
+    replayed = perfetto_reader.draw(compiled(run.dir, "perfetto"), again.read_bytes())
     for kind in ("slices", "instants"):
         shown = [sorted((*drawing.thread_of(one.track), *one[1:]) for one in getattr(drawing, kind)
                         if drawing.tracks[one.track].name != "notices") for drawing in (replayed, live)]
@@ -212,7 +213,7 @@ def a_tracer_that_is_killed_leaves_what_it_has_written(run):
         subprocess.run([program], stdout=subprocess.DEVNULL, check=True)
     tracer.kill()
     tracer.communicate(timeout=30)
-    drawing = perfetto_reader.draw(perfetto_reader.compiled(run.dir), file.read_bytes())
+    drawing = perfetto_reader.draw(compiled(run.dir, "perfetto"), file.read_bytes())
     check(len(drawing.instants) > 10, drawing.instants)
 
 

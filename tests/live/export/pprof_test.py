@@ -5,7 +5,6 @@ those of the traced program, of addr2line and readelf."""
 
 import collections
 import gzip
-import importlib
 import pathlib
 import re
 import subprocess
@@ -14,7 +13,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+from harness import Skip, check, check_equal, main, require_root, scenario  # noqa: E402
+from messages import compiled  # noqa: E402
 
 GO = "/usr/lib/go-1.19/bin/go"
 PROGRAM = r"""
@@ -51,11 +51,7 @@ class Profile:
     """What a profile says, by names."""
 
     def __init__(self, run, file):
-        require_program("protoc")
-        here = pathlib.Path(__file__).resolve().parent
-        subprocess.run(["protoc", f"-I{here}", f"--python_out={run.dir}", "pprof.proto"], check=True)
-        sys.path.insert(0, str(run.dir))
-        self.raw = raw = importlib.import_module("pprof_pb2").Profile.FromString(gzip.decompress(file.read_bytes()))
+        self.raw = raw = compiled(run.dir, "pprof").Profile.FromString(gzip.decompress(file.read_bytes()))
         text = raw.string_table
         check_equal(text[0], "", "the first string")
         self.types = [(text[each.type], text[each.unit]) for each in raw.sample_type]

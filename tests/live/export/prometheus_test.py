@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
 from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until  # noqa: E402
+from messages import compiled  # noqa: E402
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -82,11 +83,7 @@ def read_open(page):
 
 def read_protobuf(run, data):
     """{name: message}, by protoc."""
-    require_program("protoc")
-    here = pathlib.Path(__file__).resolve().parent
-    subprocess.run(["protoc", f"-I{here}", f"--python_out={run.dir}", "metrics.proto"], check=True)
-    sys.path.insert(0, str(run.dir))
-    messages, families = importlib.import_module("metrics_pb2"), {}
+    messages, families = compiled(run.dir, "metrics"), {}
     while data:
         length = shift = 0
         while True:
