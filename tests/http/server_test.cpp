@@ -109,7 +109,7 @@ TEST(Server, has_room_again_once_idle_clients_are_gone) {
   {
     std::vector<std::unique_ptr<Client>> idle;
     for (int n = 0; n < 60; ++n) idle.push_back(std::make_unique<Client>(*server));
-    EXPECT_EQ(get(*server, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "") << "beyond 32";
+    EXPECT_EQ(get(*server, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "") << "beyond 8";
   }
   std::string got;
   for (int n = 0; n < 1000 && got.empty(); ++n)

@@ -32,7 +32,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Response = beast::http::response<beast::http::string_body>;
 
-constexpr std::size_t kMostConnections = 32;
+constexpr std::size_t kMostConnections = 8;
 constexpr std::uint32_t kMostHeaderBytes = 8192;
 constexpr std::chrono::seconds kPatience{30};  ///< with a client that sends, takes or asks for nothing
 

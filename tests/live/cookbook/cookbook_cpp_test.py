@@ -5,6 +5,7 @@
 import collections
 import csv
 import json
+import re
 import subprocess
 import sys
 
@@ -110,6 +111,17 @@ def a_time_line_has_the_calls_that_are_shown(run):
     drawing = perfetto_reader.draw(compiled(run.dir, "perfetto"), (run.dir / "calls.pftrace").read_bytes())
     drawn = sorted(drawing.slices, key=lambda call: call.end)
     check_equal([[call.args["req->kind"], call.args["retval"]] for call in drawn], shown, "calls in calls.pftrace")
+
+
+@scenario
+def latencies_for_prometheus_are_those_that_are_shown(run):
+    server(run)
+    result = Recipe(run, "How do latencies get into Prometheus?").start().finish()
+    *kinds, _ = json.loads(result.program_said()[-1])
+    page = (run.dir / "server.prom").read_text()
+    counted = {int(kind): int(count) for kind, count in
+               re.findall(r'^usdt_duration_seconds_count{req_kind="(\d+)"} (\d+)$', page, re.MULTILINE)}
+    check_equal(counted, {kind: calls for kind, (calls, *_) in enumerate(kinds)}, "calls of each kind")
 
 
 def log2_range(number):
