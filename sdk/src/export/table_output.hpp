@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "export/frames.hpp"
+#include "export/trends.hpp"
 #include "io/json.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/view.hpp"
@@ -27,6 +28,8 @@ struct Page {
   std::size_t columns = 80;                   ///< for histograms with their bars
   std::size_t room = std::string_view::npos;  ///< columns that lines may have
   bool redrawn = false;                       ///< the next table takes its place: all lines have to fit, stacks, too
+  bool blocks = false;                        ///< block characters may be used for pictures
+  const Trends* trends = nullptr;             ///< of the rows, for who looks again and again; null: none are shown
 };
 
 /// The table as columns, or as histograms; whatever is text of others is printable. Words that there is no room for are

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <span>
@@ -165,9 +166,26 @@ void add_stacks(Lines& lines, const ArrangedRow& row, const Page& page) {
   }
 }
 
+/// Pictures of how many hits a second rows had lately. They are the first to go where there is no room.
+void add_trends(std::vector<Column>& columns, const ShownTable& what, std::span<const ArrangedRow> rows,
+                const Page& page) {
+  constexpr std::size_t kShortest = 5;  // looks
+  if (page.trends == nullptr || page.trends->width() < kShortest) return;
+  Column trends;
+  trends.add_number("TREND");
+  for (const ArrangedRow& row : rows) trends.add_number(page.trends->picture(row, what.view.shown_keys(what.table)));
+  std::size_t taken = trends.width + kGap.size();
+  for (const Column& column : columns) taken += column.width + kGap.size();
+  if (taken <= page.room) columns.push_back(std::move(trends));
+}
+
 void add_rows(Lines& lines, const ShownTable& what, std::span<const ArrangedRow> rows, const Page& page) {
   auto columns = number_columns(what.view, rows);
-  std::ranges::move(key_columns(what, rows), std::back_inserter(columns));
+  std::vector<Column> keys = key_columns(what, rows);
+  std::size_t room = page.room;
+  for (const Column& key : keys) room -= std::min(room, key.width + kGap.size());
+  add_trends(columns, what, rows, {.room = room, .trends = page.trends});
+  std::ranges::move(keys, std::back_inserter(columns));
   const Grid grid(std::move(columns), page.room);
   for (std::size_t n = 0; n <= rows.size(); ++n) {
     grid.add_row(lines, n);
@@ -192,6 +210,20 @@ void add_title(Lines& lines, const ShownTable& what, const ArrangedRow& row, std
   title.add_row(lines, 0);
 }
 
+/// A bar as long as its part of `room`, by eighths of a column where there are blocks.
+std::string bar_text(std::uint64_t count, std::uint64_t most, std::size_t room, bool blocks) {
+  constexpr int kParts = 8;
+  constexpr std::array<std::string_view, kParts> kPartial{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto part_of = [&](int parts) {
+    return static_cast<std::size_t>(static_cast<Int128>(count) * static_cast<int>(room) * parts / most);
+  };
+  if (!blocks) return std::string(part_of(1), '@');
+  const std::size_t eighths = std::max<std::size_t>(part_of(kParts), count > 0 ? 1 : 0);
+  std::string bar;
+  for (std::size_t n = 0; n < eighths / kParts; ++n) bar += "█";
+  return bar.append(kPartial[eighths % kParts]);
+}
+
 /// Ranges, counts, and bars with the room that those leave. Where ranges are missing between two, "..." is.
 std::vector<Column> histogram_columns(const View& view, const ArrangedRow& row, const Page& page) {
   Column ranges;
@@ -208,8 +240,7 @@ std::vector<Column> histogram_columns(const View& view, const ArrangedRow& row, 
   const std::size_t room = std::max(page.columns - std::min(taken, page.columns), least);
   Column bars;
   for (const ArrangedRow::Bar& bar : row.bars) {
-    const auto length = static_cast<std::size_t>(static_cast<Int128>(bar.count) * static_cast<int>(room) / most);
-    bars.add(std::string(length, '@'), false);
+    bars.add(bar_text(bar.count, most, room, page.blocks), false);
   }
   return {std::move(ranges), std::move(counts), std::move(bars)};
 }

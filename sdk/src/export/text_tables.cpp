@@ -43,13 +43,16 @@ void TextTables::show_table(const AttachPlan& plan, const ArrangedTable& look) {
   const std::optional<Overhead>& overhead = look.overhead;
   Page page{.columns = terminal.width, .redrawn = redraws() && !look.last};
   if (terminal.interactive) page.columns = page.room = room_of_lines();
+  page.blocks = terminal.interactive && io::is_utf8_locale();
+  if (redraws() && !look.last) trends_.look(look.rows, view_.shown_keys(look.table));  // the last rates are of all
+  if (redraws() && page.blocks && view_.rates) page.trends = &trends_;
   std::vector<std::string> lines = table_lines({view_, plan, look.table, look.rows}, page);
   std::vector<std::string> notes;
   if (limits_.sample > 1) notes.push_back(fmt::format("estimated from one in {} hits", limits_.sample));
   if (is_estimated() && !overhead) notes.emplace_back("estimated from the weights of events");
   if (overhead && overhead->looked_at < 1) notes.push_back(estimated_text(*overhead));
   if (redraws()) {
-    if (height_ > 0) out_.erase_lines(height_);
+    if (height_ > 0) out_.rise_lines(height_);
     if (!look.last) leave_out_what_is_too_high(lines, notes.size());  // which scrolls
   } else {
     show_when();
@@ -57,10 +60,14 @@ void TextTables::show_table(const AttachPlan& plan, const ArrangedTable& look) {
   std::ranges::move(notes, std::back_inserter(lines));
   height_ = 0;
   for (const std::string& line : lines) {
-    out_.print("{}\n", line);
+    out_.print("{}", line);
+    end_line();
     height_ += height_of(line);
   }
+  if (redraws()) out_.erase_below();
 }
+
+void TextTables::end_line() { redraws() ? out_.end_risen_line() : out_.print("\n"); }
 
 void TextTables::show_heat(const HeatSlice& slice, bool last) {
   heat_map_.add(slice);
@@ -76,14 +83,15 @@ void TextTables::show_heat(const HeatSlice& slice, bool last) {
     const double shown = static_cast<double>(frame.width - std::min(frame.width, label)) * *view_.interval * 1e9;
     if (static_cast<double>(frame.to) - static_cast<double>(frame.from) > shown)
       frame.from = frame.to - static_cast<std::int64_t>(shown);
-    if (height_ > 0) out_.erase_lines(height_);
+    if (height_ > 0) out_.rise_lines(height_);
   }
   const auto lines = draw(heat_map_, view_, frame);
   height_ = lines.size();
   for (const auto& line : lines) {
     for (const HeatPart& part : line) out_.print("{}", out_.styled(part.text, style_of(part.level)));
-    out_.print("\n");
+    end_line();
   }
+  if (redraws()) out_.erase_below();
 }
 
 void TextTables::show_counts(const AttachPlan& plan, const SessionSummary& summary) {

@@ -12,6 +12,7 @@
 #include "export/clock_text.hpp"
 #include "export/heat_picture.hpp"
 #include "export/output.hpp"
+#include "export/trends.hpp"
 
 namespace usdt::exports {
 
@@ -39,6 +40,8 @@ class TextTables {
   void show_when();
   /// On a terminal in one line.
   void show_count(std::uint64_t hits, const std::string& probe);
+  /// Ends a line that may take the place of another one.
+  void end_line();
   /// Lines of the terminal that it goes over.
   [[nodiscard]] std::size_t height_of(std::string_view line) const;
   /// Leaves lines of a table out, above as many other lines.
@@ -60,6 +63,7 @@ class TextTables {
   const std::string& name_;  ///< of the question; empty: of no script
   std::string label_;
   std::size_t height_ = 0;  ///< lines of the last table, on a terminal
+  Trends trends_;
   HeatMap heat_map_;
   ClockText clock_;
 };

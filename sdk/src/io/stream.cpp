@@ -106,6 +106,15 @@ void Stream::erase_line() { print("\r\x1b[K"); }
 
 void Stream::erase_lines(std::size_t count) { print("\r\x1b[{}A\x1b[J", count); }
 
+void Stream::rise_lines(std::size_t count) {
+  print("\r");
+  if (count > 0) print("\x1b[{}A", count);
+}
+
+void Stream::end_risen_line() { print("\x1b[K\n"); }
+
+void Stream::erase_below() { print("\x1b[J"); }
+
 void Stream::break_line(std::uint64_t at) {
   static constexpr std::string_view kBreak = "\n   ";
   const std::size_t size = buffer_.size();

@@ -127,6 +127,12 @@ class Stream {
   void erase_line();
   /// Takes its last `count` lines away.
   void erase_lines(std::size_t count);
+  /// Goes `count` lines up, to write over them: what is there stays until then, so that nothing flickers.
+  void rise_lines(std::size_t count);
+  /// Ends a line that is written over another one, of which nothing is left behind it.
+  void end_risen_line();
+  /// Takes away what is below.
+  void erase_below();
   [[nodiscard]] Styled styled(std::string_view text, Style style) const {
     return {text, terminal_.colour ? style : Style::plain};
   }
