@@ -303,13 +303,18 @@ def columns_of(line):
     return len(line) + wide - sum(unicodedata.combining(c) > 0 for c in line)
 
 
+def looks_of(text):
+    """The tables that were written over each other."""
+    looks = re.split(r"\x1b\[\d+A", text)
+    return [re.sub(r"\x1b\[[KJ]|\r", "", look) for look in looks]
+
+
 def tables_of(run, program, columns, options):
     """Lines of the last one, on a terminal or, without columns, in a pipe."""
     argv = [str(word) for word in [run.tool, f"usdt:{program}:tables:*", "-q", *options, "--", program, *(["wait"] if "--interval" in options else [])]]
     if columns is None:
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
-    last = re.split(r"\x1b\[\d+A\x1b\[J", "\n".join(on_terminal(run, argv, columns)))[-1]
-    lines = last.lstrip("\r").split("\n")
+    lines = looks_of("\n".join(on_terminal(run, argv, columns)))[-1].split("\n")
     check("36 of 36 hits" in lines[-1] or "36 hits" in lines[-1], f"the account comes last: {lines}")
     return lines[:-1]
 
@@ -363,7 +368,7 @@ def a_table_that_is_too_high_says_what_is_missing_and_in_the_end_has_all_of_it(r
     probes = [f"usdt:{program}:terminal:{name}" for name in ("numbers", "texts", "a__*")]
     lines = on_terminal(run, [run.tool, *probes, "-q", "--by", "arg0,probe", "--sample", "1/2", "--top", "200", "--interval", "0.1",
                               "--", "sh", "-c", f"{program}; sleep 1"], 80)
-    pictures = re.split(r"\x1b\[\d+A\x1b\[J", "\n".join(lines).removeprefix("of the program\n"))
+    pictures = looks_of("\n".join(lines).removeprefix("of the program\n"))
     live, last = pictures[-2].split("\n"), pictures[-1].split("\n")
     check_equal(live[-2:-1], ["estimated from one in 2 hits"], f"what the numbers are\n{pictures[-2]}")
     rows = [line for line in live if re.match(r"\s+\d", line)]
