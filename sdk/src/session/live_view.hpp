@@ -52,7 +52,7 @@ class LiveView {
   AnswerConsumer& consumer_;
   Clock::time_point next_look_ = {};
   Clock::time_point next_naming_ = {};
-  Clock::time_point next_wanted_ = {};  ///< before that, no look that somebody wants
+  Clock::time_point next_wanted_ = {};                    ///< before that, no look that somebody wants
   std::map<std::vector<TableKey>, TableRow> ended_ = {};  ///< rows of processes that have ended
   HeatSlicer slicer_{0};
   HitRates rates_ = {};
