@@ -105,6 +105,13 @@ class OtlpOutput final : public BatchOutput {
   }
 
   void know(std::size_t probes) override { short_names_.know(probes); }
+  void slowest(const SlowestEvents& events, bool last) override {
+    if (!last) return;
+    for (const KeptEvent& kept : events.events()) {
+      around_.begin(kept);
+      event(*kept.event);
+    }
+  }
   bool wants_table() const override { return is_due(); }
   void look(const ArrangedTable& look) override { metrics_.take(plan(), look); }
   void table(const ArrangedTable& look) override { metrics_.take(plan(), look); }

@@ -218,6 +218,14 @@ def histograms_are_exponential_or_have_bounds(run):
 
 
 @scenario
+def the_slowest_are_spans(run):
+    program, collector = build(run), Collector(run)
+    lines, _ = trace(run, program, [f"ucall:{program}:work", "--slowest", "3"], ["50"], collector.url)
+    durations = sorted(span.end_time_unix_nano - span.start_time_unix_nano for _, span in collector.spans())
+    check_equal(durations, sorted(event["duration_ns"] for event in of_type(lines, "slowest")[-1]["events"]), "the three")
+
+
+@scenario
 def the_ledger_goes_with_events(run):
     program, collector = build(run), Collector(run)
     trace(run, program, [f"usdt:{program}:otlp:hit", "--where", "arg0 < 10"], ["50"], collector.url,
