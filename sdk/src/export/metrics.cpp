@@ -102,7 +102,7 @@ std::vector<std::string> label_names(const View& view, const PlannedTable& table
   std::vector<std::string> names;
   for (std::size_t i = 0; i < view.shown_keys(table); ++i) {
     std::string name = name_of(table.keys[i].label);
-    if (name == "le" || name == "quantile" || name.starts_with("__")) name = "key_" + name;
+    if (name == "le" || name == "quantile" || name.starts_with("__")) name.insert(0, "key_");
     const std::string wanted = name;
     for (int n = 2; std::ranges::find(names, name) != names.end(); ++n) name = fmt::format("{}_{}", wanted, n);
     names.push_back(std::move(name));

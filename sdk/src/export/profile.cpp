@@ -88,8 +88,7 @@ void ProfileBuilder::add_frames(const Stack& stack) {
 void ProfileBuilder::add_reason(std::string_view reason) {
   Frame frame;
   frame.function = "[" + std::string(reason) + "]";
-  std::vector<LineKey> lines{{function_of(frame), 0}};
-  stack_.push_back(location_of(frame, std::move(lines)));
+  stack_.push_back(location_of(frame, {{function_of(frame), 0}}));
 }
 
 bool ProfileBuilder::add_sample(const std::vector<SampleLabel>& labels, const Numbers& numbers) {
