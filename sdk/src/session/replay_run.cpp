@@ -33,7 +33,7 @@ Result<bool> ReplayRun::step(Part& part) {
     tell_notices(part);
   }
   for (int n = 0; n < portion; ++n) {
-    const auto more = part.replay->step();
+    auto more = part.replay->step();
     if (!more || !*more) {
       tell_notices(part);
       return more;
