@@ -67,7 +67,7 @@ class Completion(unittest.TestCase):
             self.assertEqual(set(self.bash(name, "--")), set(options_of(name)), name)
             self.assertIn("--format", self.bash(name, "--form"))
             self.assertEqual(self.bash(name, "--versi"), ["--version"])
-            self.assertEqual(self.bash(name, "--format", ""), ["text", "json"] + (["csv", "folded"] if name == "usdt-trace" else []))
+            self.assertEqual(self.bash(name, "--format", ""), ["text", "json"] + (["csv", "folded", "prometheus"] if name == "usdt-trace" else []))
             self.assertEqual(self.bash(name, "--format", "=", "j"), ["json"])
             self.assertEqual(self.bash(name, "-f", "t"), ["text"])
             self.assertIn(str(os.getpid()), self.bash(name, "-p", ""))
