@@ -29,12 +29,14 @@ class Exported:
         program = puppet.build(run)
         self.run, self.target = run, Puppet(run, program)
         self.files = {form: run.dir / f"{number}.{pause}.{form}" for form in ("json", "csv", "record")}
+        for file in self.files.values():
+            file.unlink(missing_ok=True)  # what one has of a trace before it keeps until answers begin
         exports = [f"--export={form}={file}" for form, file in self.files.items()]
         tracing = run.start(run.tool, probe_of(program), "-p", str(self.target.pid), *exports, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, text=True)
         self.target.wait_attached()
         self.fired = 0
-        wait_until(lambda: self.fire() and all(file.stat().st_size > LEAST for file in self.files.values()),
+        wait_until(lambda: self.fire() and all(file.exists() and file.stat().st_size > LEAST for file in self.files.values()),
                    "bytes in all files")
         self.target.send(f"fire:{BURST}")
         time.sleep(pause)
