@@ -241,7 +241,7 @@ def folded_stacks_have_the_numbers_of_each_leaf(run):
     refused = subprocess.run([run.tool, f"usdt:{program}:leaves:hit", "--by", "pid", "-f", "folded", "--", program],
                              capture_output=True, text=True, timeout=60)
     check_equal(refused.returncode, 2, refused.stderr)
-    check("is of stacks" in refused.stderr, refused.stderr)
+    check("are of stacks" in refused.stderr, refused.stderr)
 
 
 def build_deep(run):
