@@ -95,7 +95,7 @@ struct Poster::Impl {
 
   Outcome deliver(const Batch& batch) {
     Outcome outcome{.number = batch.number};
-    const std::string deflated = gzip(batch.body);
+    const std::string deflated = gzip(batch.body, GzipEffort::quick);
     const Message message{.path = batch.path,
                           .type = batch.type,
                           .body = deflated.empty() ? std::string_view(batch.body) : std::string_view(deflated),
