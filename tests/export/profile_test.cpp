@@ -7,6 +7,7 @@
 #include <map>
 #include <protozero/pbf_message.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace usdt::exports::pprof {
@@ -84,6 +85,84 @@ TEST(ProfileBuilder, TakesNoMoreNewStacksThanThereIsRoomForAndGoesOnWithThoseItK
   builder.begin_stack();
   builder.add_frames(stack_of(0, "f0"));
   EXPECT_TRUE(builder.add_sample({}, {.hits = 1}));
+}
+
+/// A profile with one sample of these frames.
+std::string profile_of(std::vector<Frame> frames) {
+  ProfileBuilder builder(1 << 20);
+  builder.begin_stack();
+  Stack stack;
+  stack.frames = std::move(frames);
+  builder.add_frames(stack);
+  EXPECT_TRUE(builder.add_sample({}, {.hits = 1}));
+  return builder.encode({.types = {{"hits", "count"}}});
+}
+
+/// The addresses from where to where each file is, in the order of the profile.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> mappings_of(const std::string& encoded) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
+  protozero::pbf_message<Profile> profile(encoded);
+  while (profile.next(Profile::mapping)) {
+    protozero::pbf_message<Mapping> mapping = profile.get_message();
+    auto& [start, limit] = all.emplace_back();
+    while (mapping.next()) switch (mapping.tag()) {
+        case Mapping::start:
+          start = mapping.get_uint64();
+          break;
+        case Mapping::limit:
+          limit = mapping.get_uint64();
+          break;
+        default:
+          mapping.skip();
+      }
+  }
+  return all;
+}
+
+TEST(ProfileBuilder, TellsAddressesOfOneFunctionApart) {
+  ProfileBuilder builder(1 << 20);
+  for (const std::uint64_t address : {0x1100, 0x1104, 0x1104}) {
+    builder.begin_stack();
+    builder.add_frames(stack_of(address, "f"));
+    ASSERT_TRUE(builder.add_sample({}, {.hits = 1}));
+  }
+  Read read(builder.encode({.types = {{"hits", "count"}}}));
+  EXPECT_THAT(read.values, ::testing::UnorderedElementsAre(std::vector<std::int64_t>{1}, std::vector<std::int64_t>{2}));
+  EXPECT_EQ(read.count(Profile::location), 2);
+  EXPECT_EQ(read.count(Profile::function), 2) << "within, f";
+}
+
+TEST(ProfileBuilder, HasTheProgramBeforeWhatItLoads) {
+  const auto of_module = [](std::uint64_t address, const char* module) {
+    return Frame{.address = ProcessAddr(address), .function = "f", .module = module, .offset = FileOffset(0x10)};
+  };
+  const std::string encoded = profile_of({{.address = ProcessAddr(0xffffffff81000040), .kernel = true, .function = "k"},
+                                          {.address = ProcessAddr(0xffffffff81000020), .kernel = true, .function = "k"},
+                                          of_module(0x7010, "/lib/a.so.6"),
+                                          of_module(0x8010, "/lib/b.so"),
+                                          of_module(0x1010, "/opt/zoo")});
+  EXPECT_THAT(mappings_of(encoded),
+              ::testing::ElementsAre(std::pair(0x1000, 0x1011), std::pair(0x7000, 0x7011), std::pair(0x8000, 0x8011),
+                                     std::pair(0xffffffff81000020, 0xffffffff81000041)));
+}
+
+TEST(ProfileBuilder, LeavesNamesOfFilesToPprofAndSaysWhyOtherCodeHasNone) {
+  const Frame stripped{
+      .address = ProcessAddr(0x1010), .module = "/bin/x", .offset = FileOffset(0x10), .issue = FrameIssue::no_symbol};
+  EXPECT_EQ(Read(profile_of({stripped})).count(Profile::function), 0);
+  const std::string encoded = profile_of({{.address = ProcessAddr(0x1010), .issue = FrameIssue::process_gone},
+                                          {.issue = FrameIssue::callers_skipped},
+                                          {.address = ProcessAddr(0x1020)}});
+  for (const FrameIssue issue : {FrameIssue::process_gone, FrameIssue::callers_skipped})
+    EXPECT_THAT(encoded, ::testing::HasSubstr("[" + std::string(to_string(issue)) + "]"));
+  EXPECT_THAT(encoded, ::testing::HasSubstr("[unknown]"));
+  EXPECT_EQ(Read(encoded).count(Profile::mapping), 0);
+  EXPECT_EQ(Read(encoded).count(Profile::location), 3);
+}
+
+TEST(ProfileBuilder, EscapesNamesOfOthers) {
+  EXPECT_THAT(profile_of({{.address = ProcessAddr(1), .function = "two\nlines\xff"}}),
+              ::testing::HasSubstr("two\\nlines\\xff"));
 }
 
 TEST(ProfileBuilder, SaysWhyThereIsNoStack) {

@@ -3,6 +3,8 @@
 // what flame graphs cannot.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "export/stack_output.hpp"
 #include "export/table_words.hpp"
 #include "http/gzip.hpp"
+#include "usdt/clock.hpp"
 
 namespace usdt::exports {
 namespace {
@@ -25,6 +28,7 @@ class PprofOutput final : public StackOutput {
   PprofOutput(const AnswerStart& start, const OutputPlace& place)
       : StackOutput(start, place),
         question_(start.question),
+        is_live_(start.layout != nullptr),
         // Rows are as many as the table has room for.
         profile_(start.question.view.no_events() ? std::numeric_limits<std::size_t>::max() : kMostStackBytes) {
     trace(start.plan, start.plan.probes.size());
@@ -33,7 +37,7 @@ class PprofOutput final : public StackOutput {
  protected:
   bool add_event(const Event& event, const StacksOfEvent& stacks) override {
     const std::int64_t time = wall_time(event);
-    if (first_ == 0) first_ = time;
+    first_ = first_ == 0 ? time : std::min(first_, time);
     last_ = std::max(last_, time);
     profile_.begin_stack();
     for (const Result<Stack>* stack : {stacks.kernel, stacks.user}) {  // the innermost function first
@@ -48,6 +52,7 @@ class PprofOutput final : public StackOutput {
   }
 
   void write_all(const SessionSummary& summary) override {
+    if (first_ == 0 && is_live_) take_time_of_trace();
     ProfileBuilder::About about{.types = {{"hits", "count"}},
                                 .period = question_.limits.sample,
                                 .began = first_,
@@ -61,6 +66,12 @@ class PprofOutput final : public StackOutput {
   }
 
  private:
+  /// Rows do not say when their hits were: some time since the trace began.
+  void take_time_of_trace() {
+    const auto of_day = [&](std::uint64_t time) { return static_cast<std::int64_t>(time) + began_.wall_offset; };
+    first_ = of_day(began_.event_clock);
+    last_ = of_day(event_clock());
+  }
   void add_row(const ArrangedTable& look, const ArrangedRow& row) {
     std::vector<SampleLabel> labels;
     profile_.begin_stack();
@@ -89,8 +100,10 @@ class PprofOutput final : public StackOutput {
   }
 
   const Question& question_;
+  bool is_live_;
   ProfileBuilder profile_;
-  std::int64_t first_ = 0, last_ = 0;  ///< times of day of events
+  ClockReading began_ = read_clocks();
+  std::int64_t first_ = 0, last_ = 0;  ///< times of day of events; 0: not known
 };
 
 }  // namespace

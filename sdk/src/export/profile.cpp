@@ -34,6 +34,16 @@ std::string module_of(const Frame& frame) {
   return frame.module.empty() ? "[kernel.kallsyms]" : "[" + frame.module + "]";
 }
 
+/// Code of a file may get its name elsewhere. Other code, and what is between frames, has a reason in its place.
+std::string name_of(const Frame& frame) {
+  if (!frame.function.empty() || !module_of(frame).empty()) return frame.function;
+  return frame.issue == FrameIssue::none ? "[unknown]" : "[" + issue_text(frame) + "]";
+}
+
+bool is_loaded_by_programs(const std::string& name) {
+  return name.starts_with('[') || name.ends_with(".so") || name.find(".so.") != std::string::npos;
+}
+
 void add_type(pbf_builder<Profile>& profile, Profile field, std::int64_t type, std::int64_t unit) {
   pbf_builder<ValueType> added(profile, field);
   added.add_int64(ValueType::type, type);
@@ -49,19 +59,22 @@ std::int64_t ProfileBuilder::number_of(std::string_view text) {
 }
 
 ProfileBuilder::Id ProfileBuilder::function_of(const Frame& frame) {
-  return number_in(functions_, std::pair(number_of(frame.function), number_of(frame.source)), 2 * kNode);
+  return number_in(functions_, std::pair(number_of(name_of(frame)), number_of(frame.source)), 2 * kNode);
 }
 
 ProfileBuilder::MappedFile* ProfileBuilder::mapping_of(const Frame& frame) {
+  const std::string name = module_of(frame);
   const std::uint64_t start = frame.offset ? frame.address.value - frame.offset->value : 0;
-  const MappingKey key(module_of(frame), frame.build_id, start);
-  if (!mappings_.contains(key) && !take_room(std::get<0>(key).size() + 2 * kNode)) return nullptr;
-  return &mappings_.try_emplace(key, MappedFile{.id = mappings_.size() + 1}).first->second;
+  const MappingKey key{is_loaded_by_programs(name), name, frame.build_id, start};
+  if (!mappings_.contains(key) && !take_room(name.size() + 2 * kNode)) return nullptr;
+  return &mappings_.try_emplace(key, MappedFile{.id = mappings_.size() + 1, .first = call_address(frame)})
+              .first->second;
 }
 
 ProfileBuilder::Id ProfileBuilder::location_of(const Frame& frame, const std::vector<LineKey>& lines) {
   MappedFile* const mapping = module_of(frame).empty() ? nullptr : mapping_of(frame);
   if (mapping != nullptr) {
+    mapping->first = std::min(mapping->first, call_address(frame));
     mapping->limit = std::max(mapping->limit, frame.address.value + 1);
     mapping->has_functions &= !frame.function.empty();
     mapping->has_filenames &= !frame.source.empty();
@@ -76,11 +89,7 @@ ProfileBuilder::Id ProfileBuilder::location_of(const Frame& frame, const std::ve
 void ProfileBuilder::add_frames(const Stack& stack) {
   std::vector<LineKey> lines;
   for (const Frame& frame : stack.frames) {
-    if (frame.address.value == 0 && frame.function.empty()) {
-      add_reason(issue_text(frame));
-      continue;
-    }
-    if (!frame.function.empty()) lines.emplace_back(function_of(frame), frame.line);
+    if (!name_of(frame).empty()) lines.emplace_back(function_of(frame), frame.line);
     if (!frame.inlined) stack_.push_back(location_of(frame, std::exchange(lines, {})));
   }
 }
@@ -133,8 +142,10 @@ std::string ProfileBuilder::encode(const About& about) {
     function.add_int64(Function::filename, key.second);
   }
   for (const std::string& comment : about.comments) profile.add_int64(Profile::comment, number_of(comment));
-  if (about.began != 0) profile.add_int64(Profile::time_nanos, about.began);
-  profile.add_int64(Profile::duration_nanos, about.took);
+  if (about.began != 0) {
+    profile.add_int64(Profile::time_nanos, about.began);
+    profile.add_int64(Profile::duration_nanos, about.took);
+  }
   add_type(profile, Profile::period_type, number_of(about.types.front().type), number_of(about.types.front().unit));
   profile.add_int64(Profile::period, static_cast<std::int64_t>(about.period));
   profile.add_int64(Profile::default_sample_type, number_of(about.types.back().type));
@@ -159,13 +170,12 @@ void ProfileBuilder::add_sample_to(pbf_builder<Profile>& profile, const SampleKe
 }
 
 void ProfileBuilder::add_mapping_to(pbf_builder<Profile>& profile, const MappingKey& key, const MappedFile& mapping) {
-  const auto& [name, build_id, start] = key;
   pbf_builder<Mapping> added(profile, Profile::mapping);
   added.add_uint64(Mapping::id, mapping.id);
-  added.add_uint64(Mapping::start, start);
+  added.add_uint64(Mapping::start, key.start != 0 ? key.start : mapping.first);
   added.add_uint64(Mapping::limit, mapping.limit);
-  added.add_int64(Mapping::filename, number_of(name));
-  added.add_int64(Mapping::build_id, number_of(build_id));
+  added.add_int64(Mapping::filename, number_of(key.name));
+  added.add_int64(Mapping::build_id, number_of(key.build_id));
   added.add_bool(Mapping::has_functions, mapping.has_functions);
   added.add_bool(Mapping::has_filenames, mapping.has_filenames);
   added.add_bool(Mapping::has_line_numbers, mapping.has_lines);

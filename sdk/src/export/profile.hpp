@@ -70,11 +70,18 @@ class ProfileBuilder {
   using Id = std::uint64_t;
   struct MappedFile {
     Id id;
+    std::uint64_t first;  ///< the lowest address of it that stacks have
     std::uint64_t limit = 0;
     bool has_functions = true, has_filenames = true, has_lines = true, has_inlined = false;
   };
-  /// A file where a process has it: name, build ID, and the address of its beginning.
-  using MappingKey = std::tuple<std::string, std::string, std::uint64_t>;
+  /// A file where a process has it. Programs come before what they load: readers take the first mapping for the
+  /// program (`mapping` in proto/profile.proto).
+  struct MappingKey {
+    bool is_loaded;  ///< a library, or of the kernel
+    std::string name, build_id;
+    std::uint64_t start;  ///< the address of the file's beginning; 0: not known
+    friend auto operator<=>(const MappingKey&, const MappingKey&) = default;
+  };
   using LineKey = std::pair<Id, std::uint32_t>;  ///< function, line
   using LocationKey = std::tuple<Id, std::uint64_t, std::vector<LineKey>>;
   using SampleKey = std::pair<std::vector<Id>, std::vector<SampleLabel>>;
