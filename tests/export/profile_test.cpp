@@ -121,7 +121,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> mappings_of(const std::stri
 
 TEST(ProfileBuilder, TellsAddressesOfOneFunctionApart) {
   ProfileBuilder builder(1 << 20);
-  for (const std::uint64_t address : {0x1100, 0x1104, 0x1104}) {
+  for (const std::uint64_t address : {0x1100U, 0x1104U, 0x1104U}) {
     builder.begin_stack();
     builder.add_frames(stack_of(address, "f"));
     ASSERT_TRUE(builder.add_sample({}, {.hits = 1}));
