@@ -65,7 +65,7 @@ class JsonOutput final : public Output {
         question_(start.question),
         json_(object_),
         values_(json_),
-        tree_(values_, start, names_, unreadable_) {
+        tree_(values_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
   }
 
@@ -73,7 +73,6 @@ class JsonOutput final : public Output {
     causes_ = count_causes(question_, plan);
     tree_.look_up(plan);
     pcs_.clear();
-    names_ = full_names(plan);
     args_of_.assign(plan.probes.size(), nullptr);
     for (const PlannedSite& site : plan.sites) {
       pcs_.push_back(pc_text(pc_of(plan, site)));
@@ -115,7 +114,7 @@ class JsonOutput final : public Output {
     json_key(json_, "pid"), json_.Uint(event.pid());
     json_key(json_, "tid"), json_.Uint(event.tid());
     json_key(json_, "comm"), json_text(json_, event.comm());
-    json_key(json_, "probe"), json_text(json_, names_[event.site().probe.value]);
+    json_key(json_, "probe"), json_text(json_, tree_.names()[event.site().probe.value]);
     if (event.weight() != 1) weight(event.weight());
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
     if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
@@ -190,7 +189,7 @@ class JsonOutput final : public Output {
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
       if (plan().probes[Index<PlannedProbe>(i)].span) continue;  // the accounts are those of its ends
       json_.StartObject();
-      json_key(json_, "probe"), json_text(json_, names_[i]);
+      json_key(json_, "probe"), json_text(json_, tree_.names()[i]);
       counts(summary.probes[i]);
       missed(summary.probes[i].missed);
       // A kernel function has one signature; the sites of a file's probe may differ, and usdt-list has them.
@@ -201,7 +200,7 @@ class JsonOutput final : public Output {
     json_key(json_, "skipped"), json_.StartArray();
     for (const SkippedSite& site : summary.skipped) {
       json_.StartObject();
-      json_key(json_, "probe"), json_text(json_, names_[site.probe.value]);
+      json_key(json_, "probe"), json_text(json_, tree_.names()[site.probe.value]);
       json_key(json_, "pc"), json_text_or_null(json_, pc_text(site.pc));
       json_key(json_, "reason"), json_text(json_, site.reason);
       json_.EndObject();
@@ -414,8 +413,7 @@ class JsonOutput final : public Output {
   bool stacks_;
   bool user_stacks_;
   const Question& question_;
-  std::uint16_t causes_ = 0;  ///< count_causes()
-  std::vector<std::string> names_;
+  std::uint16_t causes_ = 0;                      ///< count_causes()
   std::vector<const std::vector<Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;
   std::time_t second_ = -1;

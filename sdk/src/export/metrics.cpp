@@ -80,17 +80,6 @@ void add_bars(std::vector<ArrangedRow::Bar>& bars, const std::vector<ArrangedRow
   }
 }
 
-/// Adds a row to another one whose keys look alike.
-void add_row(ArrangedRow& into, const ArrangedRow& row) {
-  if (into.count == 0) {
-    into = row;
-    return;
-  }
-  into.add(row);
-  into.distinct += row.distinct;
-  add_bars(into.bars, row.bars);
-}
-
 Labels labels_of(const std::vector<std::string>& names, const std::vector<std::string>& values) {
   Labels labels;
   for (std::size_t i = 0; i < names.size(); ++i) labels.emplace_back(names[i], values[i]);
@@ -202,17 +191,25 @@ std::string QuestionMetrics::name(std::string_view what, std::string_view unit) 
 }
 
 void QuestionMetrics::take(const AttachPlan& plan, const ArrangedTable& look) {
-  std::map<std::vector<std::string>, ArrangedRow> rows;
-  for (const ArrangedRow& row : look.rows) add_row(rows[rows_.admit(label_values(plan, view_, look.table, row))], row);
+  std::map<std::vector<std::string>, Row> rows;
+  for (const ArrangedRow& row : look.rows) {
+    Row& same = rows[rows_.admit(label_values(plan, view_, look.table, row))];
+    if (same.rows++ == 0) {
+      same.sum = row;
+    } else {
+      same.sum.add(row);
+      add_bars(same.sum.bars, row.bars);
+    }
+  }
   of_rows_.clear();
   add_rows(look.table, label_names(view_, look.table), rows);
 }
 
 void QuestionMetrics::add_rows(const PlannedTable& table, const std::vector<std::string>& labels,
-                               const std::map<std::vector<std::string>, ArrangedRow>& rows) {
+                               const std::map<std::vector<std::string>, Row>& rows) {
   const Unit unit = unit_of(view_);
   const auto add = [&](Family family, const auto& value_of) {
-    for (const auto& [values, row] : rows) family.samples.push_back({labels_of(labels, values), value_of(row)});
+    for (const auto& [values, row] : rows) family.samples.push_back({labels_of(labels, values), value_of(row.sum)});
     of_rows_.push_back(std::move(family));
   };
   const std::string value = view_.value.empty() ? std::string("the key") : view_.value;
@@ -234,14 +231,21 @@ void QuestionMetrics::add_rows(const PlannedTable& table, const std::vector<std:
     add_number(RowNumber::sum, "sum", only_grows ? Kind::counter : Kind::gauge);
   if (shows(RowNumber::minimum)) add_number(RowNumber::minimum, "minimum", Kind::gauge);
   if (shows(RowNumber::maximum)) add_number(RowNumber::maximum, "maximum", Kind::gauge);
-  if (shows(RowNumber::distinct))
-    add({name("distinct"), Kind::gauge, "", fmt::format("different values of {}", value), {}},
-        [](const ArrangedRow& row) -> decltype(Sample::value) { return Int128(row.distinct); });
+  if (shows(RowNumber::distinct)) add_distinct(labels, rows, value);
   of_rows_.push_back({name("label_sets_dropped"),
                       Kind::counter,
                       "",
                       "rows that are counted as \"other\", since a metric has a bounded number of label sets",
                       {{{}, Int128(rows_.refused())}}});
+}
+
+/// Of several rows together nobody knows how many values differ. Of texts that were cut there may be more.
+void QuestionMetrics::add_distinct(const std::vector<std::string>& labels,
+                                   const std::map<std::vector<std::string>, Row>& rows, const std::string& value) {
+  Family family{name("distinct"), Kind::gauge, "", fmt::format("different values of {}, at least", value), {}};
+  for (const auto& [values, row] : rows)
+    if (row.rows == 1) family.samples.push_back({labels_of(labels, values), Int128(row.sum.distinct)});
+  of_rows_.push_back(std::move(family));
 }
 
 void QuestionMetrics::take(const AttachPlan& plan, const SessionSummary& summary) {

@@ -98,8 +98,15 @@ class QuestionMetrics {
 
  private:
   [[nodiscard]] std::string name(std::string_view what, std::string_view unit = {}) const;
+  /// Rows with equal labels, added up.
+  struct Row {
+    ArrangedRow sum;
+    std::size_t rows = 0;
+  };
   void add_rows(const PlannedTable& table, const std::vector<std::string>& labels,
-                const std::map<std::vector<std::string>, ArrangedRow>& rows);
+                const std::map<std::vector<std::string>, Row>& rows);
+  void add_distinct(const std::vector<std::string>& labels, const std::map<std::vector<std::string>, Row>& rows,
+                    const std::string& value);
   void take_probes(const AttachPlan& plan, const SessionSummary& summary);
 
   const Question& question_;

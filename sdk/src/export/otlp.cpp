@@ -99,7 +99,7 @@ class OtlpOutput final : public BatchOutput {
       : BatchOutput(start, place),
         question_(start.question),
         metrics_(start.question),
-        values_(attributes_, start, names_, unreadable_) {
+        values_(attributes_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
     resource_ = encode_resource(start.plan);
   }
@@ -124,7 +124,6 @@ class OtlpOutput final : public BatchOutput {
  protected:
   void look_up(const AttachPlan& plan, std::size_t probes) override {
     values_.look_up(plan);
-    names_ = full_names(plan);
     short_names_ = ShortNames(plan, probes);
   }
 
@@ -159,7 +158,6 @@ class OtlpOutput final : public BatchOutput {
 
   const Question& question_;
   metrics::QuestionMetrics metrics_;
-  std::vector<std::string> names_;
   ShortNames short_names_;
   AttributeWriter attributes_;
   ValueTree<AttributeWriter> values_;
@@ -172,7 +170,7 @@ class OtlpOutput final : public BatchOutput {
 
 /// What a span and a log record have alike.
 void OtlpOutput::add_facts(const Event& event) {
-  attributes_.add("usdt.probe", names_[event.site().probe.value]);
+  attributes_.add("usdt.probe", values_.names()[event.site().probe.value]);
   attributes_.add("process.pid", std::int64_t{event.pid()});
   attributes_.add("thread.id", std::int64_t{event.tid()});
   attributes_.add("thread.name", event.comm());

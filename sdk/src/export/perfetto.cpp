@@ -127,7 +127,7 @@ class PerfettoOutput final : public Output {
       : Output(start, place),
         question_(start.question),
         tracks_(block_, place.shared.tracks),
-        values_(annotations_, start, names_, unreadable_) {
+        values_(annotations_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
   }
 
@@ -154,7 +154,6 @@ class PerfettoOutput final : public Output {
  protected:
   void look_up(const AttachPlan& plan, std::size_t probes) override {
     values_.look_up(plan);
-    names_ = full_names(plan);
     short_names_ = ShortNames(plan, probes);
   }
   void write_event(const Event& event) override {
@@ -197,7 +196,6 @@ class PerfettoOutput final : public Output {
   Tracks tracks_;
   std::size_t events_ = 0;  ///< in the block
   Clock::time_point put_ = Clock::now(), accounted_ = Clock::now();
-  std::vector<std::string> names_;
   ShortNames short_names_;
   AnnotationWriter annotations_;
   ValueTree<AnnotationWriter> values_;

@@ -41,20 +41,23 @@ concept TreeWriter = requires(Writer& writer, std::string_view text, const Stack
 template <TreeWriter Writer>
 class ValueTree {
  public:
-  /// All of it lives as long. `names`: of the plan's probes. `unreadable` counts what could not be read.
-  ValueTree(Writer& writer, const AnswerStart& start, const std::vector<std::string>& names, std::uint64_t& unreadable)
+  /// All of it lives as long. `unreadable` counts what could not be read.
+  ValueTree(Writer& writer, const AnswerStart& start, std::uint64_t& unreadable)
       : writer_(writer),
         printed_(start.printed),
         began_(start.question.began),
         around_(start.around),
-        names_(names),
         unreadable_(unreadable) {}
 
   /// Events are of `plan` from now on.
   void look_up(const AttachPlan& plan) {
     plan_ = &plan;
+    names_ = full_names(plan);
     columns_ = Columns(plan, printed_);
   }
+
+  /// Returns the full names of the plan's probes.
+  [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
 
   /// Writes all that is shown of an event. `begin` begins each value, whose name it is given.
   template <class Begin>
@@ -217,9 +220,9 @@ class ValueTree {
   const Printed& printed_;
   std::uint64_t began_;
   Surroundings& around_;
-  const std::vector<std::string>& names_;
   std::uint64_t& unreadable_;
   const AttachPlan* plan_ = nullptr;
+  std::vector<std::string> names_;  ///< full_names()
   Columns columns_;
 };
 

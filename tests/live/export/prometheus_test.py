@@ -286,6 +286,19 @@ def label_sets_are_bounded(run):
 
 
 @scenario
+def different_values_are_those_of_json_and_not_known_of_other_rows(run):
+    program = build(run)
+    page, lines = trace(run, program, [f"usdt:{program}:m:hit", "--by", "arg0 % 9", "--distinct", "arg0 % 63", "--top", "4"], ["630"])
+    samples, rows = read_text(page), {str(row["key"][0]): row["distinct"] for row in rows_of(lines)}
+    shown = {dict(labels)["arg0_9"]: value for labels, value in samples["usdt_distinct"].items()}
+    check_equal(set(shown.values()), {7}, "different values of each")
+    check_equal((len(shown), "other" in shown), (4, False), f"{shown}")
+    check_equal({key: shown.get(key) for key in rows}, rows, "those of JSON")
+    hits = {dict(labels)["arg0_9"]: value for labels, value in samples["usdt_row_hits_total"].items()}
+    check_equal((hits["other"], sum(hits.values())), (350, 630), "hits of the other five rows, and all")
+
+
+@scenario
 def questions_of_a_script_share_a_page(run):
     program = build(run)
     script = run.dir / "two.toml"
@@ -373,6 +386,10 @@ def a_full_disk_is_said(run):
         check_equal([file.name for file in small.iterdir()], ["m.prom"], "files that are left")
     finally:
         subprocess.run(["umount", small], check=True)
+    done = subprocess.run([run.tool, f"usdt:{program}:m:hit", "-f", "prometheus", "-o", "/dev/full", "--", program, "300"],
+                          capture_output=True, text=True, timeout=30)
+    check_equal(done.returncode, 1, done.stderr)
+    check("300 not_written" in done.stderr, done.stderr)
 
 
 if __name__ == "__main__":
