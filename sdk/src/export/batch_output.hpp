@@ -37,8 +37,6 @@ class BatchOutput : public Output {
   virtual void add_event(const Event& event) = 0;
   /// Sends, by send(), what was encoded so far. `summary`: at the end.
   virtual void send_rest(const SessionSummary* summary) = 0;
-  /// Returns how many of a batch's items the server did not take although it took the batch, by its reply, and why.
-  [[nodiscard]] virtual std::pair<std::uint64_t, std::string> rejected_by(const std::string& reply) const = 0;
 
   /// Sends a batch. `probes`: of each item that is an event, in their order. `path` and `type` outlive everything.
   void send(std::string_view path, std::string_view type, std::string body, std::vector<std::uint32_t> probes);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "export/destination.hpp"
 
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/try.hpp"
 #include "export/formats.hpp"
@@ -18,8 +20,10 @@ io::Stream nowhere() {
 Result<std::shared_ptr<Destination>> open_server(SinkOptions options) {
   const std::string listen = options.listen;
   auto page = std::make_shared<MetricPage>();
-  auto server = TRY(
-      http::Server::listen(listen, [page](const http::Request& request) { return answer_with_page(*page, request); }));
+  auto server = TRY(http::Server::listen(
+      listen, [page, own = options.own_metrics, health = options.health](const http::Request& request) {
+        return answer_with_page(*page, own, health, request);
+      }));
   auto destination = std::make_shared<Destination>(nowhere(), std::move(options));
   destination->name = "http://" + server->address() + "/metrics";
   destination->metric_page = std::move(page);
@@ -27,11 +31,13 @@ Result<std::shared_ptr<Destination>> open_server(SinkOptions options) {
   return destination;
 }
 
-Result<std::shared_ptr<Destination>> open_poster(SinkOptions options) {
+Result<std::shared_ptr<Destination>> open_poster(const FormatRow& row, SinkOptions options) {
   if (options.file.empty())
     return fail(ErrorKind::invalid_argument, "it is sent by HTTP, and needs a place: otlp=http://127.0.0.1:4318");
   const http::Url url = TRY(http::parse_url(options.file));
-  auto poster = TRY(http::Poster::start(url));
+  std::optional<http::Spool> spool;
+  if (!options.spool.empty()) spool.emplace(TRY(http::Spool::open(options.spool, options.spool_size)));
+  auto poster = TRY(http::Poster::start(url, row.rejected_by, std::move(spool)));
   auto destination = std::make_shared<Destination>(nowhere(), std::move(options));
   destination->poster = std::move(poster);
   return destination;
@@ -57,7 +63,7 @@ Result<std::shared_ptr<Destination>> open_destination(const FormatRow& row, Sink
     return fail(ErrorKind::invalid_argument,
                 fmt::format("{} is no page of metrics that can be served", row.format.name));
   if (!options.listen.empty()) return open_server(std::move(options));
-  if (row.format.is_sent) return open_poster(std::move(options));
+  if (row.format.is_sent) return open_poster(row, std::move(options));
   auto destination = TRY(open_stream(std::move(options)));
   if (row.is_of_metrics) destination->metric_page = std::make_shared<MetricPage>();
   return destination;

@@ -2,11 +2,15 @@
 // The table of sinks: a new one is a row of it and a file that makes its Output.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "export/output.hpp"
+#include "http/poster.hpp"
 #include "usdt/sink.hpp"
 
 namespace usdt::exports {
@@ -18,8 +22,9 @@ struct FormatRow {
   std::unique_ptr<Output> (*make)(const AnswerStart& start, const OutputPlace& place);
   /// Says what of a question it cannot write.
   Result<void> (*check)(const Question& question) = nullptr;
-  bool records = false;           ///< it needs records of a live trace
-  bool is_of_metrics = false;     ///< it has a page of metrics (Destination::metric_page), which may be served
+  http::RejectedBy rejected_by = nullptr;  ///< of forms that are sent: servers may take a part of a batch
+  bool records = false;                    ///< it needs records of a live trace
+  bool is_of_metrics = false;              ///< it has a page of metrics (Destination::metric_page), which may be served
   bool tells_of_nothing = false;  ///< who reads it gets the account of a session that had nothing to trace, too
 };
 
@@ -35,6 +40,8 @@ struct FormatRow {
 [[nodiscard]] std::unique_ptr<Output> make_flame_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_perfetto_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place);
+/// An http::RejectedBy.
+[[nodiscard]] std::pair<std::uint64_t, std::string> rejected_by_otlp(const std::string& reply);
 [[nodiscard]] std::unique_ptr<Output> make_pprof_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_prometheus_output(const AnswerStart& start, const OutputPlace& place);
 /// Records all of a trace, or its last part (AskedRecording::last).

@@ -141,8 +141,6 @@ class OtlpOutput final : public BatchOutput {
     if (summary != nullptr) send_metrics(*summary);
   }
 
-  std::pair<std::uint64_t, std::string> rejected_by(const std::string& reply) const override;
-
  private:
   [[nodiscard]] bool is_due() const { return Clock::now() - measured_ >= std::chrono::seconds(10); }
 
@@ -238,7 +236,9 @@ void OtlpOutput::send_metrics(const SessionSummary& summary) {
   send_items(numbers_);
 }
 
-std::pair<std::uint64_t, std::string> OtlpOutput::rejected_by(const std::string& reply) const {
+}  // namespace
+
+std::pair<std::uint64_t, std::string> rejected_by_otlp(const std::string& reply) {
   std::pair<std::uint64_t, std::string> rejected;
   try {
     protozero::pbf_message<otlp::Answer> answer(reply);
@@ -257,8 +257,6 @@ std::pair<std::uint64_t, std::string> OtlpOutput::rejected_by(const std::string&
   }
   return rejected;
 }
-
-}  // namespace
 
 std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place) {
   return std::make_unique<OtlpOutput>(start, place);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Batches on their way to a server that may be slow or away: a bounded queue, and a thread that sends what is in it,
-// one after the other, deflated, again where the server asks for that, and says what became of each.
+// Batches on their way to a server that may be slow or away: a bounded queue, in memory or on disk, and a thread that
+// sends what is in it, one after the other, deflated, again where the server asks for that, and says what became of
+// each.
 #pragma once
 
 #include <chrono>
@@ -10,9 +11,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "http/spool.hpp"
 #include "http/url.hpp"
+#include "usdt/backlog.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::http {
@@ -24,14 +28,16 @@ struct Batch {
   std::string_view path;     ///< behind that of the URL; outlives the poster
   std::string_view type;     ///< media type; likewise
   std::string body;
+  std::uint64_t events = 0;  ///< that are in it
 };
 
 /// What became of a batch.
 struct Outcome {
   std::uint64_t number = 0;
+  /// The server has it, or it is on disk, and whatever comes of it is in the Backlog from then on.
   bool accepted = false;
-  std::string why = {};    ///< it was not: "400 Bad Request: ..."
-  std::string reply = {};  ///< the server's, of an accepted one
+  std::string why = {};        ///< it was not, or not all of it: "400 Bad Request: ..."
+  std::uint64_t rejected = 0;  ///< items of an accepted one that the server did not take
   /// It was sent anew after the server may have had it: what it has is there at least once.
   bool maybe_twice = false;
 };
@@ -45,12 +51,18 @@ struct Outcome {
 /// Whether a server that answered so wants it once more later (OTLP's specification names these and no others).
 [[nodiscard]] bool is_worth_another_attempt(unsigned status) noexcept;
 
+/// Reads in the reply to a batch how many of its items the server did not take although it took the batch, and why.
+/// Called in the poster's thread.
+using RejectedBy = std::pair<std::uint64_t, std::string> (*)(const std::string& reply);
+
 /// Sends batches. put() and the like are for one thread.
 class Poster {
  public:
-  /// Errors: limit (no thread).
-  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Url url);
-  /// Gives up what is not sent.
+  /// `spool`: batches wait there and not in memory. Those that are there from before are sent first. Null
+  /// `rejected_by`: servers take all of a batch or nothing. Errors: limit (no thread).
+  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Url url, RejectedBy rejected_by = nullptr,
+                                                             std::optional<Spool> spool = {});
+  /// Gives up what is not sent, but for what is on disk.
   ~Poster();
   Poster(const Poster&) = delete;
   Poster& operator=(const Poster&) = delete;
@@ -65,6 +77,8 @@ class Poster {
   bool wait(std::chrono::milliseconds most);
   /// Returns why the batch at hand was not taken yet, which is tried again; empty: nothing has failed.
   [[nodiscard]] std::string trouble() const;
+  /// Returns what waits on disk; nothing: batches wait in memory.
+  [[nodiscard]] std::optional<Backlog> backlog() const;
   /// Ends all attempts: what is not sent by now has the outcome that it was given up.
   void stop();
 
