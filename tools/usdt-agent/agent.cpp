@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "agent.hpp"
 
-#include <malloc.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +14,7 @@
 #include "common/report.hpp"
 #include "exports.hpp"
 #include "io/stream.hpp"
+#include "memory.hpp"
 #include "question_files.hpp"
 #include "running_file.hpp"
 #include "service_manager.hpp"
@@ -39,11 +37,12 @@ class Agent {
     auto files = read_files(options_, false);
     if (!files) return complain(files.error(), kUsageError);
     if (auto opened = exports_.open(); !opened) return complain(opened.error(), kRunTimeFailure);
+    say_where_pages_are();
     for (QuestionFile& file : *files) {
       files_.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
       files_.back()->begin();
     }
-    ::malloc_trim(0);  // planning takes more memory than tracing
+    release_memory();
     look_around();
     manager_.say_ready();
     while (!signals_.end_is_asked_for()) turn();
@@ -110,7 +109,12 @@ class Agent {
     std::swap(files_, next);
     next.clear();
     exports_.keep_only(places);
-    ::malloc_trim(0);
+    release_memory();
+  }
+
+  void say_where_pages_are() const {
+    for (const auto& [name, sink] : exports_.all())
+      if (!sink->options().listen.empty()) usdt::tools::print_notice(kTool, "metrics are at " + sink->name());
   }
 
   void say_what_waits() const {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <malloc.h>
-
 #include "agent.hpp"
 #include "common/guarded.hpp"
 #include "io/stream.hpp"
+#include "memory.hpp"
 
 namespace {
 
 int run_tool(int argc, char** argv) {
   usdt::io::reserve_standard_streams();
-  ::mallopt(M_ARENA_MAX, 1);  // its threads allocate little, and an arena each would stay
+  usdt_agent::keep_memory_small();
   int exit_code = 0;
   const auto options = usdt_agent::parse_options(argc, argv, exit_code);
   if (!options) return exit_code;
