@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import puppet  # noqa: E402, F401 (finds the harness)
 from harness import check, check_equal, main, require_root, scenario  # noqa: E402
 from collector import Collector, attributes_of, value_of  # noqa: E402
+from messages import compiled  # noqa: E402
 
 PROGRAM = r"""
 #include <stdio.h>
