@@ -16,7 +16,7 @@ namespace {
 int release_object(dl_phdr_info* object, std::size_t /*size*/, void* /*unused*/) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int n = 0; n < object->dlpi_phnum; ++n) {
-    const ElfW(Phdr) & segment = object->dlpi_phdr[n];
+    const ElfW(Phdr)& segment = object->dlpi_phdr[n];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
     const std::uintptr_t end = (object->dlpi_addr + segment.p_vaddr + segment.p_memsz) & ~(page - 1);
@@ -29,7 +29,7 @@ int release_object(dl_phdr_info* object, std::size_t /*size*/, void* /*unused*/)
 }  // namespace
 
 void keep_memory_small() {
-  ::mallopt(M_ARENA_MAX, 1);  // the threads allocate little, and an arena each would stay
+  ::mallopt(M_ARENA_MAX, 1);               // the threads allocate little, and an arena each would stay
   ::mallopt(M_MMAP_THRESHOLD, 128 << 10);  // a constant one: large pieces go back when they are freed
 }
 

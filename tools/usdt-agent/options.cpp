@@ -51,14 +51,17 @@ void declare(CLI::App& app, Options& options, std::vector<std::string>& exports,
       ->type_name("DIRECTORY");
   app.add_option("--spool-size", megabytes, "Megabytes on disk for each server; what comes then is lost, and counted")
       ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20));
+      ->capture_default_str();
   app.add_flag("-v,--verbose", options.verbose, "Tell how sites are attached, too");
 }
 
 /// Makes sense of what was parsed. Returns what is wrong with it; nothing: all is well.
-std::optional<std::string> interpret(Options& options, const std::vector<std::string>& exports) {
+std::optional<std::string> interpret(Options& options, const std::vector<std::string>& exports,
+                                     std::uint64_t megabytes) {
+  constexpr std::uint64_t most = 1U << 20;
   if (options.places.empty()) return "no files with questions";
+  if (megabytes == 0 || megabytes > most) return fmt::format("--spool-size: {} is not 1 to {}", megabytes, most);
+  options.spool_bytes = megabytes << 20;
   for (const std::string& each : exports) {
     const std::size_t equals = each.find('=');
     if (equals == 0 || equals == each.npos || equals + 1 == each.size())
@@ -85,8 +88,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     exit_code = *end;
     return std::nullopt;
   }
-  options.spool_bytes = megabytes << 20;
-  if (const auto wrong = interpret(options, exports)) {
+  if (const auto wrong = interpret(options, exports, megabytes)) {
     usdt::tools::print_notice(kTool, *wrong + "; see --help");
     exit_code = kUsageError;
     return std::nullopt;
