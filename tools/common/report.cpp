@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <mutex>
 #include <utility>
 
 namespace usdt::tools {
@@ -11,6 +12,12 @@ namespace {
 
 io::Stream::Patience& patience() {
   static io::Stream::Patience value;
+  return value;
+}
+
+/// Notices of several threads come one after the other.
+std::mutex& mutex() {
+  static std::mutex value;
   return value;
 }
 
@@ -28,6 +35,7 @@ void set_patience(io::Stream::Patience value) { patience() = std::move(value); }
 void print_error(std::string_view tool, const Error& error, std::string_view input) {
   print_notice(tool, error.message);
   if (!error.column || input.empty()) return;
+  const std::lock_guard lock(mutex());
   // Escapes before the column move the caret along.
   const std::size_t column = io::shown_width(input.substr(0, *error.column));
   errors().print("  {}\n  {:>{}}\n", input, '^', column + 1);
@@ -35,11 +43,13 @@ void print_error(std::string_view tool, const Error& error, std::string_view inp
 }
 
 void print_notice(std::string_view tool, std::string_view text) {
+  const std::lock_guard lock(mutex());
   errors().print("{}: {}\n", tool, text);
   flush_errors();
 }
 
 void print_notice(std::string_view text) {
+  const std::lock_guard lock(mutex());
   errors().print("{}\n", text);
   flush_errors();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Notices of the tools: to standard error, a line each. Standard error that is full, closed or read by nobody is no
-// reason to stop.
+// reason to stop. Any thread may print.
 #pragma once
 
 #include <cstddef>

@@ -57,11 +57,15 @@ class Agent {
   void turn() {
     constexpr milliseconds longest{250};
     std::vector<pollfd> watched{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
-    for (const auto& file : files_)
-      if (const auto fd = file->fd()) watched.push_back({.fd = *fd, .events = POLLIN, .revents = 0});
+    std::vector<int> descriptors;
+    for (const auto& file : files_) file->add_descriptors(descriptors);
+    for (const int fd : descriptors) watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     static_cast<void>(::poll(watched.data(), watched.size(), static_cast<int>(longest.count())));
     if (signals_.take_reload()) reload();
     for (const auto& file : files_) file->step();
+    const bool is_starting =
+        std::ranges::any_of(files_, [](const auto& file) { return file->state() == FileState::starting; });
+    if (std::exchange(is_starting_, is_starting) && !is_starting) release_memory();
     look_around();
   }
 
@@ -96,20 +100,19 @@ class Agent {
     for (QuestionFile& file : read) {
       for (const AskedQuestion& asked : file.questions)
         places.insert(places.end(), asked.exports.begin(), asked.exports.end());
-      const auto same = std::ranges::find_if(files_, [&](const auto& running) {
-        return running && running->file().path == file.path && running->file().text == file.text;
-      });
-      if (same != files_.end()) {
-        next.push_back(std::move(*same));
-      } else {
-        next.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
-        next.back()->begin();
+      const auto before = std::ranges::find_if(
+          files_, [&](const auto& running) { return running && running->file().path == file.path; });
+      const bool is_there = before != files_.end();
+      if (is_there && (*before)->file().text == file.text) {
+        next.push_back(std::move(*before));
+        continue;
       }
+      next.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
+      next.back()->begin_beside(is_there ? std::move(*before) : nullptr);
     }
     std::swap(files_, next);
     next.clear();
     exports_.keep_only(places);
-    release_memory();
   }
 
   void say_where_pages_are() const {
@@ -136,6 +139,7 @@ class Agent {
   Exports exports_;
   std::vector<std::unique_ptr<RunningFile>> files_;
   Reloads reloads_;
+  bool is_starting_ = false;  ///< some file
   Clock::time_point looked_ = {};
   std::string said_;
 };

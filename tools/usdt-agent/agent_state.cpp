@@ -2,17 +2,22 @@
 #include "agent_state.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <array>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
 #include "io/escape.hpp"
 
 namespace usdt_agent {
 namespace {
+
+/// Names of FileState.
+constexpr std::array<std::string_view, 4> kStates{"starting", "waiting", "traced", "failing"};
 
 /// Bytes of memory that the process has now.
 double resident_bytes() {
@@ -50,14 +55,14 @@ usdt::OwnMetric counter(std::string name, std::string help, std::uint64_t value,
 void AgentState::take(const std::vector<std::unique_ptr<RunningFile>>& files, const Exports& exports,
                       const Reloads& reloads) {
   const std::lock_guard lock(mutex_);
-  traced_ = waiting_ = failing_ = restarts_ = 0;
+  questions_ = {};
+  restarts_ = 0;
   failures_.clear();
   for (const auto& file : files) {
     const FileState state = file->state();
-    const std::uint64_t questions = file->file().questions.size();
-    (state == FileState::traces ? traced_ : state == FileState::waits ? waiting_ : failing_) += questions;
+    questions_[static_cast<std::size_t>(state)] += file->file().questions.size();
     restarts_ += file->restarts();
-    if (state == FileState::fails)
+    if (state == FileState::failing)
       failures_ += fmt::format("{}: {}\n", file->file().path, usdt::io::printable(file->failure()));
   }
   reloads_ = reloads;
@@ -69,16 +74,15 @@ void AgentState::take(const std::vector<std::unique_ptr<RunningFile>>& files, co
 
 std::string AgentState::in_words() const {
   const std::lock_guard lock(mutex_);
-  return fmt::format("questions: {} traced, {} waiting, {} failing", traced_, waiting_, failing_);
+  std::vector<std::string> words;
+  for (std::size_t n = 0; n < kStates.size(); ++n) words.push_back(fmt::format("{} {}", questions_[n], kStates[n]));
+  return fmt::format("questions: {}", fmt::join(words, ", "));
 }
 
 std::vector<usdt::OwnMetric> AgentState::metrics() const {
   const std::lock_guard lock(mutex_);
   std::vector<usdt::OwnMetric> metrics{
       gauge("usdt_agent_info", "the agent's version", 1, {{"version", USDT_VERSION}}),
-      gauge("usdt_agent_questions", "questions by state", static_cast<double>(traced_), {{"state", "traced"}}),
-      gauge("usdt_agent_questions", "", static_cast<double>(waiting_), {{"state", "waiting"}}),
-      gauge("usdt_agent_questions", "", static_cast<double>(failing_), {{"state", "failing"}}),
       counter("usdt_agent_restarts", "sessions that began again", restarts_),
       counter("usdt_agent_reloads", "files read again", reloads_.done, {{"result", "done"}}),
       counter("usdt_agent_reloads", "", reloads_.refused, {{"result", "refused"}}),
@@ -88,6 +92,9 @@ std::vector<usdt::OwnMetric> AgentState::metrics() const {
        .value = cpu_seconds(),
        .is_counter = true},
   };
+  for (std::size_t n = 0; n < kStates.size(); ++n)
+    metrics.push_back(gauge("usdt_agent_questions", "questions by state", static_cast<double>(questions_[n]),
+                            {{"state", std::string(kStates[n])}}));
   add_places(metrics);
   return metrics;
 }
@@ -114,7 +121,7 @@ void AgentState::add_places(std::vector<usdt::OwnMetric>& metrics) const {
 usdt::ProgramHealth AgentState::health() const {
   constexpr std::chrono::seconds longest{30};
   const std::lock_guard lock(mutex_);
-  usdt::ProgramHealth health{.is_well = failing_ == 0, .text = failures_};
+  usdt::ProgramHealth health{.is_well = failures_.empty(), .text = failures_};
   if (const auto silent = Clock::now() - taken_; silent > longest) {
     health.is_well = false;
     health.text += fmt::format("the agent has not looked at anything for {} s\n",

@@ -2,7 +2,7 @@
 // The agent's own numbers and health. Its loop writes them down, and the thread that serves pages reads them.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -22,7 +22,7 @@ class AgentState {
  public:
   /// Writes down how things are. For the loop's thread.
   void take(const std::vector<std::unique_ptr<RunningFile>>& files, const Exports& exports, const Reloads& reloads);
-  /// Returns "3 questions are traced, 1 waits, 1 fails".
+  /// Returns "questions: 0 starting, 1 waiting, 3 traced, 0 failing".
   [[nodiscard]] std::string in_words() const;
 
   /// Returns the agent's own metrics. From any thread.
@@ -44,7 +44,8 @@ class AgentState {
   void add_places(std::vector<usdt::OwnMetric>& metrics) const;
 
   mutable std::mutex mutex_;
-  std::uint64_t traced_ = 0, waiting_ = 0, failing_ = 0, restarts_ = 0;  ///< questions; sessions
+  std::array<std::uint64_t, 4> questions_ = {};  ///< by FileState
+  std::uint64_t restarts_ = 0;                   ///< sessions
   Reloads reloads_ = {};
   std::vector<Place> places_ = {};
   std::string failures_ = {};  ///< a line each

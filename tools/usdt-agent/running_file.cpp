@@ -7,20 +7,39 @@
 #include <utility>
 
 #include "common/report.hpp"
+#include "common/thread.hpp"
 
 namespace usdt_agent {
 
 using std::chrono::milliseconds;
 
 void RunningFile::begin() {
-  auto asked = ask();
-  if (!asked) return fail(asked.error());
+  auto prepared = prepare();
+  take(prepared ? session_->begin() : std::move(prepared));
+}
+
+void RunningFile::begin_beside(std::unique_ptr<RunningFile> before) {
+  before_ = std::move(before);
+  auto prepared = prepare();
+  if (!prepared) return take(prepared);
+  is_begun_ = false;
+  thread_ = usdt::tools::start_helper([this] {
+    begun_ = session_->begin();
+    is_begun_ = true;
+  });
+  if (!thread_.joinable()) take(session_->begin());
+}
+
+/// The session has begun, or not. What it takes the place of ends.
+void RunningFile::take(const usdt::Result<void>& begun) {
+  before_.reset();
+  if (!begun) return fail(begun.error());
   failure_.clear();
   waits_for_subject_ = false;
   pause_ = milliseconds(0);
 }
 
-usdt::Result<void> RunningFile::ask() {
+usdt::Result<void> RunningFile::prepare() {
   session_.emplace(usdt::SessionOptions{.features = file_.questions.front().flags.features});
   for (const AskedQuestion& asked : file_.questions) {
     std::vector<usdt::AnswerConsumer*> consumers;
@@ -37,16 +56,14 @@ usdt::Result<void> RunningFile::ask() {
     if (!question.processes.cgroups.empty() || !question.processes.containers.empty()) question.following.wait = false;
     session_->add(std::move(question), std::move(consumers), asked.flags.script.place);
   }
-  return session_->begin();
+  return {};
 }
 
 void RunningFile::fail(const usdt::Error& error) {
   waits_for_subject_ = error.kind == usdt::ErrorKind::not_found;
   const std::string text = error.message;
   if (text != failure_) usdt::tools::print_notice(kTool, fmt::format("{}: {}; it is tried again", file_.path, text));
-  session_.reset();
-  sinks_.clear();
-  notices_.clear();
+  drop();
   failure_ = text;
   try_later();
 }
@@ -58,10 +75,16 @@ void RunningFile::try_later() {
 }
 
 void RunningFile::step() {
+  if (before_) before_->step();
+  if (thread_.joinable()) {
+    if (!is_begun_) return;
+    thread_.join();
+    return take(*begun_);
+  }
   if (!session_) {
     if (Clock::now() < next_) return;
     ++restarts_;
-    return begin();
+    return begin_beside(nullptr);
   }
   const auto more = session_->step(milliseconds(0));
   if (more && *more) return;
@@ -74,26 +97,37 @@ void RunningFile::step() {
 }
 
 void RunningFile::end() {
+  before_.reset();
   if (!session_) return;
+  if (thread_.joinable()) {
+    session_->request_stop();
+    thread_.join();
+  }
   if (auto finished = session_->finish(); !finished) usdt::tools::print_error(kTool, finished.error());
   session_.reset();
   for (const auto& sink : sinks_)
     if (const auto why = sink->failure())
       usdt::tools::print_notice(
           kTool, fmt::format("{}: {}; what is missing there is counted as not_written", sink->name(), *why));
+  drop();
+}
+
+void RunningFile::drop() {
+  session_.reset();
   sinks_.clear();
   notices_.clear();
 }
 
 FileState RunningFile::state() const {
-  if (session_) return session_->traces() ? FileState::traces : FileState::waits;
-  return waits_for_subject_ ? FileState::waits : FileState::fails;
+  if (thread_.joinable()) return FileState::starting;
+  if (session_) return session_->traces() ? FileState::traced : FileState::waiting;
+  return waits_for_subject_ ? FileState::waiting : FileState::failing;
 }
 
-std::optional<int> RunningFile::fd() {
-  if (!session_) return std::nullopt;
-  const auto fd = session_->fd();
-  return fd ? std::optional(*fd) : std::nullopt;
+void RunningFile::add_descriptors(std::vector<int>& all) {
+  if (before_) before_->add_descriptors(all);
+  if (!session_ || thread_.joinable()) return;
+  if (const auto fd = session_->fd()) all.push_back(*fd);
 }
 
 }  // namespace usdt_agent

@@ -2,10 +2,13 @@
 // The questions of one file while they are asked: a session, begun anew where it ended or could not begin.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "exports.hpp"
@@ -15,7 +18,7 @@
 namespace usdt_agent {
 
 /// What a file's questions are doing.
-enum class FileState { waits, traces, fails };
+enum class FileState { starting, waiting, traced, failing };
 
 class RunningFile {
  public:
@@ -25,8 +28,11 @@ class RunningFile {
   RunningFile& operator=(const RunningFile&) = delete;
   ~RunningFile() { end(); }
 
-  /// Asks the questions. If that fails, step() tries again.
+  /// Asks the questions; returns when they are asked. If that fails, step() tries again.
   void begin();
+  /// Asks the questions in a thread of its own, since finding and attaching takes a while. `before` goes on until they
+  /// are asked, and ends then.
+  void begin_beside(std::unique_ptr<RunningFile> before);
   /// Hands over what has come, without waiting.
   void step();
   /// Detaches, hands over what is left, and says what became of all hits.
@@ -36,23 +42,29 @@ class RunningFile {
   [[nodiscard]] FileState state() const;
   /// Returns why the questions are not answered; empty: they are, or wait for something to trace.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
-  /// Returns a descriptor that is readable when step() has something to do; nothing: it has nothing for a while.
-  [[nodiscard]] std::optional<int> fd();
+  /// Adds descriptors that are readable when step() has something to do.
+  void add_descriptors(std::vector<int>& all);
   /// How often a session began after the first one.
   [[nodiscard]] std::uint64_t restarts() const noexcept { return restarts_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  [[nodiscard]] usdt::Result<void> ask();
+  [[nodiscard]] usdt::Result<void> prepare();
+  void take(const usdt::Result<void>& begun);
   void fail(const usdt::Error& error);
   void try_later();
+  void drop();
 
   QuestionFile file_;
   Exports& exports_;
+  std::unique_ptr<RunningFile> before_ = {};  ///< the version of the file that is answered until this one is
   std::vector<std::unique_ptr<usdt::Sink>> sinks_ = {};
   std::vector<std::unique_ptr<usdt_trace::Notices>> notices_ = {};
-  std::optional<usdt::Session> session_ = {};  ///< after what it refers to
+  std::optional<usdt::Session> session_ = {};     ///< after what it refers to
+  std::optional<usdt::Result<void>> begun_ = {};  ///< by the thread
+  std::atomic<bool> is_begun_ = false;            ///< `begun_` may be read
+  std::jthread thread_ = {};                      ///< that begins the session, which is the thread's alone meanwhile
   std::string failure_ = {};
   bool waits_for_subject_ = false;  ///< of processes, which begin() finds or not
   std::uint64_t restarts_ = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,7 +37,7 @@ struct Destination {
   std::shared_ptr<MetricPage> metric_page = {};  ///< of forms that are metrics
   std::unique_ptr<http::Server> server = {};     ///< which serves it
   std::unique_ptr<http::Poster> poster = {};     ///< of forms that are sent
-  std::size_t posting_outputs = 0;               ///< that use it so far
+  std::atomic<std::size_t> posting_outputs = 0;  ///< that use it so far; sessions may begin in other threads
 };
 
 /// Opens the place that a sink of this form writes to. Errors: as Sink::open().

@@ -104,7 +104,6 @@ class OtlpOutput final : public BatchOutput {
     resource_ = encode_resource(start.plan);
   }
 
-  void know(std::size_t probes) override { short_names_.know(probes); }
   void slowest(const SlowestEvents& events, bool last) override {
     if (!last) return;
     for (const KeptEvent& kept : events.events()) {
@@ -122,9 +121,11 @@ class OtlpOutput final : public BatchOutput {
   }
 
  protected:
-  void look_up(const AttachPlan& plan, std::size_t probes) override {
+  void look_up(const AttachPlan& plan, std::size_t /*probes*/) override {
     values_.look_up(plan);
-    short_names_ = ShortNames(plan, probes);
+    event_names_.clear();
+    for (const PlannedProbe& probe : plan.probes)
+      event_names_.push_back(io::printable(fmt::format("{}:{}", probe.provider, probe.name)));
   }
 
   void add_event(const Event& event) override {
@@ -156,7 +157,8 @@ class OtlpOutput final : public BatchOutput {
 
   const Question& question_;
   metrics::QuestionMetrics metrics_;
-  ShortNames short_names_;
+  /// By probe, the same for those of all files: collectors group by them. The attribute "usdt.probe" has the file.
+  std::vector<std::string> event_names_;
   AttributeWriter attributes_;
   ValueTree<AttributeWriter> values_;
   std::string resource_;
@@ -194,7 +196,7 @@ std::string OtlpOutput::encode_span(const Event& event) {
   pbf_builder<Span> span(encoded);
   span.add_bytes(Span::trace_id, ids_.next<16>());
   span.add_bytes(Span::span_id, ids_.next<8>());
-  span.add_string(Span::name, io::printable(short_names_[event.site().probe.value]));
+  span.add_string(Span::name, event_names_[event.site().probe.value]);
   span.add_enum(Span::kind, otlp::kSpanInternal);
   span.add_fixed64(Span::start, start);
   span.add_fixed64(Span::end, start + event.duration());
@@ -210,7 +212,7 @@ std::string OtlpOutput::encode_log(const Event& event) {
   log.add_fixed64(LogRecord::observed, time_of_day());
   log.add_enum(LogRecord::severity, otlp::kSeverityInfo);
   attributes_.take(log, LogRecord::attribute);
-  log.add_string(LogRecord::event_name, io::printable(short_names_[event.site().probe.value]));
+  log.add_string(LogRecord::event_name, event_names_[event.site().probe.value]);
   return encoded;
 }
 

@@ -109,8 +109,8 @@ Result<void> Spool::find_files() {
 }
 
 bool Spool::has_room() const noexcept {
-  constexpr std::uint64_t ordinary = 1U << 20;
-  return bytes_ + ordinary <= most_bytes_;
+  constexpr std::uint64_t large = 1U << 20;
+  return bytes_ + std::min(large, most_bytes_ / 16) <= most_bytes_;
 }
 
 Result<void> Spool::put(const SpooledBatch& batch) {

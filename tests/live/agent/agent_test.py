@@ -202,7 +202,7 @@ def systemd_learns_how_it_goes(run):
         while not any(line.startswith(what) for line in heard):
             heard.extend(manager.recv(4096).decode().splitlines())
     hear("READY=1")
-    hear("STATUS=questions: 1 traced")
+    hear("STATUS=questions: 0 starting, 0 waiting, 1 traced, 0 failing")
     heard.clear()
     hear("WATCHDOG=1")
     agent.process.send_signal(signal.SIGHUP)

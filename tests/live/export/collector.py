@@ -30,7 +30,7 @@ class Collector:
     connection is closed without an answer; bytes: they are the answer, whatever they are."""
 
     def __init__(self, run, answers=(), slow=0.0, port=0):
-        self.messages, self.answers, self.posts, self.kept = compiled(run.dir, "otlp"), list(answers), [], []
+        self.messages, self.answers, self.posts, self.kept, self.is_away = compiled(run.dir, "otlp"), list(answers), [], [], False
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -38,6 +38,9 @@ class Collector:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if collector.is_away:
+                    self.close_connection = True
+                    return
                 time.sleep(slow)
                 answer = collector.answers.pop(0) if collector.answers else (200, {}, b"")
                 collector.posts.append((time.monotonic(), self.path, answer[0] if isinstance(answer, tuple) else answer))
@@ -63,14 +66,20 @@ class Collector:
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def go_away(self):
+        """From now on nothing is taken, on open connections either."""
+        self.is_away = True
+        self.server.shutdown()
+        self.server.server_close()
+
     def keep(self, path, headers, body):
         check_equal((headers["Content-Type"], headers["Content-Encoding"]), ("application/x-protobuf", "gzip"), "headers")
         self.kept.append((path, gzip.decompress(body)))
 
-    def items(self, path, message, of_scope):
+    def items(self, path, message, of_scope, kept=None):
         """(resource, item) of all messages to `path`."""
         found = []
-        for at, body in self.kept:
+        for at, body in self.kept if kept is None else kept:
             if at != path:
                 continue
             for resource in message.FromString(body).resources:
@@ -82,8 +91,13 @@ class Collector:
     def spans(self):
         return self.items("/v1/traces", self.messages.ExportTraces, "spans")
 
-    def logs(self):
-        return self.items("/v1/logs", self.messages.ExportLogs, "logs")
+    def logs(self, kept=None):
+        return self.items("/v1/logs", self.messages.ExportLogs, "logs", kept)
+
+    def take_logs(self):
+        """Those that came since the last call, which are kept no longer."""
+        kept = [self.kept.pop(0) for _ in range(len(self.kept))]
+        return self.logs(kept)
 
     def metrics(self):
         """The last of each name."""
