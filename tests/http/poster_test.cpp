@@ -46,7 +46,7 @@ class FakeServer {
 
   [[nodiscard]] std::unique_ptr<Poster> poster() const {
     const auto url = parse_url(url_);
-    auto poster = Poster::start(*url);
+    auto poster = Poster::start({.url = *url});
     if (!poster) throw std::bad_alloc();
     return std::move(*poster);
   }

@@ -27,11 +27,16 @@ Result<std::shared_ptr<Destination>> open_server(SinkOptions options) {
   return destination;
 }
 
-Result<std::shared_ptr<Destination>> open_poster(SinkOptions options) {
+Result<std::shared_ptr<Destination>> open_poster(const FormatRow& row, SinkOptions options) {
   if (options.file.empty())
-    return fail(ErrorKind::invalid_argument, "it is sent by HTTP, and needs a place: otlp=http://127.0.0.1:4318");
-  const http::Url url = TRY(http::parse_url(options.file));
-  auto poster = TRY(http::Poster::start(url));
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("it is sent by HTTP, and needs a place: {}=http://HOST:PORT", row.format.name));
+  http::Endpoint endpoint;
+  if (row.find_endpoint != nullptr)
+    endpoint = TRY(row.find_endpoint(options.file));
+  else
+    endpoint.url = TRY(http::parse_url(options.file));
+  auto poster = TRY(http::Poster::start(std::move(endpoint)));
   auto destination = std::make_shared<Destination>(nowhere(), std::move(options));
   destination->poster = std::move(poster);
   return destination;
@@ -57,7 +62,7 @@ Result<std::shared_ptr<Destination>> open_destination(const FormatRow& row, Sink
     return fail(ErrorKind::invalid_argument,
                 fmt::format("{} is no page of metrics that can be served", row.format.name));
   if (!options.listen.empty()) return open_server(std::move(options));
-  if (row.format.is_sent) return open_poster(std::move(options));
+  if (row.format.is_sent) return open_poster(row, std::move(options));
   auto destination = TRY(open_stream(std::move(options)));
   if (row.is_of_metrics) destination->metric_page = std::make_shared<MetricPage>();
   return destination;

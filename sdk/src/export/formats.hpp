@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "export/output.hpp"
+#include "http/poster.hpp"
 #include "usdt/sink.hpp"
 
 namespace usdt::exports {
@@ -18,6 +19,8 @@ struct FormatRow {
   std::unique_ptr<Output> (*make)(const AnswerStart& start, const OutputPlace& place);
   /// Says what of a question it cannot write.
   Result<void> (*check)(const Question& question) = nullptr;
+  /// Of forms that are sent: reads the place. Null: it is a URL and no more.
+  Result<http::Endpoint> (*find_endpoint)(const std::string& place) = nullptr;
   bool records = false;           ///< it needs records of a live trace
   bool is_of_metrics = false;     ///< it has a page of metrics (Destination::metric_page), which may be served
   bool tells_of_nothing = false;  ///< who reads it gets the account of a session that had nothing to trace, too
@@ -35,6 +38,7 @@ struct FormatRow {
 [[nodiscard]] std::unique_ptr<Output> make_flame_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_perfetto_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place);
+[[nodiscard]] std::unique_ptr<Output> make_clickhouse_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_pprof_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_prometheus_output(const AnswerStart& start, const OutputPlace& place);
 /// Records all of a trace, or its last part (AskedRecording::last).

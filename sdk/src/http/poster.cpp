@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/try.hpp"
-#include "http/client.hpp"
 #include "http/gzip.hpp"
 #include "sys/thread.hpp"
 
@@ -65,8 +64,14 @@ bool is_worth_another_attempt(unsigned status) noexcept {
   return std::ranges::find(kAgain, status) != kAgain.end();
 }
 
+Verdict judge_status(const Reply& reply) {
+  if (reply.status / 100 == 2) return Verdict::accepted;
+  return is_worth_another_attempt(reply.status) ? Verdict::again : Verdict::refused;
+}
+
 struct Poster::Impl {
-  explicit Impl(Url url) : client(std::move(url)) {}
+  explicit Impl(Endpoint endpoint)
+      : judge(endpoint.judge), client(std::move(endpoint.url), std::move(endpoint.headers)) {}
 
   /// The thread's: sends what is in the queue. A batch stays there until its outcome is known.
   void run() {
@@ -102,14 +107,16 @@ struct Poster::Impl {
                           .is_gzip = !deflated.empty()};
     for (unsigned attempts = 0;; ++attempts) {
       auto reply = client.post(message, kAttemptPatience);
+      const Verdict verdict = reply ? judge(*reply) : Verdict::again;
       outcome.maybe_twice |= reply ? reply->was_sent_again : reply.error().kind == ErrorKind::io;
-      if (reply && reply->status / 100 == 2) {
+      outcome.maybe_twice |= verdict == Verdict::maybe_again;
+      if (verdict == Verdict::accepted) {
         outcome.accepted = true;
         outcome.reply = std::move(reply->body);
         return outcome;
       }
       outcome.why = reply ? words_of(*reply) : reply.error().message;
-      if (reply && !is_worth_another_attempt(reply->status)) return outcome;
+      if (verdict == Verdict::refused) return outcome;
       const auto asked = reply ? parse_retry_after(reply->retry_after, std::chrono::system_clock::now()) : std::nullopt;
       if (!pause(asked.value_or(backoff(attempts, random_part(random))), outcome.why)) return outcome;
     }
@@ -122,6 +129,7 @@ struct Poster::Impl {
     return !changed.wait_for(lock, time, [this] { return stopped; });
   }
 
+  Verdict (*judge)(const Reply& reply);
   Client client;
   std::mutex mutex;
   std::condition_variable changed;
@@ -138,8 +146,8 @@ struct Poster::Impl {
 
 Poster::Poster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<Poster>> Poster::start(Url url) {
-  auto impl = std::make_unique<Impl>(std::move(url));
+Result<std::unique_ptr<Poster>> Poster::start(Endpoint endpoint) {
+  auto impl = std::make_unique<Impl>(std::move(endpoint));
   impl->thread = TRY(sys::start_thread("that sends answers", [raw = impl.get()] { raw->run(); }));
   return std::unique_ptr<Poster>(new Poster(std::move(impl)));
 }

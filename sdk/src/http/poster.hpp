@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "http/client.hpp"
 #include "http/url.hpp"
 #include "usdt/result.hpp"
 
@@ -21,8 +22,8 @@ namespace usdt::http {
 struct Batch {
   std::size_t owner = 0;     ///< who gets its outcome
   std::uint64_t number = 0;  ///< of the owner's
-  std::string_view path;     ///< behind that of the URL; outlives the poster
-  std::string_view type;     ///< media type; likewise
+  std::string path;          ///< behind that of the URL
+  std::string_view type;     ///< media type; outlives the poster
   std::string body;
 };
 
@@ -45,11 +46,28 @@ struct Outcome {
 /// Whether a server that answered so wants it once more later (OTLP's specification names these and no others).
 [[nodiscard]] bool is_worth_another_attempt(unsigned status) noexcept;
 
+/// What a reply means for the batch that it answers.
+enum class Verdict : std::uint8_t {
+  accepted,
+  again,        ///< it is sent once more later
+  maybe_again,  ///< likewise, and the server may have it already
+  refused,
+};
+/// Judges as the specification of OTLP has it: any 2xx is accepted, is_worth_another_attempt() comes again.
+[[nodiscard]] Verdict judge_status(const Reply& reply);
+
+/// A server, and how it is spoken to.
+struct Endpoint {
+  Url url = {};
+  Headers headers = {};  ///< of each message
+  Verdict (*judge)(const Reply& reply) = judge_status;
+};
+
 /// Sends batches. put() and the like are for one thread.
 class Poster {
  public:
   /// Errors: limit (no thread).
-  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Url url);
+  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Endpoint endpoint);
   /// Gives up what is not sent.
   ~Poster();
   Poster(const Poster&) = delete;
