@@ -32,6 +32,7 @@ struct RowBatch {
   std::string_view table;
   std::string rows = {};
   std::size_t count = 0;
+  std::size_t most_bytes = 0;              ///< that any has had
   std::uint64_t number = 0;                ///< of the batch, from 1 on over all tables
   std::vector<std::uint32_t> probes = {};  ///< of each that is an event
   std::string constants = {};              ///< columns that all of them have
@@ -79,12 +80,12 @@ class ClickHouseOutput final : public BatchOutput {
     trace(start.plan, start.plan.probes.size());
     std::string written = "{";
     RowWriter columns(written);
-    columns.text("host", identity_.host);
-    columns.text("service", identity_.service);
-    columns.text("version", identity_.version);
-    columns.text("container", identity_.container);
-    columns.text("question", question_.name);
-    columns.text("boot", boot_);
+    // A column that is not there is empty.
+    for (const auto& [name, value] :
+         {std::pair("host", identity_.host), std::pair("service", identity_.service),
+          std::pair("version", identity_.version), std::pair("container", identity_.container),
+          std::pair("question", question_.name), std::pair("boot", boot_)})
+      if (!value.empty()) columns.text(name, value);
     columns.number("trace", trace_);
     identity_columns_ = "," + written.substr(1);
   }
@@ -100,7 +101,7 @@ class ClickHouseOutput final : public BatchOutput {
   void table(const ArrangedTable& look) override { take(look); }
 
  protected:
-  void look_up(const AttachPlan& plan, std::size_t /*probes*/) override { values_.look_up(plan); }
+  void look_up(const AttachPlan& plan, std::size_t probes) override;
   void add_event(const Event& event) override;
   void send_rest() override { send_rows(events_); }
   void send_numbers(const SessionSummary& summary, bool last) override;
@@ -126,7 +127,8 @@ class ClickHouseOutput final : public BatchOutput {
   std::uint64_t trace_ = random_number();
   ValueMaps maps_;
   ValueTree<ValueMaps> values_;
-  std::string identity_columns_;  ///< written, with a comma before each
+  std::vector<std::string> probes_;  ///< their names, as JSON
+  std::string identity_columns_;     ///< written, with a comma before each
   RowBatch events_{"usdt_events"}, tables_{"usdt_tables"}, ledger_{"usdt_ledger"};
   std::vector<std::string> table_rows_;  ///< of the last look, without what all have
   Moment looked_ = {};                   ///< and when that was
@@ -152,9 +154,16 @@ std::string_view role_text(CountRole role) {
   return "other";
 }
 
+void ClickHouseOutput::look_up(const AttachPlan& plan, std::size_t /*probes*/) {
+  values_.look_up(plan);
+  probes_.assign(values_.names().size(), {});
+  for (std::size_t n = 0; n < probes_.size(); ++n) clickhouse::append_string(probes_[n], values_.names()[n]);
+}
+
 RowWriter ClickHouseOutput::begin_row(RowBatch& batch) {
   if (batch.count++ == 0) {
     batch.number = ++batches_;
+    batch.rows.reserve(batch.most_bytes);
     batch.constants = fmt::format("{},\"seq\":{}", identity_columns_, batch.number);
   }
   RowWriter row(batch.rows);
@@ -174,7 +183,7 @@ void ClickHouseOutput::add_event(const Event& event) {
   row.number("time", wall_time(event));
   if (event.duration() > 0) row.number("duration", event.duration());
   row.written("kind", question_.view.in_flight ? "\"in_flight\"" : lasts ? "\"span\"" : "\"hit\"");
-  row.text("probe", values_.names()[event.site().probe.value]);
+  row.written("probe", probes_[event.site().probe.value]);
   row.number("pid", std::uint32_t(event.pid()));
   row.number("tid", std::uint32_t(event.tid()));
   row.number("cpu", std::uint32_t{event.cpu()});
@@ -253,6 +262,7 @@ void ClickHouseOutput::send_numbers(const SessionSummary& summary, bool last) {
 
 void ClickHouseOutput::send_rows(RowBatch& batch) {
   if (std::exchange(batch.count, 0) == 0) return;
+  batch.most_bytes = std::max(batch.most_bytes, batch.rows.size());
   const std::string token = fmt::format("{}-{}-{}-{}", identity_.host, boot_, trace_, batch.number);
   send(clickhouse::insert_path(place_, batch.table, clickhouse::escaped(token)), kJson, std::exchange(batch.rows, {}),
        std::exchange(batch.probes, {}));

@@ -18,6 +18,8 @@ constexpr std::string_view kCredentials =
     "a user and a password are not given in a URL, which others can see: set USDT_CLICKHOUSE_USER and "
     "USDT_CLICKHOUSE_PASSWORD in the environment";
 
+constexpr std::string_view kSettings = "settings are NAME=VALUE&NAME=VALUE";
+
 tl::unexpected<Error> wrong(std::string_view why) {
   return fail(ErrorKind::invalid_argument, fmt::format("of clickhouse=http://HOST:8123/DATABASE: {}", why));
 }
@@ -36,7 +38,7 @@ bool is_value(std::string_view text) {
 Result<void> check_setting(std::string_view name, std::string_view value) {
   constexpr std::array<std::string_view, 4> kOurs{"query", "database", "default_format", "compress"};
   if (name == "user" || name == "password") return wrong(kCredentials);
-  if (name.empty() || !is_name(name) || !is_value(value)) return wrong("settings are NAME=VALUE&NAME=VALUE");
+  if (name.empty() || !is_name(name) || !is_value(value)) return wrong(kSettings);
   if (std::ranges::find(kOurs, name) != kOurs.end()) return wrong(fmt::format("\"{}\" is no setting", name));
   if (name == "wait_for_async_insert" && value != "1")
     return wrong("without wait_for_async_insert=1 nobody learns of rows that the server does not take");
@@ -122,8 +124,9 @@ Result<Place> parse_place(const std::string& text) {
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t end = std::min(all.find('&', at), all.size());
     const std::string_view pair = all.substr(at, end - at);
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    const std::string_view name = pair.substr(0, equals), value = pair.substr(std::min(equals + 1, pair.size()));
+    const std::size_t equals = pair.find('=');
+    if (equals == pair.npos) return wrong(kSettings);
+    const std::string_view name = pair.substr(0, equals), value = pair.substr(equals + 1);
     TRY(check_setting(name, value));
     place.settings.emplace_back(name, value);
     at = end + 1;

@@ -18,14 +18,13 @@ namespace {
 /// Appends text that is printable as a string of JSON.
 void append_printable(std::string& out, std::string_view text) {
   out += '"';
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t next = std::min(text.find_first_of("\"\\", at), text.size());
-    out += text.substr(at, next - at);
-    if (next == text.size()) break;
-    out.append("\\") += text[next];
-    at = next + 1;
+  std::size_t written = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '"' && text[at] != '\\') continue;
+    out.append(text.substr(written, at - written)) += '\\';
+    written = at;
   }
-  out += '"';
+  out.append(text.substr(written)) += '"';
 }
 
 template <class Number>
