@@ -84,7 +84,7 @@ TTL toDateTime(time) + INTERVAL 30 DAY
 SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
 
 -- What became of every hit since the trace began, by probe: role 'hits', 'events', 'lost' and 'left_out' with the reason
--- as `name`, and 'other': 'missed', and the number of 'batches' so far (probe '').
+-- as `name`, and 'other': 'missed', and of all probes (''), so far, 'rows' of usdt_events and 'batches' of all tables.
 CREATE TABLE IF NOT EXISTS usdt_ledger
 (
     time      DateTime64(9, 'UTC') CODEC(DoubleDelta, ZSTD(1)),

@@ -130,9 +130,9 @@ class ClickHouseOutput final : public BatchOutput {
   std::vector<std::string> probes_;  ///< their names, as JSON
   std::string identity_columns_;     ///< written, with a comma before each
   RowBatch events_{"usdt_events"}, tables_{"usdt_tables"}, ledger_{"usdt_ledger"};
-  std::vector<std::string> table_rows_;  ///< of the last look, without what all have
-  Moment looked_ = {};                   ///< and when that was
-  std::uint64_t batches_ = 0;            ///< so far, those that were lost among them
+  std::vector<std::string> table_rows_;   ///< of the last look, without what all have
+  Moment looked_ = {};                    ///< and when that was
+  std::uint64_t rows_ = 0, batches_ = 0;  ///< of events, of all: so far, those that were lost among them
 };
 
 /// The kind of number that a row of the ledger is.
@@ -178,6 +178,7 @@ void ClickHouseOutput::end_row(RowBatch& batch, RowWriter& row) {
 
 void ClickHouseOutput::add_event(const Event& event) {
   const bool lasts = event.duration() > 0 || event.site().span;
+  ++rows_;
   events_.probes.push_back(event.site().probe.value);
   RowWriter row = begin_row(events_);
   row.number("time", wall_time(event));
@@ -255,6 +256,7 @@ void ClickHouseOutput::send_numbers(const SessionSummary& summary, bool last) {
     }
     if (account.missed.value_or(0) > 0) add_count(moment, probe, {"missed", CountRole::estimate, *account.missed});
   }
+  add_count(moment, "", {"rows", CountRole::part, rows_});
   // One more, if this is no part of it: the batch of the ledger has a number, too.
   add_count(moment, "", {"batches", CountRole::part, batches_ + (ledger_.count == 0 ? 1 : 0)});
   send_rows(ledger_);

@@ -28,10 +28,10 @@ struct Message {
 /// What came back.
 struct Reply {
   unsigned status = 0;
-  std::string reason;  ///< "Service Unavailable"
-  std::string body;
-  std::string retry_after;     ///< that header; empty: there is none
-  std::string exception_code;  ///< likewise X-ClickHouse-Exception-Code
+  std::string reason = {};  ///< "Service Unavailable"
+  std::string body = {};
+  std::string retry_after = {};     ///< that header; empty: there is none
+  std::string exception_code = {};  ///< likewise X-ClickHouse-Exception-Code
   /// A connection that was kept ended first, amid the message: the server may have it twice.
   bool was_sent_again = false;
 };

@@ -319,5 +319,13 @@ def a_recording_gives_the_rows_of_the_trace(run):
     check_equal(of_both[1], of_both[0], "rows of the recording")
 
 
+@scenario
+def the_tables_of_a_cluster_have_the_same_columns(run):
+    directory = pathlib.Path(__file__).resolve().parents[3] / "examples/fleet/clickhouse"
+    columns = [re.findall(r"^    (\w.*)$", (directory / name).read_text(), re.M) for name in ("tables.sql", "tables_replicated.sql")]
+    check(len(columns[0]) > 60, "columns were found")
+    check_equal(columns[1], columns[0], "columns")
+
+
 if __name__ == "__main__":
     main()
