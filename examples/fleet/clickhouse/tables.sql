@@ -3,8 +3,8 @@
 --
 --     clickhouse-client --database DATABASE --multiquery < tables.sql
 --
--- docs/fleet.md explains them. Times are UTC. (host, boot, trace, seq) says by which batch a row came: the kernel's id of
--- the boot, a random number for each trace, and a number for each batch of it, from 1 on without a gap.
+-- docs/fleet.md explains them. Times are UTC. (host, boot, trace, seq) says by which batch a row came: the kernel's
+-- id of the boot, a random number for each trace, and a number for each batch of it, from 1 on without a gap.
 
 -- Hits and spans: one table, since most questions are about both. `duration` is in nanoseconds, 0 for a hit.
 CREATE TABLE IF NOT EXISTS usdt_events
@@ -44,8 +44,8 @@ TTL toDateTime(time) + INTERVAL 14 DAY
 -- A batch that is sent again is known by its token among the last so many.
 SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
 
--- Rows of --by, --hist, --latency: what they came to since the trace began, every ten seconds and, `last`, at the end. A
--- look that is lost or doubled changes nothing, since each has all of those before.
+-- Rows of --by, --hist, --latency: what they came to since the trace began, every ten seconds and, `last`, at the
+-- end. A look that is lost or doubled changes nothing, since each has all of those before.
 CREATE TABLE IF NOT EXISTS usdt_tables
 (
     time           DateTime64(9, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -83,8 +83,9 @@ ORDER BY (question, service, host, trace, time)
 TTL toDateTime(time) + INTERVAL 30 DAY
 SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
 
--- What became of every hit since the trace began, by probe: role 'hits', 'events', 'lost' and 'left_out' with the reason
--- as `name`, and 'other': 'missed', and of all probes (''), so far, 'rows' of usdt_events and 'batches' of all tables.
+-- What became of every hit since the trace began, by probe: role 'hits', 'events', 'lost' and 'left_out' with the
+-- reason as `name`, and 'other': 'missed', and of all probes (''), so far, 'rows' of usdt_events and 'batches' of all
+-- tables.
 CREATE TABLE IF NOT EXISTS usdt_ledger
 (
     time      DateTime64(9, 'UTC') CODEC(DoubleDelta, ZSTD(1)),

@@ -2,9 +2,9 @@
 -- The tables of tables.sql for a cluster of shards with replicas, here called `fleet`. NOT RUN: none of our tests has a
 -- cluster. A test compares the columns with those of tables.sql.
 --
--- Senders insert into the tables of one server each, usdt_events and the others, and a batch that comes again has to reach
--- the same shard, whose replicas know its token: a balancer in front of the cluster chooses the shard by the sender's
--- address. Queries ask the tables that end in _all.
+-- Senders insert into the tables of one server each, usdt_events and the others, and a batch that comes again has to
+-- reach the same shard, whose replicas know its token: a balancer in front of the cluster chooses the shard by the
+-- sender's address. Queries ask the tables that end in _all.
 
 -- Hits and spans: one table, since most questions are about both. `duration` is in nanoseconds, 0 for a hit.
 CREATE TABLE IF NOT EXISTS usdt_events ON CLUSTER fleet
@@ -44,8 +44,8 @@ TTL toDateTime(time) + INTERVAL 14 DAY
 -- A batch that is sent again is known by its token among the last so many.
 SETTINGS replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
 
--- Rows of --by, --hist, --latency: what they came to since the trace began, every ten seconds and, `last`, at the end. A
--- look that is lost or doubled changes nothing, since each has all of those before.
+-- Rows of --by, --hist, --latency: what they came to since the trace began, every ten seconds and, `last`, at the
+-- end. A look that is lost or doubled changes nothing, since each has all of those before.
 CREATE TABLE IF NOT EXISTS usdt_tables ON CLUSTER fleet
 (
     time           DateTime64(9, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -83,8 +83,9 @@ ORDER BY (question, service, host, trace, time)
 TTL toDateTime(time) + INTERVAL 30 DAY
 SETTINGS replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
 
--- What became of every hit since the trace began, by probe: role 'hits', 'events', 'lost' and 'left_out' with the reason
--- as `name`, and 'other': 'missed', and of all probes (''), so far, 'rows' of usdt_events and 'batches' of all tables.
+-- What became of every hit since the trace began, by probe: role 'hits', 'events', 'lost' and 'left_out' with the
+-- reason as `name`, and 'other': 'missed', and of all probes (''), so far, 'rows' of usdt_events and 'batches' of all
+-- tables.
 CREATE TABLE IF NOT EXISTS usdt_ledger ON CLUSTER fleet
 (
     time      DateTime64(9, 'UTC') CODEC(DoubleDelta, ZSTD(1)),

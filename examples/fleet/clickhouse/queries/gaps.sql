@@ -1,7 +1,11 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Batches that are not here although the trace has numbered them, of traces that have ended.
 WITH
-    ends AS (SELECT host, boot, trace, max(value) AS batches FROM usdt_ledger WHERE name = 'batches' AND last GROUP BY host, boot, trace),
+    ends AS
+    (
+        SELECT host, boot, trace, max(value) AS batches FROM usdt_ledger
+        WHERE name = 'batches' AND last GROUP BY host, boot, trace
+    ),
     seen AS
     (
         SELECT host, boot, trace, groupUniqArray(seq) AS numbers FROM

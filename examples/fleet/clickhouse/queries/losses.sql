@@ -6,7 +6,8 @@ WITH
     newest AS (SELECT * FROM usdt_ledger WHERE (host, trace, time) IN last_looks),
     given AS (SELECT host, boot, trace, value AS events FROM newest WHERE role = 'other' AND name = 'rows'),
     here AS (SELECT host, boot, trace, count() AS events FROM usdt_events GROUP BY host, boot, trace)
-SELECT host, trace, name AS reason, toInt64(sum(value)) AS hits FROM newest WHERE role = 'lost' GROUP BY host, trace, name
+SELECT host, trace, name AS reason, toInt64(sum(value)) AS hits
+FROM newest WHERE role = 'lost' GROUP BY host, trace, name
 UNION ALL
 SELECT given.host, given.trace, 'not_here', toInt64(given.events) - toInt64(here.events) AS hits
 FROM given LEFT JOIN here ON given.host = here.host AND given.boot = here.boot AND given.trace = here.trace

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Percentiles of durations in the last day, by version, by host and by container, in seconds. A percentile is the upper end
--- of its bucket: at most 2^(1/8), 9.1 %, too large and never too small, over however many hosts.
-WITH (histogram, share) -> exp2((histogram.1[arrayFirstIndex(c -> c >= share * arraySum(histogram.2), arrayCumSum(histogram.2))] + 1) / 8)
-    AS percentile
+-- Percentiles of durations in the last day, by version, by host and by container, in seconds. A percentile is the upper
+-- end of its bucket: at most 9.1 % too large and never too small, over however many hosts.
+WITH
+    (counts, share) -> arrayFirstIndex(c -> c >= share * arraySum(counts), arrayCumSum(counts)) AS place,
+    (histogram, share) -> round(exp2((histogram.1[place(histogram.2, share)] + 1) / 8), 9) AS percentile
 SELECT
     probe, by, value, spans, round(mean, 9) AS mean,
     percentile(merged, 0.5) AS p50, percentile(merged, 0.9) AS p90, percentile(merged, 0.99) AS p99, longest

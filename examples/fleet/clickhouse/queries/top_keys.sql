@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- The keys with most hits over all hosts, by the last look that there is of each trace: a look that was lost or came twice
--- changes nothing.
+-- The keys with most hits over all hosts, by the last look that there is of each trace: a look that was lost or came
+-- twice changes nothing.
 WITH looks AS
 (
     SELECT question, service, trace, max(time) AS newest FROM usdt_tables

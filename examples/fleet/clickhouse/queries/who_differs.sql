@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Which container differs from all others of its probe, and how far: the distribution of its durations against that of the
--- rest. `ks` is the largest distance of the two cumulative distributions (Kolmogorov, Smirnov), from 0 to 1: a few calls that
--- took very long change little of it. What chance alone does is below `chance` in 99 of 100 cases, which counts against a
--- container with few spans. `octaves` is by how many powers of 2 its durations have to move to be as those of the rest (the
--- earth mover's distance), and `slower` the same with a sign: 1 is twice as slow. For hosts or versions put these in the
--- place of `container`.
+-- Which container differs from all others of its probe, and how far: the distribution of its durations against that
+-- of the rest. `ks` is the largest distance of the two cumulative distributions (Kolmogorov, Smirnov), from 0 to 1: a
+-- few calls that took very long change little of it. What chance alone does is below `chance` in 99 of 100 cases,
+-- which counts against a container with few spans. `octaves` is by how many powers of 2 its durations have to move to
+-- be as those of the rest (the earth mover's distance), and `slower` the same with a sign: 1 is twice as slow. For
+-- hosts or versions put these in the place of `container`.
 WITH
     members AS
     (
