@@ -3,7 +3,7 @@
 -- refused, lost on the way, or on the way yet ('not_here'; below 0: they are here more than once).
 WITH
     last_looks AS (SELECT host, trace, max(time) AS newest FROM usdt_ledger GROUP BY host, trace),
-    newest AS (SELECT * FROM usdt_ledger WHERE (host, trace, time) IN last_looks),
+    newest AS (SELECT DISTINCT * FROM usdt_ledger WHERE (host, trace, time) IN last_looks),
     given AS (SELECT host, boot, trace, value AS events FROM newest WHERE role = 'other' AND name = 'rows'),
     here AS (SELECT host, boot, trace, count() AS events FROM usdt_events GROUP BY host, boot, trace)
 SELECT host, trace, name AS reason, toInt64(sum(value)) AS hits

@@ -9,8 +9,7 @@ WITH looks AS
 SELECT
     question, service, keys, uniqExact(host) AS hosts, sum(count) AS hits, sum(sum) AS total, max(max) AS most,
     sumMap(positive_index, positive_count) AS histogram
-FROM usdt_tables
-WHERE (question, service, trace, time) IN looks
+FROM (SELECT DISTINCT * FROM usdt_tables WHERE (question, service, trace, time) IN looks)
 GROUP BY question, service, keys
 ORDER BY hits DESC
 LIMIT 20

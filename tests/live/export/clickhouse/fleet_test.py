@@ -4,8 +4,8 @@
 what the traced programs say, nothing is lost or doubled beyond what the ledger says, a server that is killed included, and the
 one slow container is found. `./run fleet` brings chdb and runs it; numbers go to build/fleet/figures.json."""
 
-import collections
 import concurrent.futures
+import http.server
 import json
 import math
 import os
@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -185,6 +186,64 @@ def queries_say_what_the_program_says(run):
         check(least <= up_to[0] <= up_to[1], f"values up to index {index}: {up_to}, {least}")
     for name in ("losses", "doubles", "gaps"):
         check_equal(engine.run(QUERIES / f"{name}.sql"), [], name)
+    engine.kill()
+
+
+class Relay:
+    """Hands what is posted to the engine, as often as `times` says, and tells what the sender is to see of it."""
+
+    def __init__(self, engine, times, other_token=False):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                for n in range(times):
+                    path = self.path.replace("deduplication_token=", f"deduplication_token={n}-") if other_token else self.path
+                    request = urllib.request.Request(engine.place() + path.lstrip("/"), data=body, headers={"Content-Encoding": "gzip"})
+                    urllib.request.urlopen(request).close()
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.place = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@scenario
+def a_batch_that_comes_twice_is_taken_once(run):
+    program, engine = build(run), chdb(run)
+    recording = record(run, "calls", [f"ucall:{program}:serve"], program, "calls", "300", "1", "0.1")
+    counts = "SELECT (SELECT count() FROM usdt_events), (SELECT countMerge(events) FROM usdt_minutes)"
+    replay(run, recording, Relay(engine, 2).place)
+    check_equal(engine.ask(counts), [["300", "300"]], "events, and those of the view")
+    check_equal(engine.run(QUERIES / "doubles.sql"), [], "doubles")
+    replay(run, recording, Relay(engine, 2, other_token=True).place)
+    check_equal(engine.ask(counts), [["900", "900"]], "by other tokens it is there twice")
+    check_equal([row[-1] for row in engine.run(QUERIES / "doubles.sql")], ["300"], "which is found")
+    check_equal([row[2:] for row in engine.run(QUERIES / "losses.sql")], [["not_here", "-300"]], "by the ledger, too")
+    # Tables count from the beginning: a look that is there twice changes nothing.
+    done = subprocess.run([run.tool, "--replay", recording, "--by", "kind", "-o", "/dev/null", "--export",
+                           f"clickhouse={Relay(engine, 2, other_token=True).place}"], timeout=60)
+    check_equal(done.returncode, 0, "a table")
+    check_equal(engine.ask("SELECT sum(count) FROM usdt_tables"), [["600"]], "looks")
+    check_equal({(row[2], row[4]) for row in engine.run(QUERIES / "top_keys.sql")}, {(f"{{'kind':'{n}'}}", "60") for n in range(5)}, "hits")
+    engine.kill()
+
+
+@scenario
+def what_did_not_arrive_is_named(run):
+    program, engine = build(run), chdb(run)
+    engine.ask("RENAME TABLE usdt_events TO elsewhere")
+    recording = record(run, "calls", [f"ucall:{program}:serve"], program, "calls", "300", "1", "0.1")
+    done = subprocess.run([run.tool, "--replay", recording, "-o", "/dev/null", "--export", f"clickhouse={engine.place()}"],
+                          capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 1, done.stderr)
+    check("300 not_written" in done.stderr and "usdt_events does not exist" in done.stderr, done.stderr)
+    engine.ask("RENAME TABLE elsewhere TO usdt_events")
+    check_equal([row[2:] for row in engine.run(QUERIES / "losses.sql")], [["not_here", "300"]], "losses")
+    check_equal([row[4] for row in engine.run(QUERIES / "gaps.sql")], ["[1]"], "the batch")
     engine.kill()
 
 
