@@ -11,9 +11,13 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "tests/http/temporary_spool.hpp"
 
 namespace usdt::http {
 namespace {
@@ -44,9 +48,10 @@ class FakeServer {
     ::close(fd_);
   }
 
-  [[nodiscard]] std::unique_ptr<Poster> poster() const {
+  [[nodiscard]] std::unique_ptr<Poster> poster(RejectedBy rejected_by = nullptr,
+                                               std::optional<Spool> spool = {}) const {
     const auto url = parse_url(url_);
-    auto poster = Poster::start({.url = *url});
+    auto poster = Poster::start({.url = *url, .rejected_by = rejected_by}, std::move(spool));
     if (!poster) throw std::bad_alloc();
     return std::move(*poster);
   }
@@ -129,7 +134,6 @@ TEST(Poster, says_of_each_batch_that_it_was_taken) {
     poster->wait(1s);
     for (const Outcome& each : poster->take_outcomes(0)) {
       EXPECT_TRUE(each.accepted && !each.maybe_twice) << each.why;
-      EXPECT_EQ(each.reply, "ok");
       numbers.push_back(each.number);
     }
   }
@@ -153,6 +157,73 @@ TEST(Poster, drops_what_is_refused_with_the_words_of_the_server) {
   poster->put(batch_of(2));
   EXPECT_EQ(outcome_of(*poster).why, "400 Bad Request: no");
   EXPECT_EQ(server.requests() >= 1, true);
+}
+
+std::pair<std::uint64_t, std::string> reject_two(const std::string& reply) { return {2, "two of " + reply}; }
+
+TEST(Poster, asks_what_an_accepted_batch_lost) {
+  FakeServer server({std::string(kOk)});
+  const auto poster = server.poster(reject_two);
+  poster->put(batch_of(1));
+  const Outcome outcome = outcome_of(*poster);
+  EXPECT_TRUE(outcome.accepted);
+  EXPECT_EQ(outcome.rejected, 2U);
+  EXPECT_EQ(outcome.why, "two of ok");
+}
+
+Batch batch_with(std::uint64_t events) {
+  Batch batch = batch_of(events);
+  batch.events = events;
+  return batch;
+}
+
+/// Waits until nothing is in the spool.
+Backlog emptied(const Poster& poster) {
+  for (int n = 0; n < 1000 && poster.backlog()->batches > 0; ++n) std::this_thread::sleep_for(10ms);
+  return *poster.backlog();
+}
+
+TEST(PosterWithSpool, keeps_what_is_not_taken_for_the_next_one) {
+  const TemporaryDirectory directory;
+  {
+    FakeServer away({"HTTP/1.1 503 No\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"});
+    const auto poster = away.poster(nullptr, spool_at(directory.path()));
+    for (std::uint64_t n = 1; n <= 3; ++n) poster->put(batch_with(n * 10));
+    EXPECT_TRUE(outcome_of(*poster).accepted) << "it is on disk";
+    EXPECT_EQ(poster->backlog()->events, 60U);
+  }
+  FakeServer server({std::string(kOk)});
+  const auto poster = server.poster(nullptr, spool_at(directory.path()));
+  const Backlog backlog = emptied(*poster);
+  EXPECT_EQ(server.requests(), 3);
+  EXPECT_EQ(backlog.sent, 60U);
+  EXPECT_EQ(backlog.lost + backlog.batches + backlog.bytes, 0U);
+}
+
+TEST(PosterWithSpool, counts_what_a_server_refuses_later) {
+  const TemporaryDirectory directory;
+  FakeServer server({"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", std::string(kOk)});
+  const auto poster = server.poster(reject_two, spool_at(directory.path()));
+  poster->put(batch_with(10));
+  EXPECT_EQ(emptied(*poster).lost, 10U);
+  poster->put(batch_with(7));
+  const Backlog backlog = emptied(*poster);
+  EXPECT_EQ(backlog.lost, 12U) << "and two of seven";
+  EXPECT_EQ(backlog.sent, 5U);
+  EXPECT_EQ(backlog.why, "two of ok");
+}
+
+TEST(PosterWithSpool, says_at_once_what_has_no_room) {
+  const TemporaryDirectory directory;
+  FakeServer away({"HTTP/1.1 503 No\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"});
+  const auto poster = away.poster(nullptr, spool_at(directory.path(), 60));
+  poster->put(batch_with(1));
+  poster->put(batch_with(1));
+  std::vector<Outcome> outcomes = poster->take_outcomes(0);
+  ASSERT_EQ(outcomes.size(), 2U);
+  EXPECT_TRUE(outcomes[0].accepted);
+  EXPECT_FALSE(outcomes[1].accepted);
+  EXPECT_THAT(outcomes[1].why, HasSubstr("is full"));
 }
 
 TEST(Poster, has_bounded_room_and_ends_at_once_amid_a_pause) {

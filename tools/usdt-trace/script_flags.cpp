@@ -14,6 +14,7 @@
 #include "common/nearest.hpp"
 #include "io/width.hpp"
 #include "script.hpp"
+#include "wrong_usage.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -97,8 +98,8 @@ ScriptPlace place_of(std::string_view message, const ScriptQuestion& question, c
 /// A script, and the command line that it is run by.
 class ScriptRun {
  public:
-  ScriptRun(const Script& script, const CLI::App& given, const CommandLine& line)
-      : script_(script), given_(given), line_(line) {}
+  ScriptRun(const Script& script, const CLI::App& given, const CommandLine& line, const OptionValues& usual)
+      : script_(script), given_(given), line_(line), usual_(usual) {}
 
   /// Takes the options of the tool: what the script says of all questions, and above that the command line.
   usdt::Result<void> begin() {
@@ -133,6 +134,9 @@ class ScriptRun {
     }
     for (const ScriptOption& option : question.options)
       if (auto set = set_option_of(question, option, flags, text); !set) return usdt::fail(set.error());
+    for (const auto& [name, value] : usual_)
+      if (!text.has(name))
+        if (auto set = text.set(name, value); !set) return usdt::fail(set.error());
     if (auto made = make_question(flags, text); !made) return wrong(made.error().message, question);
     return flags;
   }
@@ -164,13 +168,14 @@ class ScriptRun {
   const Script& script_;
   const CLI::App& given_;
   const CommandLine& line_;
+  const OptionValues& usual_;
   Flags flags_ = {};
   usdt::QuestionText text_ = {};
 };
 
-}  // namespace
-
-usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const Flags& flags, const CommandLine& line) {
+/// As questions_of_script().
+usdt::Result<std::vector<Flags>> make_questions(const CLI::App& app, const Flags& flags, const CommandLine& line,
+                                                const OptionValues& usual) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
     if (option->count() > 0 && !is_of_run(name))
@@ -188,7 +193,7 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   const usdt::FeatureChoice features{.disabled = {}, .assumes_release = flags.explain};
   const usdt::FeatureScope scope(features);
   if (auto there = check_needs(*script); !there) return usdt::fail(there.error());
-  ScriptRun run(*script, app, line);
+  ScriptRun run(*script, app, line, usual);
   if (auto begun = run.begin(); !begun) return usdt::fail(begun.error());
   std::vector<Flags> questions;
   std::size_t width = 0;
@@ -210,6 +215,24 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
           fmt::format("{}: another question records to {}, too", each.question.name, each.question.recording.file)));
   }
   return questions;
+}
+
+}  // namespace
+
+usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const Flags& flags, const CommandLine& line) {
+  return make_questions(app, flags, line, {});
+}
+
+usdt::Result<std::vector<Flags>> read_questions(const std::string& file, const OptionValues& usual,
+                                                bool without_privilege) {
+  Flags flags;
+  RawFlags raw;
+  CLI::App app;
+  declare(app, flags, raw);
+  CommandLine line{.own = {"--script", file}, .command = {}};
+  if (without_privilege) line.own.emplace_back("--explain");
+  if (const auto complaint = usdt::tools::complaint_of(app, line.own)) return wrong(*complaint);
+  return make_questions(app, flags, line, usual);
 }
 
 }  // namespace usdt_trace

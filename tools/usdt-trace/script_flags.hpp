@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "raw_flags.hpp"
@@ -12,5 +14,14 @@ namespace usdt_trace {
 /// invalid_argument (an option that is none, or belongs elsewhere), with the place in the script.
 [[nodiscard]] usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const Flags& flags,
                                                                    const CommandLine& line);
+
+/// Options of questions with their values.
+using OptionValues = std::vector<std::pair<std::string, std::string>>;
+
+/// Returns the questions of a script that no command line says more about. `usual` holds for options about which the
+/// script says nothing. `without_privilege`: features that only root can probe are taken for granted by the kernel's
+/// release. Errors: as questions_of_script().
+[[nodiscard]] usdt::Result<std::vector<Flags>> read_questions(const std::string& file, const OptionValues& usual,
+                                                              bool without_privilege);
 
 }  // namespace usdt_trace

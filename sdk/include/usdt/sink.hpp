@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "usdt/answers.hpp"
+#include "usdt/backlog.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt {
@@ -51,6 +52,21 @@ struct SinkFormat {
 /// reader last took something.
 using SinkPatience = std::function<bool(std::chrono::milliseconds)>;
 
+/// A number that a program shows beside those of its questions (SinkOptions::own_metrics).
+struct OwnMetric {
+  std::string name;                                              ///< [a-zA-Z_][a-zA-Z0-9_]*, a counter without "_total"
+  std::string help;                                              ///< a line about it; that of the first of its name
+  std::vector<std::pair<std::string, std::string>> labels = {};  ///< names, as `name`, and any values
+  double value = 0;
+  bool is_counter = false;  ///< it only grows
+};
+
+/// The state of a program, as it says it (SinkOptions::health).
+struct ProgramHealth {
+  bool is_well = true;
+  std::string text = {};  ///< lines for people
+};
+
 /// The place that a sink writes to, and other options.
 struct SinkOptions {
   /// Takes the answers, in pieces that end with a line's end where the form has lines. False: it takes no more, and the
@@ -63,6 +79,16 @@ struct SinkOptions {
   /// "ADDRESS:PORT", "[ADDRESS]:PORT", or "PORT" of 127.0.0.1: a page of metrics is served there while the sink lives,
   /// as "/metrics", and is nowhere else. Whoever can reach the port can read it.
   std::string listen = {};
+  /// Returns numbers that are served with them. Called for each page, by the thread that serves. Null: there are none.
+  std::function<std::vector<OwnMetric>()> own_metrics = nullptr;
+  /// Returns what is served as "/healthz", with status 200, or 503 if the program is not well. Called by that thread.
+  /// Null: there is no such page.
+  std::function<ProgramHealth()> health = nullptr;
+  /// Of forms that are sent: a directory of this sink and its siblings alone, where batches wait for a server that is
+  /// slow or away, also beyond the end of the process: who opens a sink with it next sends them. It is made if it is
+  /// not there. Empty: they wait in memory.
+  std::string spool = {};
+  std::uint64_t spool_size = 256U << 20;  ///< bytes of all batches there together; what comes then is lost
   /// Null: as long as it takes. Of forms that are sent: events are lost while a server takes none.
   SinkPatience wait_while_tracing = nullptr;
   /// Of what is left when the trace is over. Null: as long as it takes; of forms that are sent, five seconds in which
@@ -98,6 +124,10 @@ class Sink final : public AnswerConsumer {
   [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> file() const;
   /// Returns why not everything was written; nothing: it was, or the reader of a pipe had seen enough and went.
   [[nodiscard]] std::optional<std::string> failure() const;
+  /// Returns what waits in SinkOptions::spool, of siblings too; nothing: there is no spool.
+  [[nodiscard]] std::optional<Backlog> backlog() const;
+  /// Returns why the server takes nothing at the moment, of forms that are sent; empty: it does, or nothing was sent.
+  [[nodiscard]] std::string trouble() const;
   /// Says by an error whether there was a failure(). Errors: io, with the name() and why.
   [[nodiscard]] Result<void> check_written() const;
 

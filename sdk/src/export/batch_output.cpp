@@ -30,9 +30,16 @@ std::uint64_t BatchOutput::pending() const noexcept {
 }
 
 void BatchOutput::send(std::string path, std::string_view type, std::string body, std::vector<std::uint32_t> probes) {
-  if (loses_what_comes() && !poster_.has_room()) return lose(probes, probes.size(), "the server is too slow");
+  if (loses_what_comes() && !poster_.has_room())
+    return lose(probes, probes.size(), poster_.backlog() ? "the spool is full" : "the server is too slow");
+  const std::uint64_t events = probes.size();
   on_their_way_.emplace(++sent_, std::move(probes));
-  poster_.put({.owner = owner_, .number = sent_, .path = std::move(path), .type = type, .body = std::move(body)});
+  poster_.put({.owner = owner_,
+               .number = sent_,
+               .path = std::move(path),
+               .type = type,
+               .body = std::move(body),
+               .events = events});
 }
 
 bool BatchOutput::has_to_wait() const {
@@ -98,8 +105,8 @@ void BatchOutput::take(const http::Outcome& outcome) {
   if (!outcome.accepted) return lose(probes, probes.size(), outcome.why);
   if (outcome.maybe_twice && maybe_twice_++ == 0)
     tell(fmt::format("{}: what was sent when a connection was lost may be there twice{}", place_, unless()));
-  const auto [rejected, why] = rejected_by(outcome.reply);
-  if (rejected > 0) lose(probes, static_cast<std::size_t>(std::min<std::uint64_t>(rejected, probes.size())), why);
+  const std::uint64_t rejected = std::min<std::uint64_t>(outcome.rejected, probes.size());
+  if (rejected > 0) lose(probes, static_cast<std::size_t>(rejected), outcome.why);
 }
 
 /// Which of a batch were rejected nobody says: the first ones are counted.

@@ -43,8 +43,6 @@ class BatchOutput : public Output {
   virtual void send_rest() = 0;
   /// Sends, by send(), the account of all hits so far, and the rows of the last look. `last`: all events were given.
   virtual void send_numbers(const SessionSummary& summary, bool last) = 0;
-  /// Returns how many of a batch's items the server did not take although it took the batch, by its reply, and why.
-  [[nodiscard]] virtual std::pair<std::uint64_t, std::string> rejected_by(const std::string& reply) const = 0;
 
   /// Why a batch that was sent anew may be there but once, in words behind those that say the contrary.
   [[nodiscard]] virtual std::string_view unless() const { return {}; }

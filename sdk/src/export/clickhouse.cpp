@@ -105,7 +105,6 @@ class ClickHouseOutput final : public BatchOutput {
   void add_event(const Event& event) override;
   void send_rest() override { send_rows(events_); }
   void send_numbers(const SessionSummary& summary, bool last) override;
-  std::pair<std::uint64_t, std::string> rejected_by(const std::string& /*reply*/) const override { return {}; }
   std::string_view unless() const override {
     return ", where its table has no deduplication window (queries/doubles.sql finds it)";
   }

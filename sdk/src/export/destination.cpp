@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "export/destination.hpp"
 
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/try.hpp"
 #include "export/formats.hpp"
@@ -18,8 +20,10 @@ io::Stream nowhere() {
 Result<std::shared_ptr<Destination>> open_server(SinkOptions options) {
   const std::string listen = options.listen;
   auto page = std::make_shared<MetricPage>();
-  auto server = TRY(
-      http::Server::listen(listen, [page](const http::Request& request) { return answer_with_page(*page, request); }));
+  auto server = TRY(http::Server::listen(
+      listen, [page, own = options.own_metrics, health = options.health](const http::Request& request) {
+        return answer_with_page(*page, own, health, request);
+      }));
   auto destination = std::make_shared<Destination>(nowhere(), std::move(options));
   destination->name = "http://" + server->address() + "/metrics";
   destination->metric_page = std::move(page);
@@ -36,7 +40,10 @@ Result<std::shared_ptr<Destination>> open_poster(const FormatRow& row, SinkOptio
     endpoint = TRY(row.find_endpoint(options.file));
   else
     endpoint.url = TRY(http::parse_url(options.file));
-  auto poster = TRY(http::Poster::start(std::move(endpoint)));
+  endpoint.rejected_by = row.rejected_by;
+  std::optional<http::Spool> spool;
+  if (!options.spool.empty()) spool.emplace(TRY(http::Spool::open(options.spool, options.spool_size)));
+  auto poster = TRY(http::Poster::start(std::move(endpoint), std::move(spool)));
   auto destination = std::make_shared<Destination>(nowhere(), std::move(options));
   destination->poster = std::move(poster);
   return destination;

@@ -105,7 +105,8 @@ constexpr std::array kRows{
               .is_of_metrics = true},
     FormatRow{.format = {"otlp", false, "spans, log records and metrics, sent to a collector of OpenTelemetry", true},
               .make = make_otlp_output,
-              .check = check_metrics_of_rows},
+              .check = check_metrics_of_rows,
+              .rejected_by = rejected_by_otlp},
     FormatRow{
         .format = {"clickhouse", false, "rows of events, tables and the ledger, sent to a ClickHouse server", true},
         .make = make_clickhouse_output,

@@ -2,9 +2,12 @@
 // The table of sinks: a new one is a row of it and a file that makes its Output.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "export/output.hpp"
 #include "http/poster.hpp"
@@ -21,8 +24,9 @@ struct FormatRow {
   Result<void> (*check)(const Question& question) = nullptr;
   /// Of forms that are sent: reads the place. Null: it is a URL and no more.
   Result<http::Endpoint> (*find_endpoint)(const std::string& place) = nullptr;
-  bool records = false;           ///< it needs records of a live trace
-  bool is_of_metrics = false;     ///< it has a page of metrics (Destination::metric_page), which may be served
+  http::RejectedBy rejected_by = nullptr;  ///< of forms that are sent: servers may take a part of a batch
+  bool records = false;                    ///< it needs records of a live trace
+  bool is_of_metrics = false;              ///< it has a page of metrics (Destination::metric_page), which may be served
   bool tells_of_nothing = false;  ///< who reads it gets the account of a session that had nothing to trace, too
 };
 
@@ -38,6 +42,8 @@ struct FormatRow {
 [[nodiscard]] std::unique_ptr<Output> make_flame_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_perfetto_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place);
+/// An http::RejectedBy.
+[[nodiscard]] std::pair<std::uint64_t, std::string> rejected_by_otlp(const std::string& reply);
 [[nodiscard]] std::unique_ptr<Output> make_clickhouse_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_pprof_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_prometheus_output(const AnswerStart& start, const OutputPlace& place);

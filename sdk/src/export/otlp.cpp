@@ -125,8 +125,6 @@ class OtlpOutput final : public BatchOutput {
 
   void send_numbers(const SessionSummary& summary, bool last) override;
 
-  std::pair<std::uint64_t, std::string> rejected_by(const std::string& reply) const override;
-
  private:
   std::string encode_span(const Event& event);
   std::string encode_log(const Event& event);
@@ -218,7 +216,9 @@ void OtlpOutput::send_numbers(const SessionSummary& summary, bool /*last*/) {
   send_items(numbers_);
 }
 
-std::pair<std::uint64_t, std::string> OtlpOutput::rejected_by(const std::string& reply) const {
+}  // namespace
+
+std::pair<std::uint64_t, std::string> rejected_by_otlp(const std::string& reply) {
   std::pair<std::uint64_t, std::string> rejected;
   try {
     protozero::pbf_message<otlp::Answer> answer(reply);
@@ -237,8 +237,6 @@ std::pair<std::uint64_t, std::string> OtlpOutput::rejected_by(const std::string&
   }
   return rejected;
 }
-
-}  // namespace
 
 std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place) {
   return std::make_unique<OtlpOutput>(start, place);

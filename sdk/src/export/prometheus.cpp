@@ -3,7 +3,10 @@
 // a whole again and again, as node_exporter's textfile collector reads it, or text at the end.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +37,10 @@ class PrometheusOutput final : public Output {
     if (!is_served_ && !file.empty() && place.out.file()) file_.emplace(file);
     trace(start.plan, start.plan.probes.size());
   }
+
+  ~PrometheusOutput() override { page_.remove_slot(slot_); }
+  PrometheusOutput(const PrometheusOutput&) = delete;
+  PrometheusOutput& operator=(const PrometheusOutput&) = delete;
 
   /// Accounts and tables have all there is to say about it; nothing is printed for it that there is to wait for.
   void event(const Event& event) override { ++kept_[event.site().probe.value]; }
@@ -96,13 +103,41 @@ std::unique_ptr<Output> make_prometheus_output(const AnswerStart& start, const O
   return std::make_unique<PrometheusOutput>(start, place);
 }
 
-http::Answer answer_with_page(const MetricPage& page, const http::Request& request) {
+namespace {
+
+/// Numbers of one name are one family.
+std::vector<metrics::Family> families_of(const std::vector<OwnMetric>& numbers) {
+  std::vector<metrics::Family> families;
+  for (const OwnMetric& number : numbers) {
+    auto family = std::ranges::find(families, number.name, &metrics::Family::name);
+    if (family == families.end()) {
+      const auto kind = number.is_counter ? metrics::Kind::counter : metrics::Kind::gauge;
+      family = families.insert(family, {number.name, kind, "", number.help, {}});
+    }
+    family->samples.push_back({number.labels, number.value});
+  }
+  return families;
+}
+
+http::Answer answer_in_words(unsigned status, std::string text) {
+  return {.status = status, .type = "text/plain; charset=utf-8", .body = std::move(text)};
+}
+
+}  // namespace
+
+http::Answer answer_with_page(const MetricPage& page, const std::function<std::vector<OwnMetric>()>& own,
+                              const std::function<ProgramHealth()>& health, const http::Request& request) {
   if (request.path == "/")
     return {.type = "text/html; charset=utf-8", .body = "<title>usdt</title><a href=\"/metrics\">metrics</a>\n"};
-  if (request.path != "/metrics")
-    return {.status = 404, .type = "text/plain; charset=utf-8", .body = "metrics are at /metrics\n"};
+  if (request.path == "/healthz" && health) {
+    const ProgramHealth said = health();
+    return answer_in_words(said.is_well ? 200 : 503, said.text);
+  }
+  if (request.path != "/metrics") return answer_in_words(404, "metrics are at /metrics\n");
+  std::vector<metrics::Family> families = *page.families();
+  if (own) std::ranges::move(families_of(own()), std::back_inserter(families));
   const PageFormat format = prometheus::choose_format(request.accept);
-  return {.type = std::string(prometheus::media_type(format)), .body = write_page(*page.families(), format)};
+  return {.type = std::string(prometheus::media_type(format)), .body = write_page(std::move(families), format)};
 }
 
 }  // namespace usdt::exports

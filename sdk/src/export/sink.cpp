@@ -127,7 +127,7 @@ void Sink::account(const SessionSummary& summary) {
   if (impl_->output) impl_->output->account(summary);
 }
 
-bool Sink::in_no_hurry() const { return !impl_->row->format.has_lines; }
+bool Sink::in_no_hurry() const { return !impl_->row->format.has_lines || impl_->row->is_of_metrics; }
 
 void Sink::ending(const SessionSummary& summary) {
   if (impl_->output) impl_->output->ending(summary);
@@ -180,6 +180,16 @@ std::optional<std::string> Sink::failure() const {
   if (!impl_->why.empty()) return impl_->why;
   if (error == 0) return "its reader took nothing for a second";
   return error == EBADF ? "it is closed" : std::system_category().message(error);
+}
+
+std::optional<Backlog> Sink::backlog() const {
+  const auto& poster = impl_->destination->poster;
+  return poster ? poster->backlog() : std::nullopt;
+}
+
+std::string Sink::trouble() const {
+  const auto& poster = impl_->destination->poster;
+  return poster ? poster->trouble() : std::string();
 }
 
 Result<void> Sink::check_written() const {

@@ -12,8 +12,10 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <tuple>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "base/try.hpp"
 #include "http/gzip.hpp"
 #include "sys/thread.hpp"
@@ -70,41 +72,92 @@ Verdict judge_status(const Reply& reply) {
 }
 
 struct Poster::Impl {
-  explicit Impl(Endpoint endpoint)
-      : judge(endpoint.judge), client(std::move(endpoint.url), std::move(endpoint.headers)) {}
+  Impl(Endpoint endpoint, std::optional<Spool> kept)
+      : judge(endpoint.judge),
+        client(std::move(endpoint.url), std::move(endpoint.headers)),
+        rejected_by(endpoint.rejected_by),
+        spool(std::move(kept)) {}
 
   /// The thread's: sends what is in the queue. A batch stays there until its outcome is known.
   void run() {
     while (true) {
       std::unique_lock lock(mutex);
-      changed.wait(lock, [this] { return stopped || !queue.empty(); });
+      changed.wait(lock, [this] { return stopped || has_any(); });
       if (stopped) return;
-      const Batch& batch = queue.front();
-      lock.unlock();
-      Outcome outcome = deliver(batch);
-      lock.lock();
-      if (stopped && !outcome.accepted) return;  // stop() says what becomes of it
-      settle(std::move(outcome));
+      if (spool)
+        send_spooled(lock);
+      else
+        send_queued(lock);
     }
+  }
+
+  [[nodiscard]] bool has_any() const { return spool ? !spool->is_empty() : !queue.empty(); }
+
+  void send_queued(std::unique_lock<std::mutex>& lock) {
+    const Batch& batch = queue.front();
+    lock.unlock();
+    const std::string deflated = gzip(batch.body, GzipEffort::quick);
+    Outcome outcome = deliver({.path = batch.path,
+                               .type = batch.type,
+                               .body = deflated.empty() ? std::string_view(batch.body) : std::string_view(deflated),
+                               .is_gzip = !deflated.empty()});
+    lock.lock();
+    if (stopped && !outcome.accepted) return;  // stop() says what becomes of it
+    outcome.number = queue.front().number;
+    settle(std::move(outcome));
   }
 
   /// With the lock: the first batch has an outcome.
   void settle(Outcome outcome) {
-    outcomes[queue.front().owner].push_back(std::move(outcome));
     bytes -= queue.front().body.size();
+    const std::size_t owner = queue.front().owner;
     queue.pop_front();
+    tell(owner, std::move(outcome));
+  }
+
+  /// With the lock.
+  void tell(std::size_t owner, Outcome outcome) {
+    outcomes[owner].push_back(std::move(outcome));
     ++settled;
     why.clear();
     changed.notify_all();
   }
 
-  Outcome deliver(const Batch& batch) {
-    Outcome outcome{.number = batch.number};
-    const std::string deflated = gzip(batch.body, GzipEffort::quick);
-    const Message message{.path = batch.path,
-                          .type = batch.type,
-                          .body = deflated.empty() ? std::string_view(batch.body) : std::string_view(deflated),
-                          .is_gzip = !deflated.empty()};
+  /// A batch that was put has its outcome at once: it is on disk, or lost.
+  void keep(const Batch& batch) {
+    SpooledBatch kept{.path = batch.path, .type = std::string(batch.type), .events = batch.events};
+    kept.deflated = gzip(batch.body, GzipEffort::quick);
+    const std::lock_guard lock(mutex);
+    const auto put = kept.deflated.empty() ? Result<void>(fail(no_memory())) : spool->put(kept);
+    outcomes[batch.owner].push_back(
+        {.number = batch.number, .accepted = put.has_value(), .why = put ? std::string() : put.error().message});
+    changed.notify_all();
+  }
+
+  void send_spooled(std::unique_lock<std::mutex>& lock) {
+    const auto batch = spool->front();
+    lock.unlock();
+    Outcome outcome;
+    if (batch)
+      outcome = deliver({.path = batch->path, .type = batch->type, .body = batch->deflated, .is_gzip = true});
+    else
+      outcome.why = batch.error().message;
+    lock.lock();
+    if (stopped && !outcome.accepted) return;  // it is sent when the next one starts
+    const std::uint64_t before = spool->events();
+    spool->pop();
+    const std::uint64_t events = before - spool->events();
+    const std::uint64_t lost = outcome.accepted ? std::min(outcome.rejected, events) : events;
+    sent += events - lost;
+    spool_lost += lost;
+    if (lost > 0) spool_trouble = outcome.why;
+    why.clear();
+    ++settled;
+    changed.notify_all();
+  }
+
+  Outcome deliver(const Message& message) {
+    Outcome outcome;
     for (unsigned attempts = 0;; ++attempts) {
       auto reply = client.post(message, kAttemptPatience);
       const Verdict verdict = reply ? judge(*reply) : Verdict::again;
@@ -112,7 +165,8 @@ struct Poster::Impl {
       outcome.maybe_twice |= verdict == Verdict::maybe_again;
       if (verdict == Verdict::accepted) {
         outcome.accepted = true;
-        outcome.reply = std::move(reply->body);
+        outcome.why.clear();
+        if (rejected_by != nullptr) std::tie(outcome.rejected, outcome.why) = rejected_by(reply->body);
         return outcome;
       }
       outcome.why = reply ? words_of(*reply) : reply.error().message;
@@ -131,8 +185,12 @@ struct Poster::Impl {
 
   Verdict (*judge)(const Reply& reply);
   Client client;
+  RejectedBy rejected_by;
   std::mutex mutex;
   std::condition_variable changed;
+  std::optional<Spool> spool;
+  std::uint64_t sent = 0, spool_lost = 0;  ///< Backlog
+  std::string spool_trouble;               ///< why the last events of the spool were lost
   std::deque<Batch> queue;
   std::size_t bytes = 0;                                 ///< of the queue
   std::map<std::size_t, std::vector<Outcome>> outcomes;  ///< by owner
@@ -146,8 +204,8 @@ struct Poster::Impl {
 
 Poster::Poster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<Poster>> Poster::start(Endpoint endpoint) {
-  auto impl = std::make_unique<Impl>(std::move(endpoint));
+Result<std::unique_ptr<Poster>> Poster::start(Endpoint endpoint, std::optional<Spool> spool) {
+  auto impl = std::make_unique<Impl>(std::move(endpoint), std::move(spool));
   impl->thread = TRY(sys::start_thread("that sends answers", [raw = impl.get()] { raw->run(); }));
   return std::unique_ptr<Poster>(new Poster(std::move(impl)));
 }
@@ -156,10 +214,12 @@ Poster::~Poster() { stop(); }
 
 bool Poster::has_room() const {
   const std::lock_guard lock(impl_->mutex);
+  if (impl_->spool) return impl_->spool->has_room();
   return impl_->bytes < kMostBytes && impl_->queue.size() < kMostBatches;
 }
 
 void Poster::put(Batch batch) {
+  if (impl_->spool) return impl_->keep(batch);
   const std::lock_guard lock(impl_->mutex);
   impl_->bytes += batch.body.size();
   impl_->queue.push_back(std::move(batch));
@@ -181,6 +241,18 @@ bool Poster::wait(milliseconds most) {
 std::string Poster::trouble() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->why;
+}
+
+std::optional<Backlog> Poster::backlog() const {
+  const std::lock_guard lock(impl_->mutex);
+  if (!impl_->spool) return std::nullopt;
+  const Spool& spool = *impl_->spool;
+  return Backlog{.batches = spool.batches(),
+                 .events = spool.events(),
+                 .bytes = spool.bytes(),
+                 .sent = impl_->sent,
+                 .lost = impl_->spool_lost,
+                 .why = impl_->spool_trouble};
 }
 
 void Poster::stop() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Batches on their way to a server that may be slow or away: a bounded queue, and a thread that sends what is in it,
-// one after the other, deflated, again where the server asks for that, and says what became of each.
+// Batches on their way to a server that may be slow or away: a bounded queue, in memory or on disk, and a thread that
+// sends what is in it, one after the other, deflated, again where the server asks for that, and says what became of
+// each.
 #pragma once
 
 #include <chrono>
@@ -10,10 +11,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "http/client.hpp"
+#include "http/spool.hpp"
 #include "http/url.hpp"
+#include "usdt/backlog.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::http {
@@ -25,14 +29,16 @@ struct Batch {
   std::string path;          ///< behind that of the URL
   std::string_view type;     ///< media type; outlives the poster
   std::string body;
+  std::uint64_t events = 0;  ///< that are in it
 };
 
 /// What became of a batch.
 struct Outcome {
   std::uint64_t number = 0;
+  /// The server has it, or it is on disk, and whatever comes of it is in the Backlog from then on.
   bool accepted = false;
-  std::string why = {};    ///< it was not: "400 Bad Request: ..."
-  std::string reply = {};  ///< the server's, of an accepted one
+  std::string why = {};        ///< it was not, or not all of it: "400 Bad Request: ..."
+  std::uint64_t rejected = 0;  ///< items of an accepted one that the server did not take
   /// It was sent anew after the server may have had it: what it has is there at least once.
   bool maybe_twice = false;
 };
@@ -56,19 +62,25 @@ enum class Verdict : std::uint8_t {
 /// Judges as the specification of OTLP has it: any 2xx is accepted, is_worth_another_attempt() comes again.
 [[nodiscard]] Verdict judge_status(const Reply& reply);
 
+/// Reads in the reply to a batch how many of its items the server did not take although it took the batch, and why.
+/// Called in the poster's thread.
+using RejectedBy = std::pair<std::uint64_t, std::string> (*)(const std::string& reply);
+
 /// A server, and how it is spoken to.
 struct Endpoint {
   Url url = {};
   Headers headers = {};  ///< of each message
   Verdict (*judge)(const Reply& reply) = judge_status;
+  RejectedBy rejected_by = nullptr;  ///< null: it takes all of a batch or nothing
 };
 
 /// Sends batches. put() and the like are for one thread.
 class Poster {
  public:
-  /// Errors: limit (no thread).
-  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Endpoint endpoint);
-  /// Gives up what is not sent.
+  /// `spool`: batches wait there and not in memory. Those that are there from before are sent first. Errors: limit (no
+  /// thread).
+  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Endpoint endpoint, std::optional<Spool> spool = {});
+  /// Gives up what is not sent, but for what is on disk.
   ~Poster();
   Poster(const Poster&) = delete;
   Poster& operator=(const Poster&) = delete;
@@ -83,6 +95,8 @@ class Poster {
   bool wait(std::chrono::milliseconds most);
   /// Returns why the batch at hand was not taken yet, which is tried again; empty: nothing has failed.
   [[nodiscard]] std::string trouble() const;
+  /// Returns what waits on disk; nothing: batches wait in memory.
+  [[nodiscard]] std::optional<Backlog> backlog() const;
   /// Ends all attempts: what is not sent by now has the outcome that it was given up.
   void stop();
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
 from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from collector import Collector, attributes_of, value_of  # noqa: E402
 from messages import compiled  # noqa: E402
 
 PROGRAM = r"""
@@ -52,86 +53,6 @@ def build(run):
     require_root()
     (run.dir / "otlp.c").write_text(PROGRAM)
     return run.build("otlp", [run.dir / "otlp.c"], ["-O1", "-g"])
-
-
-def value_of(value):
-    kind = value.WhichOneof("value")
-    if kind == "array_value":
-        return [value_of(each) for each in value.array_value.values]
-    if kind == "kvlist_value":
-        return attributes_of(value.kvlist_value.values)
-    return getattr(value, kind)
-
-
-def attributes_of(pairs):
-    names = [pair.key for pair in pairs]
-    check_equal(len(names), len(set(names)), f"each name once: {names}")
-    return {pair.key: value_of(pair.value) for pair in pairs}
-
-
-class Collector:
-    """Takes what is posted; `answers` are (status, headers, body) of the first posts, one each, and 200 after that. None: the
-    connection is closed without an answer; bytes: they are the answer, whatever they are."""
-
-    def __init__(self, run, answers=(), slow=0.0):
-        self.messages, self.answers, self.posts, self.kept = compiled(run.dir, "otlp"), list(answers), [], []
-        collector = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                time.sleep(slow)
-                answer = collector.answers.pop(0) if collector.answers else (200, {}, b"")
-                collector.posts.append((time.monotonic(), self.path, answer[0] if isinstance(answer, tuple) else answer))
-                if not isinstance(answer, tuple):
-                    self.wfile.write(answer or b"")
-                    self.close_connection = True
-                    return
-                status, headers, reply = answer
-                if status == 200:
-                    collector.keep(self.path, self.headers, body)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(reply)))
-                self.end_headers()
-                self.wfile.write(reply)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def keep(self, path, headers, body):
-        check_equal((headers["Content-Type"], headers["Content-Encoding"]), ("application/x-protobuf", "gzip"), "headers")
-        self.kept.append((path, gzip.decompress(body)))
-
-    def items(self, path, message, of_scope):
-        """(resource, item) of all messages to `path`."""
-        found = []
-        for at, body in self.kept:
-            if at != path:
-                continue
-            for resource in message.FromString(body).resources:
-                for scope in resource.scopes:
-                    check_equal(scope.scope.name, "usdt", "the scope")
-                    found += [(attributes_of(resource.resource.attributes), item) for item in getattr(scope, of_scope)]
-        return found
-
-    def spans(self):
-        return self.items("/v1/traces", self.messages.ExportTraces, "spans")
-
-    def logs(self):
-        return self.items("/v1/logs", self.messages.ExportLogs, "logs")
-
-    def metrics(self):
-        """The last of each name."""
-        return {metric.name: metric for _, metric in self.items("/v1/metrics", self.messages.ExportMetrics, "metrics")}
 
 
 def trace(run, program, words, hits, url, code=0, env=None):

@@ -1,0 +1,268 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent over its life: hits are those that the traced program says, in metrics that Prometheus's client library reads and
+in log records that protoc reads, while files are read again, programs are replaced, servers are away and the agent is
+killed."""
+
+import collections
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
+sys.path.insert(2, str(pathlib.Path(__file__).resolve().parent))
+
+import puppet  # noqa: E402, F401 (finds the harness)
+from agent import Agent, Program, agent_of, build, numbers_of, once_each, question  # noqa: E402
+from collector import Collector, attributes_of  # noqa: E402
+from harness import check, check_equal, main, require_program, scenario, wait_until  # noqa: E402
+
+
+@scenario
+def hits_are_in_metrics_and_in_log_records(run):
+    path, collector = build(run), Collector(run)
+    program = Program(run, path)
+    agent = Agent(run, {"a": question("all", f"usdt:{path}:agent:hit", "print = 'arg0'"),
+                        "b": question("by-last-digit", f"usdt:{path}:agent:hit", "by = 'arg0 % 10'", "sum = 'arg0'")},
+                  "--export", f"otlp={collector.url}")
+    agent.wait_for("attached", 2)
+    check_equal(program.hit(1000), 1000, "hits by the program")
+    wait_until(lambda: agent.sum_of("usdt_by_last_digit_row_hits_total") == 1000, "hits of the rows")
+    metrics = agent.metrics()
+    rows = {key[1]: value for key, value in metrics.items() if key[0] == "usdt_by_last_digit_sum"}
+    check_equal(rows, {str(n): sum(range(n, 1000, 10)) for n in range(10)}, "sums of the rows")
+    check_equal(agent.sum_of("usdt_all_hits_total"), 1000, "hits")
+    check_equal(metrics["usdt_agent_questions", "traced"], 2, "questions that are traced")
+    check_equal(agent.get("/healthz"), (200, "ok\n"), "health")
+    wait_until(lambda: numbers_of(collector) == once_each(1000), "a log record of each hit")
+    check_equal(agent.end(), 0, "exit code")
+    agent.wait_for("all: 1000 events of 1000 hits; lost: 0 ring_full")
+
+
+@scenario
+def questions_that_stay_lose_no_hit_while_others_change(run):
+    path, collector = build(run), Collector(run)
+    program = Program(run, path)
+    agent = Agent(run, {"stays": question("stays", f"usdt:{path}:agent:hit", "print = 'arg0'")}, "--export", f"otlp={collector.url}")
+    agent.wait_for("attached")
+    program.begin(6000, 500)
+    for n in range(6):
+        agent.write("changes", question("changes", f"usdt:{path}:agent:odd", f"where = 'arg0 % 7 == {n}'"))
+        agent.reload()
+    agent.write("changes", question("changes", f"usdt:{path}:agent:odd", "by = 'arg0 % 3'"))
+    agent.reload()
+    (agent.directory / "changes.toml").unlink()
+    agent.reload()
+    check_equal(program.wait(), 6000, "hits by the program")
+    wait_until(lambda: agent.sum_of("usdt_stays_hits_total") == 6000, "hits of the question that stays")
+    check_equal(agent.sum_of("usdt_changes_hits_total"), 0, "what is not asked any more is on the page no more")
+    check_equal(agent.metrics()["usdt_agent_reloads_total", "done"], 8, "reloads")
+    check_equal(agent.end(), 0, "exit code")
+    kept = collections.Counter(attributes_of(log.attributes)["arg0"] for _, log in collector.logs() if log.event_name == "agent:hit")
+    check_equal(kept, once_each(6000), "each hit once, and none lost")
+
+
+@scenario
+def files_that_are_wrong_change_nothing(run):
+    path = build(run)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")})
+    agent.wait_for("attached")
+    for text, why in (("[question.b\n", "b.toml:1:"), (question("a", "x:y", ""), "a question of this name, too"),
+                      (question("b", "x:y", "duration = 5"), "duration"), (question("b", "x:y", "wher = 'pid == 1'"), "'where'?")):
+        agent.write("b", text)
+        before = len(agent.said)
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: any(why in line for line in agent.said[before:]), f"{why} in {agent.said[before:]}")
+    wait_until(lambda: agent.metrics()["usdt_agent_reloads_total", "refused"] == 4, "refusals")
+    check_equal((agent.metrics()["usdt_agent_reloads_total", "done"], agent.metrics()["usdt_agent_questions", "traced"]), (0, 1),
+                "what goes on")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def programs_come_and_are_replaced(run):
+    built, collector = build(run), Collector(run)
+    path = run.dir / "service"
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}, "--export", f"otlp={collector.url}")
+    agent.wait_for("waiting")
+    check_equal(agent.metrics()["usdt_agent_questions", "waiting"], 1, "questions that wait")
+    check_equal(agent.get("/healthz")[0], 200, "waiting is well")
+    first = 0
+    for generation in range(3):
+        shutil.copy(built, run.dir / "new")
+        os.rename(run.dir / "new", path)
+        agent.wait_for("is a new file: 1 site", generation + 1)
+        program = Program(run, path, first)
+        first = program.hit(200)
+        program.process.stdin.close()
+        program.process.wait(20)
+    wait_until(lambda: numbers_of(collector) == once_each(600), f"all hits of three programs, {agent.said}")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def everything_gone_is_waited_for_again(run):
+    built = build(run)
+    path = run.dir / "service"
+    shutil.copy(built, path)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")})
+    agent.wait_for("attached")
+    with open(path, "r+b") as file:  # written to: its sites are detached
+        file.write(b"\x7fELF")
+    agent.wait_for("was written to")
+    os.unlink(path)
+    shutil.copy(built, path)
+    program = Program(run, path)
+    def counted():
+        program.hit(10)
+        return agent.sum_of("usdt_a_hits_total") >= 10
+    wait_until(counted, f"hits of the file that came back, {agent.said}", 60, every=0.5)
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def what_a_killed_agent_had_on_disk_is_sent_by_the_next_one(run):
+    path = build(run)
+    program = Program(run, path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        away = f"http://127.0.0.1:{free.getsockname()[1]}"
+    files = {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}
+    agent = Agent(run, files, "--export", f"otlp={away}", "--spool", run.dir / "spool")
+    agent.wait_for("attached")
+    program.hit(3000)
+    wait_until(lambda: agent.sum_of("usdt_agent_spool_events") == 3000, "events on disk")
+    check_equal((agent.sum_of("usdt_agent_export_up"), agent.get("/healthz")[0]), (0, 200), "the server is not up, the agent is well")
+    agent.end(signal.SIGKILL)
+    collector = Collector(run, port=int(away.rsplit(":", 1)[1]))
+    agent = Agent(run, files, "--export", f"otlp={away}", "--spool", run.dir / "spool")
+    agent.wait_for("attached")
+    program.hit(500)
+    wait_until(lambda: numbers_of(collector) == once_each(3500), "each hit once")
+    wait_until(lambda: agent.sum_of("usdt_agent_spool_bytes") == 0, "an empty spool")
+    check_equal(agent.sum_of("usdt_agent_spool_lost_events_total"), 0, "lost")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def a_full_spool_is_counted(run):
+    path = build(run)
+    program = Program(run, path)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0, comm'")},
+                  "--export", "otlp=http://127.0.0.1:9", "--spool", run.dir / "spool", "--spool-size", "1")
+    agent.wait_for("attached")
+    hits = 0
+    while agent.metrics().get(("usdt_a_lost_total", "not_written"), 0) == 0:
+        check(hits < 1_000_000, "the spool is never full")
+        hits = program.hit(20_000, 1)
+        time.sleep(1)
+    time.sleep(2.5)  # the last batch, and another look
+    metrics = agent.metrics()
+    kept, lost = agent.sum_of("usdt_agent_spool_events"), sum(v for k, v in metrics.items() if k[0] == "usdt_a_lost_total")
+    check(lost > 0 and kept > 0, f"{kept} kept, {lost} lost")
+    check_equal(kept + lost, hits, "hits on disk, and lost ones")
+    check(agent.sum_of("usdt_agent_spool_bytes") <= 1 << 20, "bytes on disk")
+    check(any("is full" in line for line in agent.said), f"{agent.said}")
+    check_equal(agent.end(), 0, "exit code")
+    check(any("wait on disk" in line for line in agent.said), f"{agent.said}")
+
+
+@scenario
+def a_file_whose_questions_fail_is_said_and_the_others_go_on(run):
+    path = build(run)
+    program = Program(run, path)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true"),
+                        "b": "disable-feature = 'uprobe_multi'\n" + question("b", f"usdt:{path}:agent:odd", "backend = 'uprobe_multi'")})
+    agent.wait_for("it is tried again")
+    program.hit(100)
+    wait_until(lambda: agent.sum_of("usdt_a_hits_total") == 100, "hits of the other file")
+    status, text = agent.get("/healthz")
+    check_equal((status, "b.toml" in text), (503, True), text)
+    check_equal(agent.metrics()["usdt_agent_questions", "failing"], 1, "questions that fail")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def systemd_learns_how_it_goes(run):
+    path = build(run)
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(run.dir / "notify"))
+    manager.settimeout(20)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")},
+                  environment={"NOTIFY_SOCKET": str(run.dir / "notify"), "WATCHDOG_USEC": "900000"})
+    heard = []
+
+    def hear(what):
+        while not any(line.startswith(what) for line in heard):
+            heard.extend(manager.recv(4096).decode().splitlines())
+    hear("READY=1")
+    hear("STATUS=questions: 1 traced")
+    heard.clear()
+    hear("WATCHDOG=1")
+    agent.process.send_signal(signal.SIGHUP)
+    hear("RELOADING=1")
+    hear("MONOTONIC_USEC=")
+    agent.end()
+    hear("STOPPING=1")
+
+
+@scenario
+def check_says_without_privilege_where_answers_would_go(run):
+    require_program("setpriv")
+    os.chmod(run.dir, 0o755)
+    (run.dir / "a.toml").write_text(question("rows", "python:gc__start", "by = 'pid'") + question("stacks", "python:gc__start", "by = 'ustack'"))
+    tool = shutil.copy(agent_of(run), run.dir / "agent")
+
+    def checked(*words):
+        return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", tool, "check", *words],
+                              capture_output=True, text=True, timeout=60)
+    done = checked("--listen", "9435", "--export", "otlp=http://127.0.0.1:4318", run.dir / "a.toml")
+    check_equal(done.returncode, 2, done.stderr)
+    check("a.toml" in done.stderr and "stacks: its answers would go nowhere: metrics have labels" in done.stderr, done.stderr)
+    (run.dir / "a.toml").write_text(question("rows", "python:gc__start", "by = 'pid'"))
+    done = checked("--listen", "9435", "--export", "otlp=http://127.0.0.1:4318", run.dir / "a.toml")
+    check_equal((done.returncode, done.stderr), (0, ""), "the check")
+    check("rows: otlp=http://127.0.0.1:4318 metrics at 9435" in done.stdout, done.stdout)
+    for words, why in (((run.dir / "a.toml",), "go nowhere"), (("--listen", "1", run.dir), "run.dir"), ((), "no files with questions"),
+                       (("--export", "json=/tmp/x", run.dir / "a.toml"), "would grow for ever"),
+                       (("--export", "nonsense=x", run.dir / "a.toml"), "there is no format"),
+                       (("--listen", "1", "/nonexistent"), "No such file")):
+        done = checked(*words)
+        check_equal((done.returncode, why == "run.dir" or why in done.stderr), (0 if why == "run.dir" else 2, True), done.stderr)
+
+
+@scenario
+def what_an_agent_cannot_be_asked_is_refused_with_its_place(run):
+    of_question = (("max-events = 5", "asks for ever"), ("record = 'x.rec'", "record"))
+    of_all = (("duration = 5", "asks for ever"), ("output = 'x'", "output"), ("format = 'json'", "format"), ("pid = 1", "pid"),
+              ("no-follow = true", "no-follow"), ("hold-exec = true", "hold-exec"), ("export = 'json=x'", "would grow for ever"))
+    for line, why in of_question + of_all:
+        asked = question("a", "python:gc__start")
+        (run.dir / "a.toml").write_text(asked + line if (line, why) in of_question else line + "\n" + asked)
+        done = subprocess.run([agent_of(run), "check", "--export", "otlp=http://127.0.0.1:4318", run.dir / "a.toml"],
+                              capture_output=True, text=True, timeout=60)
+        check_equal(done.returncode, 2, line)
+        check("a.toml:" in done.stderr and why in done.stderr, f"{line}: {done.stderr}")
+
+
+@scenario
+def a_port_that_is_taken_is_said(run):
+    path = build(run)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        (run.dir / "a.toml").write_text(question("a", f"usdt:{path}:agent:hit", "count = true"))
+        done = subprocess.run([agent_of(run), "--listen", str(taken.getsockname()[1]), run.dir / "a.toml"], capture_output=True, text=True,
+                              timeout=60)
+    check_equal(done.returncode, 1, done.stderr)
+    check("Address already in use" in done.stderr, done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent_state.hpp"
+#include "common/report.hpp"
+#include "exports.hpp"
+#include "io/stream.hpp"
+#include "memory.hpp"
+#include "question_files.hpp"
+#include "running_file.hpp"
+#include "service_manager.hpp"
+#include "wanted_signals.hpp"
+
+namespace usdt_agent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+class Agent {
+ public:
+  explicit Agent(const Options& options)
+      : options_(options),
+        exports_(options,
+                 {.own_metrics = [this] { return state_.metrics(); }, .health = [this] { return state_.health(); }}) {}
+
+  int run() {
+    auto files = read_files(options_, false);
+    if (!files) return complain(files.error(), kUsageError);
+    if (auto opened = exports_.open(); !opened) return complain(opened.error(), kRunTimeFailure);
+    say_where_pages_are();
+    for (QuestionFile& file : *files) {
+      files_.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
+      files_.back()->begin();
+    }
+    release_memory();
+    look_around();
+    manager_.say_ready();
+    while (!signals_.end_is_asked_for()) turn();
+    manager_.say_stopping();
+    files_.clear();
+    say_what_waits();
+    return kSuccess;
+  }
+
+ private:
+  /// Waits until there is something to do, and does it.
+  void turn() {
+    constexpr milliseconds longest{250};
+    std::vector<pollfd> watched{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
+    for (const auto& file : files_)
+      if (const auto fd = file->fd()) watched.push_back({.fd = *fd, .events = POLLIN, .revents = 0});
+    static_cast<void>(::poll(watched.data(), watched.size(), static_cast<int>(longest.count())));
+    if (signals_.take_reload()) reload();
+    for (const auto& file : files_) file->step();
+    look_around();
+  }
+
+  void look_around() {
+    constexpr milliseconds pause{500};
+    manager_.say_alive();
+    if (Clock::now() - looked_ < pause) return;
+    looked_ = Clock::now();
+    state_.take(files_, exports_, reloads_);
+    if (const std::string words = state_.in_words(); words != said_) manager_.say_status(said_ = words);
+  }
+
+  /// All files are read before anything is changed: if one is wrong, everything stays as it is. Those that are as they
+  /// were go on. What takes the place of others begins before they end.
+  void reload() {
+    manager_.say_reloading();
+    auto read = read_files(options_, false);
+    if (!read) {
+      ++reloads_.refused;
+      usdt::tools::print_error(kTool, read.error());
+      usdt::tools::print_notice(kTool, "the files were not read again: the questions are those of before");
+    } else {
+      ++reloads_.done;
+      exchange(std::move(*read));
+    }
+    manager_.say_ready();
+  }
+
+  void exchange(std::vector<QuestionFile> read) {
+    std::vector<std::unique_ptr<RunningFile>> next;
+    std::vector<usdt_trace::ExportPart> places;
+    for (QuestionFile& file : read) {
+      for (const AskedQuestion& asked : file.questions)
+        places.insert(places.end(), asked.exports.begin(), asked.exports.end());
+      const auto same = std::ranges::find_if(files_, [&](const auto& running) {
+        return running && running->file().path == file.path && running->file().text == file.text;
+      });
+      if (same != files_.end()) {
+        next.push_back(std::move(*same));
+      } else {
+        next.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
+        next.back()->begin();
+      }
+    }
+    std::swap(files_, next);
+    next.clear();
+    exports_.keep_only(places);
+    release_memory();
+  }
+
+  void say_where_pages_are() const {
+    for (const auto& [name, sink] : exports_.all())
+      if (!sink->options().listen.empty()) usdt::tools::print_notice(kTool, "metrics are at " + sink->name());
+  }
+
+  void say_what_waits() const {
+    for (const auto& [name, sink] : exports_.all())
+      if (const auto backlog = sink->backlog(); backlog && backlog->events > 0)
+        usdt::tools::print_notice(kTool, fmt::format("{}: {} wait on disk, and are sent when the agent starts again",
+                                                     name, usdt::tools::counted(backlog->events, "event")));
+  }
+
+  [[nodiscard]] static int complain(const usdt::Error& error, int code) {
+    usdt::tools::print_error(kTool, error);
+    return code;
+  }
+
+  const Options& options_;
+  WantedSignals signals_;
+  ServiceManager manager_;
+  AgentState state_;
+  Exports exports_;
+  std::vector<std::unique_ptr<RunningFile>> files_;
+  Reloads reloads_;
+  Clock::time_point looked_ = {};
+  std::string said_;
+};
+
+}  // namespace
+
+int run(const Options& options) { return Agent(options).run(); }
+
+int check(const Options& options) {
+  const auto files = read_files(options, true);
+  if (!files) {
+    usdt::tools::print_error(kTool, files.error());
+    return kUsageError;
+  }
+  usdt::io::Stream out(1);
+  for (const QuestionFile& file : *files) {
+    out.lines(file.path + "\n");
+    for (const AskedQuestion& asked : file.questions) {
+      std::string line = "  " + asked.flags.question.name + ":";
+      for (const usdt_trace::ExportPart& place : asked.exports) line += " " + name_of(place);
+      out.lines(line + "\n");
+    }
+  }
+  return out.flush() == usdt::io::Stream::Flushed::all ? kSuccess : kRunTimeFailure;
+}
+
+}  // namespace usdt_agent

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The agent's own numbers and health. Its loop writes them down, and the thread that serves pages reads them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "running_file.hpp"
+
+namespace usdt_agent {
+
+/// How often files were read again.
+struct Reloads {
+  std::uint64_t done = 0, refused = 0;
+};
+
+class AgentState {
+ public:
+  /// Writes down how things are. For the loop's thread.
+  void take(const std::vector<std::unique_ptr<RunningFile>>& files, const Exports& exports, const Reloads& reloads);
+  /// Returns "3 questions are traced, 1 waits, 1 fails".
+  [[nodiscard]] std::string in_words() const;
+
+  /// Returns the agent's own metrics. From any thread.
+  [[nodiscard]] std::vector<usdt::OwnMetric> metrics() const;
+  /// The agent is well if its loop goes on and no question fails. From any thread.
+  [[nodiscard]] usdt::ProgramHealth health() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// A place where answers go.
+  struct Place {
+    std::string name;
+    std::optional<usdt::Backlog> backlog;
+    bool is_sent;
+    std::string trouble;
+  };
+
+  void add_places(std::vector<usdt::OwnMetric>& metrics) const;
+
+  mutable std::mutex mutex_;
+  std::uint64_t traced_ = 0, waiting_ = 0, failing_ = 0, restarts_ = 0;  ///< questions; sessions
+  Reloads reloads_ = {};
+  std::vector<Place> places_ = {};
+  std::string failures_ = {};  ///< a line each
+  Clock::time_point taken_ = Clock::now();
+};
+
+}  // namespace usdt_agent

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "question_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "exports.hpp"
+#include "script_flags.hpp"
+
+namespace usdt_agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Options that hold where a file says nothing else: rings stay in memory, and an agent looks often.
+const usdt_trace::OptionValues& usual_options() {
+  static const usdt_trace::OptionValues usual{{"ring-size", "2"}};
+  return usual;
+}
+
+auto wrong(std::string why) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(why)); }
+
+/// Returns the files of a place in the order of their names; a file that is named is taken whatever its name.
+usdt::Result<std::vector<std::string>> files_of(const std::string& place) {
+  std::error_code error;
+  if (!fs::is_directory(place, error)) return std::vector{place};
+  std::vector<std::string> files;
+  for (auto each = fs::directory_iterator(place, error); !error && each != decltype(each)(); each.increment(error))
+    if (each->path().extension() == ".toml") files.push_back(each->path().native());
+  if (error) return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "read " + place, error.value()));
+  if (files.empty()) return usdt::fail(usdt::ErrorKind::not_found, place + ": no files *.toml");
+  std::ranges::sort(files);
+  return files;
+}
+
+/// Refuses what has an end, holds programs, or writes files that grow.
+usdt::Result<void> check_for_agent(const usdt_trace::Flags& flags) {
+  const usdt::Question& question = flags.question;
+  const std::array<std::pair<bool, std::string_view>, 8> refused{{
+      {question.limits.seconds.has_value(), "duration: an agent asks for ever"},
+      {question.limits.max_events != UINT64_MAX, "max-events: an agent asks for ever"},
+      {!question.recording.file.empty() || question.recording.last || question.recording.dump_on != nullptr,
+       "record, last, dump-on: an agent sends its answers"},
+      {!flags.output.shown.file.empty(), "output: an agent has none; export has places"},
+      {flags.output.shown.format != usdt_trace::kTextFormat, "format: an agent prints nothing; export has places"},
+      {question.following.hold_exec, "hold-exec: an agent does not stop programs"},
+      {!question.following.follow, "no-follow: an agent would lose what it traces as programs come and go"},
+      {!question.processes.pids.empty(),
+       "pid: processes end, and an agent goes on; cgroup and container name what stays"},
+  }};
+  for (const auto& [is_asked, why] : refused)
+    if (is_asked) return wrong(std::string(why));
+  return {};
+}
+
+usdt::Result<QuestionFile> read_file(const std::string& path, const Options& options, bool without_privilege) {
+  QuestionFile file{.path = path, .text = {}, .questions = {}};
+  std::ifstream in(path, std::ios::binary);
+  file.text.assign(std::istreambuf_iterator<char>(in), {});
+  auto questions = usdt_trace::read_questions(path, usual_options(), without_privilege);
+  if (!questions) return usdt::fail(questions.error());
+  for (usdt_trace::Flags& flags : *questions) {
+    if (auto sense = check_for_agent(flags); !sense) return usdt::fail(sense.error().within(flags.script.place));
+    auto exports = exports_of(flags, options);
+    if (!exports) return usdt::fail(exports.error().within(flags.script.place));
+    flags.question.following.wait = true;
+    flags.output.verbose = options.verbose;
+    file.questions.push_back({std::move(flags), std::move(*exports)});
+  }
+  return file;
+}
+
+usdt::Result<void> check_names(const std::vector<QuestionFile>& files) {
+  std::map<std::string, const std::string*> known;
+  for (const QuestionFile& file : files)
+    for (const AskedQuestion& asked : file.questions) {
+      const auto [first, is_new] = known.emplace(asked.flags.question.name, &asked.flags.script.place);
+      if (!is_new)
+        return wrong(fmt::format("{}: {} has a question of this name, too", asked.flags.script.place, *first->second));
+    }
+  return {};
+}
+
+}  // namespace
+
+usdt::Result<std::vector<QuestionFile>> read_files(const Options& options, bool without_privilege) {
+  std::vector<QuestionFile> files;
+  for (const std::string& place : options.places) {
+    auto paths = files_of(place);
+    if (!paths) return usdt::fail(paths.error());
+    for (const std::string& path : *paths) {
+      const bool again = std::ranges::find(files, path, &QuestionFile::path) != files.end();
+      if (again) continue;
+      auto file = read_file(path, options, without_privilege);
+      if (!file) return usdt::fail(file.error());
+      files.push_back(std::move(*file));
+    }
+  }
+  if (auto differ = check_names(files); !differ) return usdt::fail(differ.error());
+  return files;
+}
+
+}  // namespace usdt_agent
