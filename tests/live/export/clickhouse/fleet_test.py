@@ -248,6 +248,32 @@ def what_did_not_arrive_is_named(run):
 
 
 @scenario
+def batches_of_a_killed_agent_are_there_once(run):
+    program, engine = build(run), chdb(run)
+    (run.dir / "calls.toml").write_text(f'[question.calls]\nprobes = ["ucall:{program}:serve"]\n')
+    agent = [pathlib.Path(run.tool).with_name("usdt-agent"), "--export", f"clickhouse={engine.place()}", "--spool", run.dir / "spool",
+             run.dir / "calls.toml"]
+    engine.kill()
+    first = run.start(*agent, stderr=subprocess.PIPE, text=True)
+    while "attached" not in first.stderr.readline():
+        pass
+    subprocess.run([program, "calls", "500", "1", "0.2"], check=True)
+    while sum(int(each.stem.split("-")[1]) for each in (run.dir / "spool").rglob("*.batch")) < 500:
+        time.sleep(0.1)
+    first.kill()
+    first.wait()
+    engine.start()
+    second = run.start(*agent, stderr=subprocess.DEVNULL)
+    while engine.ask("SELECT count() FROM usdt_events")[0][0] != "500":
+        time.sleep(0.1)
+    second.send_signal(signal.SIGINT)
+    second.wait()
+    check_equal(engine.ask("SELECT count(), sum(nums['kind']), any(question) FROM usdt_events"),
+                [["500", str(sum(n % 5 for n in range(500))), "calls"]], "each call once")
+    engine.kill()
+
+
+@scenario
 def ten_million_events_are_there_once(run):
     program, engine = build(run), chdb(run)
     recording = record(run, "hits", [f"usdt:{program}:fleet:hit"], program, "hits", str(PER_RECORDING))
