@@ -51,7 +51,7 @@ class FakeServer {
   [[nodiscard]] std::unique_ptr<Poster> poster(RejectedBy rejected_by = nullptr,
                                                std::optional<Spool> spool = {}) const {
     const auto url = parse_url(url_);
-    auto poster = Poster::start(*url, rejected_by, std::move(spool));
+    auto poster = Poster::start({.url = *url, .rejected_by = rejected_by}, std::move(spool));
     if (!poster) throw std::bad_alloc();
     return std::move(*poster);
   }
@@ -255,7 +255,7 @@ TEST(Poster, ends_at_once_while_a_server_says_nothing) {
   ASSERT_EQ(::listen(silent, 8), 0);
   ::getsockname(silent, reinterpret_cast<sockaddr*>(&where), &size);
   const auto url = parse_url("http://127.0.0.1:" + std::to_string(ntohs(where.sin_port)));
-  auto poster = Poster::start(*url);
+  auto poster = Poster::start({.url = *url});
   ASSERT_TRUE(poster);
   (*poster)->put(batch_of(1));
   std::this_thread::sleep_for(200ms);

@@ -29,14 +29,17 @@ std::uint64_t BatchOutput::pending() const noexcept {
   return loses_what_comes() || poster_.has_room() ? 0 : UINT64_MAX;
 }
 
-void BatchOutput::send(std::string_view path, std::string_view type, std::string body,
-                       std::vector<std::uint32_t> probes) {
+void BatchOutput::send(std::string path, std::string_view type, std::string body, std::vector<std::uint32_t> probes) {
   if (loses_what_comes() && !poster_.has_room())
     return lose(probes, probes.size(), poster_.backlog() ? "the spool is full" : "the server is too slow");
   const std::uint64_t events = probes.size();
   on_their_way_.emplace(++sent_, std::move(probes));
-  poster_.put(
-      {.owner = owner_, .number = sent_, .path = path, .type = type, .body = std::move(body), .events = events});
+  poster_.put({.owner = owner_,
+               .number = sent_,
+               .path = std::move(path),
+               .type = type,
+               .body = std::move(body),
+               .events = events});
 }
 
 bool BatchOutput::has_to_wait() const {
@@ -49,7 +52,7 @@ Output::Flushed BatchOutput::write_out(const io::Stream::Patience& patience) {
   if (given_up_) return Flushed::failed;
   if (!ending_ && Clock::now() - sent_rest_ >= longest) {
     sent_rest_ = Clock::now();
-    send_rest(nullptr);
+    send_rest();
   }
   take_outcomes();
   for (auto progress = Clock::now(); has_to_wait();) {
@@ -64,14 +67,20 @@ Output::Flushed BatchOutput::write_out(const io::Stream::Patience& patience) {
 
 void BatchOutput::ending(const SessionSummary& summary) {
   if (given_up_) return;
-  send_rest(&summary);
+  send_rest();
+  send_numbers(summary, true);
   ending_ = true;
+}
+
+void BatchOutput::account(const SessionSummary& summary) {
+  measured_ = Clock::now();
+  if (!given_up_) send_numbers(summary, false);
 }
 
 /// Others that send to the place have waited as long.
 void BatchOutput::give_up() {
   if (std::exchange(given_up_, true)) return;
-  if (!ending_) send_rest(nullptr);
+  if (!ending_) send_rest();
   poster_.stop();
   take_outcomes();
 }
@@ -95,7 +104,7 @@ void BatchOutput::take(const http::Outcome& outcome) {
   const std::vector<std::uint32_t>& probes = batch.mapped();
   if (!outcome.accepted) return lose(probes, probes.size(), outcome.why);
   if (outcome.maybe_twice && maybe_twice_++ == 0)
-    tell(fmt::format("{}: what was sent when a connection was lost may be there twice", place_));
+    tell(fmt::format("{}: what was sent when a connection was lost may be there twice{}", place_, unless()));
   const std::uint64_t rejected = std::min<std::uint64_t>(outcome.rejected, probes.size());
   if (rejected > 0) lose(probes, static_cast<std::size_t>(rejected), outcome.why);
 }

@@ -29,17 +29,26 @@ class BatchOutput : public Output {
   void give_up() final;
   [[nodiscard]] std::optional<std::string> failure() const final;
   void ending(const SessionSummary& summary) final;
+  /// Numbers go out every ten seconds.
+  [[nodiscard]] bool wants_table() const final { return is_due(); }
+  [[nodiscard]] bool wants_account() const final { return is_due(); }
+  void account(const SessionSummary& summary) final;
 
  protected:
   using Clock = std::chrono::steady_clock;
 
   /// Encodes an event for the batch at hand.
   virtual void add_event(const Event& event) = 0;
-  /// Sends, by send(), what was encoded so far. `summary`: at the end.
-  virtual void send_rest(const SessionSummary* summary) = 0;
+  /// Sends, by send(), the events that were encoded so far.
+  virtual void send_rest() = 0;
+  /// Sends, by send(), the account of all hits so far, and the rows of the last look. `last`: all events were given.
+  virtual void send_numbers(const SessionSummary& summary, bool last) = 0;
 
-  /// Sends a batch. `probes`: of each item that is an event, in their order. `path` and `type` outlive everything.
-  void send(std::string_view path, std::string_view type, std::string body, std::vector<std::uint32_t> probes);
+  /// Why a batch that was sent anew may be there but once, in words behind those that say the contrary.
+  [[nodiscard]] virtual std::string_view unless() const { return {}; }
+
+  /// Sends a batch. `probes`: of each item that is an event, in their order. `type` outlives everything.
+  void send(std::string path, std::string_view type, std::string body, std::vector<std::uint32_t> probes);
 
   void write_event(const Event& /*event*/) final {}
   /// A notice says it.
@@ -50,6 +59,7 @@ class BatchOutput : public Output {
   /// Whether events are lost where the server is too slow, since nobody waits for it (SinkOptions::wait_while_tracing).
   [[nodiscard]] bool loses_what_comes() const { return options_.wait_while_tracing == nullptr; }
   [[nodiscard]] bool has_to_wait() const;
+  [[nodiscard]] bool is_due() const { return Clock::now() - measured_ >= std::chrono::seconds(10); }
   void take_outcomes();
   void take(const http::Outcome& outcome);
   void lose(const std::vector<std::uint32_t>& probes, std::size_t count, const std::string& why);
@@ -62,7 +72,7 @@ class BatchOutput : public Output {
   std::size_t owner_;
   std::uint64_t sent_ = 0;                                                 ///< batches
   std::map<std::uint64_t, std::vector<std::uint32_t>> on_their_way_ = {};  ///< by number
-  Clock::time_point sent_rest_ = Clock::now();
+  Clock::time_point sent_rest_ = Clock::now(), measured_ = Clock::now();
   bool ending_ = false, given_up_ = false;
   std::uint64_t lost_ = 0, maybe_twice_ = 0;  ///< events, batches
   std::string why_;                           ///< the first loss

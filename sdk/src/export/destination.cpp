@@ -33,11 +33,17 @@ Result<std::shared_ptr<Destination>> open_server(SinkOptions options) {
 
 Result<std::shared_ptr<Destination>> open_poster(const FormatRow& row, SinkOptions options) {
   if (options.file.empty())
-    return fail(ErrorKind::invalid_argument, "it is sent by HTTP, and needs a place: otlp=http://127.0.0.1:4318");
-  const http::Url url = TRY(http::parse_url(options.file));
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("it is sent by HTTP, and needs a place: {}=http://HOST:PORT", row.format.name));
+  http::Endpoint endpoint;
+  if (row.find_endpoint != nullptr)
+    endpoint = TRY(row.find_endpoint(options.file));
+  else
+    endpoint.url = TRY(http::parse_url(options.file));
+  endpoint.rejected_by = row.rejected_by;
   std::optional<http::Spool> spool;
   if (!options.spool.empty()) spool.emplace(TRY(http::Spool::open(options.spool, options.spool_size)));
-  auto poster = TRY(http::Poster::start(url, row.rejected_by, std::move(spool)));
+  auto poster = TRY(http::Poster::start(std::move(endpoint), std::move(spool)));
   auto destination = std::make_shared<Destination>(nowhere(), std::move(options));
   destination->poster = std::move(poster);
   return destination;

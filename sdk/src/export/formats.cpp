@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/try.hpp"
+#include "export/clickhouse_place.hpp"
 #include "session/rules.hpp"
 
 namespace usdt {
@@ -106,6 +107,11 @@ constexpr std::array kRows{
               .make = make_otlp_output,
               .check = check_metrics_of_rows,
               .rejected_by = rejected_by_otlp},
+    FormatRow{
+        .format = {"clickhouse", false, "rows of events, tables and the ledger, sent to a ClickHouse server", true},
+        .make = make_clickhouse_output,
+        .check = check_metrics_of_rows,
+        .find_endpoint = clickhouse::find_endpoint},
     FormatRow{.format = {"record", false, "all of each event, compressed, which --replay shows in any way"},
               .make = make_record_output,
               .records = true},

@@ -22,6 +22,8 @@ struct FormatRow {
   std::unique_ptr<Output> (*make)(const AnswerStart& start, const OutputPlace& place);
   /// Says what of a question it cannot write.
   Result<void> (*check)(const Question& question) = nullptr;
+  /// Of forms that are sent: reads the place. Null: it is a URL and no more.
+  Result<http::Endpoint> (*find_endpoint)(const std::string& place) = nullptr;
   http::RejectedBy rejected_by = nullptr;  ///< of forms that are sent: servers may take a part of a batch
   bool records = false;                    ///< it needs records of a live trace
   bool is_of_metrics = false;              ///< it has a page of metrics (Destination::metric_page), which may be served
@@ -42,6 +44,7 @@ struct FormatRow {
 [[nodiscard]] std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place);
 /// An http::RejectedBy.
 [[nodiscard]] std::pair<std::uint64_t, std::string> rejected_by_otlp(const std::string& reply);
+[[nodiscard]] std::unique_ptr<Output> make_clickhouse_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_pprof_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_prometheus_output(const AnswerStart& start, const OutputPlace& place);
 /// Records all of a trace, or its last part (AskedRecording::last).

@@ -11,6 +11,7 @@
 
 #include "export/formats.hpp"
 #include "export/frames.hpp"
+#include "export/json_values.hpp"
 #include "export/output.hpp"
 #include "export/table_output.hpp"
 #include "export/value_tree.hpp"
@@ -19,41 +20,8 @@ namespace usdt::exports {
 namespace {
 
 using io::json_key;
-using io::json_real;
 using io::json_text;
 using io::json_text_or_null;
-
-/// Values as JSON (docs/json.md).
-class JsonValues {
- public:
-  explicit JsonValues(io::JsonWriter& json) : json_(json) {}
-
-  void begin_object() { json_.StartObject(); }
-  void member(std::string_view name) { json_key(json_, name); }
-  void end_object() { json_.EndObject(); }
-  void begin_list() { json_.StartArray(); }
-  void end_list() { json_.EndArray(); }
-  void whole(std::int64_t number) { json_.Int64(number); }
-  void natural(std::uint64_t number) { json_.Uint64(number); }
-  void real(double number) { json_real(json_, number); }
-  void text(std::string_view text) { json_text(json_, text); }
-  void cut_text(std::string_view text) {
-    truncated.push_back(position);
-    json_text(json_, text);
-  }
-  void error(std::string_view reason) {
-    json_.StartObject();
-    json_key(json_, "error"), json_text(json_, reason);
-    json_.EndObject();
-  }
-  void frames(const Stack& stack) { write_frames(json_, stack); }
-
-  unsigned position = 0;            ///< of the value among "args",
-  std::vector<unsigned> truncated;  ///< and those that are strings cut at the string size
-
- private:
-  io::JsonWriter& json_;
-};
 
 class JsonOutput final : public Output {
  public:

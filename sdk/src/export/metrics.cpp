@@ -57,18 +57,6 @@ void open_ends(const View& view, Histogram& histogram) {
   if (last.low >= static_cast<double>(view.to) / divisor) last.high = kInfinity;
 }
 
-Histogram histogram_of(const View& view, const PlannedTable& table, const ArrangedRow& row, const Unit& unit) {
-  Histogram made{.factor = unit.factor, .whole = !table.keys.back().ranges_of, .count = row.count};
-  for (const ArrangedRow::Bar& bar : row.bars) made.buckets.push_back(bucket_of(bar.range, bar.count));
-  const unsigned sub_bits = view.latency ? kLatencySubBits : view.sub_bits;
-  if (view.latency || view.histogram == usdt::Histogram::log2) made.scale = sub_bits == 0 ? 0 : sub_bits - 1;
-  if (!made.scale && !made.buckets.empty()) open_ends(view, made);
-  if (!table.value) return made;
-  const auto real = row.real(RowNumber::sum);
-  made.sum = unit.in(real ? *real : static_cast<double>(row.sum));
-  return made;
-}
-
 /// Bars of both, in order.
 void add_bars(std::vector<ArrangedRow::Bar>& bars, const std::vector<ArrangedRow::Bar>& more) {
   for (const ArrangedRow::Bar& bar : more) {
@@ -148,6 +136,19 @@ std::int32_t index_of(double magnitude, unsigned scale) {
 
 }  // namespace
 
+Histogram histogram_of(const View& view, const PlannedTable& table, const ArrangedRow& row) {
+  const Unit unit = unit_of(view);
+  Histogram made{.factor = unit.factor, .whole = !table.keys.back().ranges_of, .count = row.count};
+  for (const ArrangedRow::Bar& bar : row.bars) made.buckets.push_back(bucket_of(bar.range, bar.count));
+  const unsigned sub_bits = view.latency ? kLatencySubBits : view.sub_bits;
+  if (view.latency || view.histogram == usdt::Histogram::log2) made.scale = sub_bits == 0 ? 0 : sub_bits - 1;
+  if (!made.scale && !made.buckets.empty()) open_ends(view, made);
+  if (!table.value) return made;
+  const auto real = row.real(RowNumber::sum);
+  made.sum = unit.in(real ? *real : static_cast<double>(row.sum));
+  return made;
+}
+
 std::string name_of(std::string_view text) {
   std::string name;
   for (const char c : text) {
@@ -216,7 +217,7 @@ void QuestionMetrics::add_rows(const PlannedTable& table, const std::vector<std:
   if (view_.has_buckets()) {
     const std::string what = view_.latency ? "duration of calls or spans" : fmt::format("{} of hits", value);
     add({name(unit.factor == 1 ? "values" : "duration", unit.name), Kind::histogram, unit.name, what, {}},
-        [&](const ArrangedRow& row) { return histogram_of(view_, table, row, unit); });
+        [&](const ArrangedRow& row) { return histogram_of(view_, table, row); });
   } else {
     add({name("row_hits"), Kind::counter, "", "hits with these keys", {}},
         [](const ArrangedRow& row) -> decltype(Sample::value) { return Int128(row.count); });

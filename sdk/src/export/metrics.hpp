@@ -115,6 +115,9 @@ class QuestionMetrics {
   std::vector<Family> of_rows_, of_account_;
 };
 
+/// The histogram of a row of a view that has buckets (View::has_buckets()); durations in seconds.
+[[nodiscard]] Histogram histogram_of(const View& view, const PlannedTable& table, const ArrangedRow& row);
+
 /// A histogram in buckets of equal ratio, as OpenTelemetry and Prometheus (there "native" ones) have them: that with
 /// index i has what is above 2^(i / 2^scale) and up to 2^((i + 1) / 2^scale), by magnitude.
 struct EqualRatios {

@@ -2,11 +2,9 @@
 // Answers for OpenTelemetry's collectors and what else takes its protocol over HTTP: calls and spans as spans, hits as
 // log records, tables and the ledger as metrics, in protobuf.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <protozero/pbf_message.hpp>
 #include <random>
@@ -19,6 +17,7 @@
 #include "export/otlp_fields.hpp"
 #include "export/otlp_metrics.hpp"
 #include "export/otlp_values.hpp"
+#include "export/service_identity.hpp"
 #include "export/value_tree.hpp"
 #include "io/escape.hpp"
 
@@ -46,24 +45,14 @@ struct Filling {
   [[nodiscard]] bool is_full() const noexcept { return probes.size() >= kMostItems || items.size() >= kMostBytes; }
 };
 
-/// The text of a program's environment, or another one.
-std::string from_environment(const char* name, const std::string& otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr && *text != '\0' ? text : otherwise;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 /// Says what all of it is about: the encoded Resource.
 std::string encode_resource(const AttachPlan& plan) {
-  std::string service = "usdt";
-  if (plan.files.size() == 1) service = plan.files[Index<PlannedFile>(0)].target.path.filename().native();
+  const ServiceIdentity identity = identity_of(plan);
   AttributeWriter attributes;
-  attributes.add("service.name", from_environment("OTEL_SERVICE_NAME", service));
-  attributes.add("host.name", host_name());
+  attributes.add("service.name", identity.service);
+  if (!identity.version.empty()) attributes.add("service.version", identity.version);
+  attributes.add("host.name", identity.host);
+  if (!identity.container.empty()) attributes.add("container.id", identity.container);
   attributes.add("os.type", "linux");
   std::string encoded;
   pbf_builder<otlp::Resource> resource(encoded);
@@ -111,14 +100,8 @@ class OtlpOutput final : public BatchOutput {
       event(*kept.event);
     }
   }
-  bool wants_table() const override { return is_due(); }
   void look(const ArrangedTable& look) override { metrics_.take(plan(), look); }
   void table(const ArrangedTable& look) override { metrics_.take(plan(), look); }
-  bool wants_account() const override { return is_due(); }
-  void account(const SessionSummary& summary) override {
-    measured_ = Clock::now();
-    send_metrics(summary);
-  }
 
  protected:
   void look_up(const AttachPlan& plan, std::size_t /*probes*/) override {
@@ -136,20 +119,18 @@ class OtlpOutput final : public BatchOutput {
     if (filling.is_full()) send_items(filling);
   }
 
-  void send_rest(const SessionSummary* summary) override {
+  void send_rest() override {
     send_items(spans_);
     send_items(logs_);
-    if (summary != nullptr) send_metrics(*summary);
   }
 
- private:
-  [[nodiscard]] bool is_due() const { return Clock::now() - measured_ >= std::chrono::seconds(10); }
+  void send_numbers(const SessionSummary& summary, bool last) override;
 
+ private:
   std::string encode_span(const Event& event);
   std::string encode_log(const Event& event);
   void add_facts(const Event& event);
   void send_items(Filling& filling);
-  void send_metrics(const SessionSummary& summary);
   [[nodiscard]] static std::uint64_t time_of_day() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
@@ -165,7 +146,6 @@ class OtlpOutput final : public BatchOutput {
   Filling spans_{"/v1/traces"}, logs_{"/v1/logs"}, numbers_{"/v1/metrics"};
   RandomIds ids_;
   std::uint64_t began_ = time_of_day();
-  Clock::time_point measured_ = Clock::now();
 };
 
 /// What a span and a log record have alike.
@@ -226,10 +206,10 @@ void OtlpOutput::send_items(Filling& filling) {
   resource.add_message(OfResource::resource, resource_);
   resource.add_message(OfResource::of_scope, of_scope);
   pbf_builder<Export>(request).add_message(Export::of_resource, of_resource);
-  send(filling.path, kProtobuf, std::move(request), std::exchange(filling.probes, {}));
+  send(std::string(filling.path), kProtobuf, std::move(request), std::exchange(filling.probes, {}));
 }
 
-void OtlpOutput::send_metrics(const SessionSummary& summary) {
+void OtlpOutput::send_numbers(const SessionSummary& summary, bool /*last*/) {
   metrics_.take(plan(), summary);
   for (const std::string& metric : otlp::encode_metrics(metrics_.families(), {began_, time_of_day()})) {
     numbers_.add(metric);

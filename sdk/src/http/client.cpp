@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostReplyBytes = 1 << 20;
 }  // namespace
 
 struct Client::Impl {
-  explicit Impl(Url asked) : url(std::move(asked)) {}
+  Impl(Url asked, Headers also) : url(std::move(asked)), headers(std::move(also)) {}
 
   [[nodiscard]] PostRequest request_of(const Message& message) const {
     using beast::http::field;
@@ -37,6 +37,7 @@ struct Client::Impl {
     request.set(field::host, url.authority());
     request.set(field::user_agent, "usdt");
     request.set(field::content_type, beast::string_view(message.type.data(), message.type.size()));
+    for (const auto& [name, value] : headers) request.set(name, value);
     if (message.is_gzip) request.set(field::content_encoding, "gzip");
     request.body() = {message.body.data(), message.body.size()};
     request.prepare_payload();
@@ -110,10 +111,12 @@ struct Client::Impl {
                  .reason = text(message_of.reason()),
                  .body = std::move(message_of.body()),
                  .retry_after = text(message_of[beast::http::field::retry_after]),
+                 .exception_code = text(message_of["X-ClickHouse-Exception-Code"]),
                  .was_sent_again = again};
   }
 
   Url url;
+  Headers headers;
   asio::io_context context{1};
   std::optional<beast::tcp_stream> stream;
   beast::flat_buffer buffer{kMostReplyHeaderBytes + kMostReplyBytes};
@@ -121,7 +124,7 @@ struct Client::Impl {
   std::atomic<bool> stopped = false;
 };
 
-Client::Client(Url url) : impl_(std::make_unique<Impl>(std::move(url))) {}
+Client::Client(Url url, Headers headers) : impl_(std::make_unique<Impl>(std::move(url), std::move(headers))) {}
 Client::~Client() = default;
 
 Result<Reply> Client::post(const Message& message, std::chrono::milliseconds patience) {

@@ -6,11 +6,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "http/url.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::http {
+
+/// Names and values of headers. Neither has characters that could end a line.
+using Headers = std::vector<std::pair<std::string, std::string>>;
 
 /// What is sent by POST.
 struct Message {
@@ -23,9 +28,10 @@ struct Message {
 /// What came back.
 struct Reply {
   unsigned status = 0;
-  std::string reason;  ///< "Service Unavailable"
-  std::string body;
-  std::string retry_after;  ///< that header; empty: there is none
+  std::string reason = {};  ///< "Service Unavailable"
+  std::string body = {};
+  std::string retry_after = {};     ///< that header; empty: there is none
+  std::string exception_code = {};  ///< likewise X-ClickHouse-Exception-Code
   /// A connection that was kept ended first, amid the message: the server may have it twice.
   bool was_sent_again = false;
 };
@@ -33,7 +39,8 @@ struct Reply {
 /// Sends to one place over one connection, which it keeps while the other end does. For one thread, but for stop().
 class Client {
  public:
-  explicit Client(Url url);
+  /// `headers` are in each message.
+  explicit Client(Url url, Headers headers = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

@@ -17,7 +17,6 @@
 
 #include "base/no_memory.hpp"
 #include "base/try.hpp"
-#include "http/client.hpp"
 #include "http/gzip.hpp"
 #include "sys/thread.hpp"
 
@@ -67,9 +66,17 @@ bool is_worth_another_attempt(unsigned status) noexcept {
   return std::ranges::find(kAgain, status) != kAgain.end();
 }
 
+Verdict judge_status(const Reply& reply) {
+  if (reply.status / 100 == 2) return Verdict::accepted;
+  return is_worth_another_attempt(reply.status) ? Verdict::again : Verdict::refused;
+}
+
 struct Poster::Impl {
-  Impl(Url url, RejectedBy rejected, std::optional<Spool> kept)
-      : client(std::move(url)), rejected_by(rejected), spool(std::move(kept)) {}
+  Impl(Endpoint endpoint, std::optional<Spool> kept)
+      : judge(endpoint.judge),
+        client(std::move(endpoint.url), std::move(endpoint.headers)),
+        rejected_by(endpoint.rejected_by),
+        spool(std::move(kept)) {}
 
   /// The thread's: sends what is in the queue. A batch stays there until its outcome is known.
   void run() {
@@ -118,7 +125,7 @@ struct Poster::Impl {
 
   /// A batch that was put has its outcome at once: it is on disk, or lost.
   void keep(const Batch& batch) {
-    SpooledBatch kept{.path = std::string(batch.path), .type = std::string(batch.type), .events = batch.events};
+    SpooledBatch kept{.path = batch.path, .type = std::string(batch.type), .events = batch.events};
     kept.deflated = gzip(batch.body, GzipEffort::quick);
     const std::lock_guard lock(mutex);
     const auto put = kept.deflated.empty() ? Result<void>(fail(no_memory())) : spool->put(kept);
@@ -153,15 +160,17 @@ struct Poster::Impl {
     Outcome outcome;
     for (unsigned attempts = 0;; ++attempts) {
       auto reply = client.post(message, kAttemptPatience);
+      const Verdict verdict = reply ? judge(*reply) : Verdict::again;
       outcome.maybe_twice |= reply ? reply->was_sent_again : reply.error().kind == ErrorKind::io;
-      if (reply && reply->status / 100 == 2) {
+      outcome.maybe_twice |= verdict == Verdict::maybe_again;
+      if (verdict == Verdict::accepted) {
         outcome.accepted = true;
         outcome.why.clear();
         if (rejected_by != nullptr) std::tie(outcome.rejected, outcome.why) = rejected_by(reply->body);
         return outcome;
       }
       outcome.why = reply ? words_of(*reply) : reply.error().message;
-      if (reply && !is_worth_another_attempt(reply->status)) return outcome;
+      if (verdict == Verdict::refused) return outcome;
       const auto asked = reply ? parse_retry_after(reply->retry_after, std::chrono::system_clock::now()) : std::nullopt;
       if (!pause(asked.value_or(backoff(attempts, random_part(random))), outcome.why)) return outcome;
     }
@@ -174,6 +183,7 @@ struct Poster::Impl {
     return !changed.wait_for(lock, time, [this] { return stopped; });
   }
 
+  Verdict (*judge)(const Reply& reply);
   Client client;
   RejectedBy rejected_by;
   std::mutex mutex;
@@ -194,8 +204,8 @@ struct Poster::Impl {
 
 Poster::Poster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<Poster>> Poster::start(Url url, RejectedBy rejected_by, std::optional<Spool> spool) {
-  auto impl = std::make_unique<Impl>(std::move(url), rejected_by, std::move(spool));
+Result<std::unique_ptr<Poster>> Poster::start(Endpoint endpoint, std::optional<Spool> spool) {
+  auto impl = std::make_unique<Impl>(std::move(endpoint), std::move(spool));
   impl->thread = TRY(sys::start_thread("that sends answers", [raw = impl.get()] { raw->run(); }));
   return std::unique_ptr<Poster>(new Poster(std::move(impl)));
 }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/client.hpp"
 #include "http/spool.hpp"
 #include "http/url.hpp"
 #include "usdt/backlog.hpp"
@@ -25,8 +26,8 @@ namespace usdt::http {
 struct Batch {
   std::size_t owner = 0;     ///< who gets its outcome
   std::uint64_t number = 0;  ///< of the owner's
-  std::string_view path;     ///< behind that of the URL; outlives the poster
-  std::string_view type;     ///< media type; likewise
+  std::string path;          ///< behind that of the URL
+  std::string_view type;     ///< media type; outlives the poster
   std::string body;
   std::uint64_t events = 0;  ///< that are in it
 };
@@ -51,17 +52,34 @@ struct Outcome {
 /// Whether a server that answered so wants it once more later (OTLP's specification names these and no others).
 [[nodiscard]] bool is_worth_another_attempt(unsigned status) noexcept;
 
+/// What a reply means for the batch that it answers.
+enum class Verdict : std::uint8_t {
+  accepted,
+  again,        ///< it is sent once more later
+  maybe_again,  ///< likewise, and the server may have it already
+  refused,
+};
+/// Judges as the specification of OTLP has it: any 2xx is accepted, is_worth_another_attempt() comes again.
+[[nodiscard]] Verdict judge_status(const Reply& reply);
+
 /// Reads in the reply to a batch how many of its items the server did not take although it took the batch, and why.
 /// Called in the poster's thread.
 using RejectedBy = std::pair<std::uint64_t, std::string> (*)(const std::string& reply);
 
+/// A server, and how it is spoken to.
+struct Endpoint {
+  Url url = {};
+  Headers headers = {};  ///< of each message
+  Verdict (*judge)(const Reply& reply) = judge_status;
+  RejectedBy rejected_by = nullptr;  ///< null: it takes all of a batch or nothing
+};
+
 /// Sends batches. put() and the like are for one thread.
 class Poster {
  public:
-  /// `spool`: batches wait there and not in memory. Those that are there from before are sent first. Null
-  /// `rejected_by`: servers take all of a batch or nothing. Errors: limit (no thread).
-  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Url url, RejectedBy rejected_by = nullptr,
-                                                             std::optional<Spool> spool = {});
+  /// `spool`: batches wait there and not in memory. Those that are there from before are sent first. Errors: limit (no
+  /// thread).
+  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Endpoint endpoint, std::optional<Spool> spool = {});
   /// Gives up what is not sent, but for what is on disk.
   ~Poster();
   Poster(const Poster&) = delete;
