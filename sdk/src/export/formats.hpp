@@ -35,6 +35,7 @@ struct FormatRow {
 [[nodiscard]] std::unique_ptr<Output> make_flame_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_perfetto_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place);
+[[nodiscard]] std::unique_ptr<Output> make_report_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_pprof_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_prometheus_output(const AnswerStart& start, const OutputPlace& place);
 /// Records all of a trace, or its last part (AskedRecording::last).
