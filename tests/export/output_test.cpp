@@ -124,7 +124,7 @@ TEST(Sink, there_is_one_for_each_name_in_the_table_and_for_no_other) {
   const auto other = Sink::open("jsno", {});
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().message,
-            "\"jsno\" is no format: text, json, csv, folded, flame, pprof, perfetto, prometheus, otlp, record");
+            "\"jsno\" is no format: text, json, csv, folded, flame, report, pprof, perfetto, prometheus, otlp, record");
 }
 
 TEST(FoldedStacks, take_no_more_new_ones_than_there_is_room_for_and_go_on_with_those_they_know) {

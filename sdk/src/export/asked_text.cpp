@@ -63,21 +63,24 @@ std::string limits_text(const AskedLimits& limits) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string values_text(const Prints& prints) {
+std::string labels_text(const PrintList& list) {
   std::vector<std::string_view> labels;
-  for (const PrintItem& item : prints.rest) labels.push_back(item.label);
-  std::string text = fmt::format("{}", fmt::join(labels, ", "));
-  for (const ProbePrint& each : prints.for_probes) {
-    labels.clear();
-    for (const PrintItem& item : each.list) labels.push_back(item.label);
-    text.append(fmt::format("{}{}={}", text.empty() ? "" : "; ", each.probe, fmt::join(labels, ", ")));
-  }
+  for (const PrintItem& item : list) labels.push_back(item.label);
+  return fmt::format("{}", fmt::join(labels, ", "));
+}
+
+std::string values_text(const Prints& prints, const Printed& printed) {
+  if (prints.empty() && printed.lists.size() == 1) return labels_text(printed.lists.front());
+  std::string text = labels_text(prints.rest);
+  for (const ProbePrint& each : prints.for_probes)
+    text.append(fmt::format("{}{}={}", text.empty() ? "" : "; ", each.probe, labels_text(each.list)));
   return text;
 }
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> asked_text(const Question& question, const std::string& probes) {
+std::vector<std::pair<std::string, std::string>> asked_text(const Question& question, const std::string& probes,
+                                                            const Printed& printed) {
   std::vector<std::pair<std::string, std::string>> lines;
   const auto add = [&](std::string_view what, std::string text) {
     if (!text.empty()) lines.emplace_back(what, std::move(text));
@@ -86,7 +89,7 @@ std::vector<std::pair<std::string, std::string>> asked_text(const Question& ques
   add("probes", question.points.patterns.empty() ? probes : points_text(question.points));
   add("processes", processes_text(question.processes));
   if (question.where) add("where", question.where->text);
-  add("values", values_text(question.values.print));
+  add("values", values_text(question.values.print, printed));
   if (question.view.question) add("by", keys_text(question.view));
   add("shown", shown_text(question.view));
   add("limits", limits_text(question.limits));

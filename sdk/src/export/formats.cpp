@@ -59,7 +59,8 @@ Result<void> check_stacks(const Question& question) {
 }
 
 Result<void> check_report(const Question& question) {
-  return check_rules(question, std::array{Rule{!question.name.empty(), "report is of one question, not of a script's"}});
+  return check_rules(question,
+                     std::array{Rule{!question.name.empty(), "report is of one question, not of a script's"}});
 }
 
 Result<void> check_perfetto(const Question& question) {

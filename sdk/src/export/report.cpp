@@ -109,6 +109,7 @@ class ReportOutput final : public StackOutput {
   ReportOutput(const AnswerStart& start, const OutputPlace& place)
       : StackOutput(start, place),
         question_(start.question),
+        printed_(start.printed),
         has_stacks_(start.question.stacks.kernel_depth > 0 || start.question.stacks.user_depth > 0),
         values_(start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
@@ -136,12 +137,13 @@ class ReportOutput final : public StackOutput {
 
  private:
   void add_times(const Event& event);
-  void add_value(const Event& event, std::string& values, const std::string& name, const std::string& text,
+  void add_value(const Event& event, report::KeptSpan& span, const std::string& name, const std::string& text,
                  std::optional<WholeNumber> number);
   void write_counts(const SessionSummary& summary);
   void write_stacks(io::JsonWriter& json);
 
   const Question& question_;
+  const Printed& printed_;
   bool has_stacks_;
   ValueTexts values_;
   report::EventFolds folds_;
@@ -161,7 +163,7 @@ bool ReportOutput::add_event(const Event& event, const StacksOfEvent& stacks) {
                         .thread = folds_.threads.add(event),
                         .probe = event.site().probe.value};
   values_.each(event, [&](const std::string& name, const std::string& text, std::optional<WholeNumber> number) {
-    add_value(event, span.values, name, text, number);
+    add_value(event, span, name, text, number);
   });
   folds_.spans.add(std::move(span));
   return true;
@@ -180,15 +182,18 @@ void ReportOutput::add_times(const Event& event) {
   folds_.durations.add(event.timestamp(), report::log2_key({event.duration(), false}, report::kHeatSubBits));
 }
 
-void ReportOutput::add_value(const Event& event, std::string& values, const std::string& name, const std::string& text,
-                             std::optional<WholeNumber> number) {
-  if (values.size() < report::kMostValueBytes) {
-    values.append(values.empty() ? "" : " ").append(io::printable(name)).append("=").append(text);
-    if (values.size() > report::kMostValueBytes) {
-      values.resize(without_partial_utf8(std::string_view(values).substr(0, report::kMostValueBytes)).size());
-      values.append("...");
-    }
-  }
+/// Adds a value to those of a span, as far as there is room.
+void append_value(std::string& values, const std::string& name, const std::string& text) {
+  if (values.size() >= report::kMostValueBytes) return;
+  values.append(values.empty() ? "" : " ").append(io::printable(name)).append("=").append(text);
+  if (values.size() <= report::kMostValueBytes) return;
+  values.resize(without_partial_utf8(std::string_view(values).substr(0, report::kMostValueBytes)).size());
+  values.append("...");
+}
+
+void ReportOutput::add_value(const Event& event, report::KeptSpan& span, const std::string& name,
+                             const std::string& text, std::optional<WholeNumber> number) {
+  append_value(span.values, name, text);
   auto known = folds_.values.find(name);
   if (known == folds_.values.end()) {
     if (folds_.values.size() >= report::kMostValues) {
@@ -201,7 +206,10 @@ void ReportOutput::add_value(const Event& event, std::string& values, const std:
   value.texts.add(without_partial_utf8(std::string_view(text).substr(0, report::kMostValueBytes)), event.duration());
   if (!number) return;
   value.is_address = value.is_address || number->is_address;
+  if (value.numbers.numbers.count() == 0) value.number = folds_.measures++;
   value.numbers.add(number->number, event.timestamp());
+  if (value.number < report::kRowsOfSpans)
+    span.rows[value.number] = static_cast<std::int16_t>(report::log2_key(number->number, report::kHeatSubBits));
 }
 
 void ReportOutput::add_rows(const ArrangedTable& look) {
@@ -226,7 +234,8 @@ void ReportOutput::write_counts(const SessionSummary& summary) {
     const std::uint64_t hits = number_of_hits(question_.limits, summary.probes[n]);
     if (summary.probes[n].matched() == 0) continue;
     json.StartArray();
-    json_text(json, io::printable(full_name(plan(), plan().probes[Index<PlannedProbe>(static_cast<std::uint32_t>(n))])));
+    json_text(json,
+              io::printable(full_name(plan(), plan().probes[Index<PlannedProbe>(static_cast<std::uint32_t>(n))])));
     json_text(json, fmt::format("{}", hits)), json.Uint64(hits);
     json.EndArray();
   }
@@ -255,7 +264,7 @@ void ReportOutput::write_all(const SessionSummary& summary) {
   json.StartObject();
   json_key(json, "title"), json_text(json, io::printable(title()));
   json_key(json, "question"), json.StartArray();
-  for (const auto& [what, asked] : asked_text(question_, title())) {
+  for (const auto& [what, asked] : asked_text(question_, title(), printed_)) {
     json.StartArray();
     json_text(json, what), json_text(json, io::printable(asked));
     json.EndArray();
@@ -263,7 +272,8 @@ void ReportOutput::write_all(const SessionSummary& summary) {
   json.EndArray();
   report::write_ledger(json, summary, question_, plan());
   if (view().count_only) write_counts(summary);
-  if (table_.GetSize() > 0) json_key(json, "table"), json.RawValue(table_.GetString(), table_.GetSize(), rapidjson::kObjectType);
+  if (table_.GetSize() > 0)
+    json_key(json, "table"), json.RawValue(table_.GetString(), table_.GetSize(), rapidjson::kObjectType);
   if (!heat_map_.slices().empty()) report::write_slices(json, heat_map_, view());
   if (!stacks_.all().empty() || !stack_rows_.rows.empty() || stack_rows_.not_drawn > 0) write_stacks(json);
   if (folds_.last > 0) report::write_events(json, folds_, values_.names());

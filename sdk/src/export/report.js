@@ -25,10 +25,10 @@ function duration(ns, digits = 4) {
   return `${shown.toFixed(Math.max(0, digits - before))} ${name}`;
 }
 
-/** A time since the beginning, as fine as a step of the axis is. */
-function moment(ns, step) {
-  const [unit, name] = step < 1e3 ? [1e3, 'µs'] : step < 1e6 ? [1e6, 'ms'] : step < 1e9 ? [1e9, 's'] : [1e9, 's'];
-  return `${(ns / unit).toFixed(Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / unit)))))} ${name}`;
+/** A time since the beginning, as fine as a step of the axis is; `most`: the largest on it. */
+function moment(ns, step = 1000, most = Math.abs(ns)) {
+  const [unit, name] = most < 1e6 ? [1e3, 'µs'] : most < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
+  return `${(ns / unit).toFixed(Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / unit) - 1e-9))))} ${name}`;
 }
 
 /** "2026-11-29 09:31:07.123456", as the clock of whoever looks has it. */
@@ -56,11 +56,11 @@ const threadName = thread => thread.pid === 0 ? thread.comm : `${thread.comm} ${
 
 /** The spans and hits that are shown by themselves, in the order of time. */
 const spans = (() => {
-  const from = data.spans ?? {all: 0, begins: [], durations: [], threads: [], probes: [], values: [], texts: []};
+  const from = data.spans ?? {all: 0, begins: [], durations: [], threads: [], probes: [], values: [], rows: [], texts: []};
   const begins = new Float64Array(from.begins.length);
   for (let i = 0, time = 0; i < begins.length; ++i) begins[i] = time += from.begins[i];
   return {all: from.all, count: begins.length, begins, durations: Float64Array.from(from.durations), threads: from.threads,
-          probes: from.probes, values: from.values, texts: from.texts};
+          probes: from.probes, values: from.values, rows: from.rows, texts: from.texts};
 })();
 
 const valuesOf = n => spans.values[n] < 0 ? '(values folded)' : spans.texts[spans.values[n]];
@@ -68,7 +68,7 @@ const valuesOf = n => spans.values[n] < 0 ? '(values folded)' : spans.texts[span
 function describeSpan(n) {
   const took = spans.durations[n] > 0 ? `, ${duration(spans.durations[n])}` : '';
   const values = valuesOf(n);
-  return `${probeName(spans.probes[n])}: ${threadName(threads[spans.threads[n]])}, at ${moment(spans.begins[n], 1)}${took}` +
+  return `${probeName(spans.probes[n])}: ${threadName(threads[spans.threads[n]])}, at ${moment(spans.begins[n])}${took}` +
          (values ? `\n    ${values}` : '');
 }
 
@@ -115,9 +115,10 @@ function showLedger() {
   tile(at('tiles'), whole(ledger.hits), 'hits');
   tile(at('tiles'), whole(ledger.events), data.table ? 'hits in the table' : 'events');
   tile(at('tiles'), whole(ledger.lost), 'lost', ledger.lost > 0);
-  const rows = ledger.counts.map(([name, role, value, words]) => [name.replaceAll('_', ' '), role, value, words]);
-  if (rows.length > 0) at('reasons').append(makeTable({columns: [
-    {name: 'reason'}, {name: ''}, {name: 'hits', number: true}, {name: ''}], rows}));
+  const counts = ledger.counts.map(([name, role, value, words]) => [value, name.replaceAll('_', ' '), role, words]);
+  const some = counts.filter(([value]) => value > 0), none = counts.filter(([value]) => value === 0);
+  if (some.length > 0) at('reasons').append(makeTable({columns: [count('hits'), {name: 'what became of them'}, {name: ''}, {name: ''}], rows: some}));
+  if (none.length > 0) note(`0 hits: ${none.map(([, name]) => name).join(', ')}.`);
   if (ledger.sample > 1) note(`One in ${whole(ledger.sample)} hits was looked at: each event stands for ${whole(ledger.sample)}.`);
   if (ledger.missed > 0) note(`${whole(ledger.missed)} hits were missed by the kernel, which ran no program for them.`);
   if (ledger.skipped > 0) note(`${whole(ledger.skipped)} sites were left out.`);
@@ -237,12 +238,14 @@ function showTops() {
 }
 
 function showLongest() {
-  const order = Array.from({length: spans.count}, (_, n) => n).filter(n => spans.durations[n] > 0);
-  if (order.length === 0) return;
-  order.sort((a, b) => spans.durations[b] - spans.durations[a] || a - b);
-  const longest = order.slice(0, 100);
+  const most = 100, least = Math.max(1, spans.durations.slice().sort().at(-most) ?? 1);
+  const longest = [];
+  for (let n = 0; n < spans.count; ++n) if (spans.durations[n] >= least) longest.push(n);
+  longest.sort((a, b) => spans.durations[b] - spans.durations[a] || a - b);
+  longest.splice(most);
+  if (longest.length === 0) return;
   addTable('Longest', {
-    columns: [{name: 'took', number: true, show: value => duration(value)}, {name: 'at', number: true, show: value => moment(value, 1)}, {name: 'probe'}, {name: 'thread'}, {name: 'values'}],
+    columns: [{name: 'took', number: true, show: value => duration(value)}, {name: 'at', number: true, show: value => moment(value)}, {name: 'probe'}, {name: 'thread'}, {name: 'values'}],
     rows: longest.map(n => [spans.durations[n], spans.begins[n], probeName(spans.probes[n]), threadName(threads[spans.threads[n]]), valuesOf(n)]),
     pick: row => lookAt(longest[row]),
   }, spans.count < spans.all ? 'of the events that are shown one by one; click a row: its place on the time line' : 'click a row: its place on the time line');
@@ -250,7 +253,7 @@ function showLongest() {
 
 function showRows() {
   const table = data.table;
-  if (!table) return;
+  if (!table || (table.keys === 0 && table.histograms?.length > 0)) return;
   const rows = table.rows.map(row => {
     const cells = row.slice(0, table.keys);
     for (let i = table.keys; i < row.length; i += 2) cells.push({text: row[i], order: row[i + 1]});
@@ -274,7 +277,7 @@ const histograms = (() => {
   if (probes.size === 1 && all.length > 0 && all[0].kind === 'duration') all[0].probe = [...probes.values()][0];
   (data.table?.histograms ?? []).forEach((row, n) => {
     const keys = data.table.rows[n].slice(0, data.table.keys).join(', ');
-    all.push({...row, kind: data.table.is_duration ? 'duration' : 'value', title: `${data.table.value}${keys ? ` of ${keys}` : ''}`, row: n});
+    all.push({...row, linear: data.table.linear, kind: data.table.is_duration ? 'duration' : 'value', title: `${data.table.value}${keys ? ` of ${keys}` : ''}`, row: n});
   });
   return all;
 })();
@@ -290,7 +293,7 @@ function chooseMeasure(n) {
 /** Where values are: by their logarithm, or one range behind another where some are negative or broken. */
 function scaleOf(bars) {
   const low = bar => Number(bar[0]), high = bar => Number(bar[1]) + (Number.isInteger(low(bar)) && bar.length === 3 || bar[0] === bar[1] ? 1 : 0);
-  const byLog = bars.every(bar => low(bar) >= 0 && (low(bar) === 0 || low(bar) >= 1) && Number.isFinite(high(bar)));
+  const byLog = !measure.linear && bars.every(bar => low(bar) >= 0 && (low(bar) === 0 || low(bar) >= 1) && Number.isFinite(high(bar)));
   const place = value => value < 1 ? value - 1 : Math.log2(value);
   if (!byLog) return {byLog, from: 0, to: bars.length, begin: n => n, end: n => n + 1};
   return {byLog, place, from: place(low(bars[0])), to: place(high(bars[bars.length - 1])), begin: n => place(low(bars[n])), end: n => place(high(bars[n]))};
@@ -304,12 +307,12 @@ function showHistogram() {
   into.replaceChildren();
   tile(into, whole(measure.count), measure.kind === 'duration' ? 'calls, spans' : 'values');
   for (const name of ['min', ...percentiles, 'max', 'sum'])
-    if (measure[name] !== undefined) tile(into, shownAs(measure, measure[name]), name === 'sum' ? 'total' : name);
+    if (measure[name] !== undefined) tile(into, shownAs(measure, measure[name]), name === 'sum' && measure.kind === 'duration' ? 'total' : name);
   at('bound').textContent = measure.p50 !== undefined ? 'percentiles are at most 1/16 above the true ones; all other numbers are exact' : '';
   drawHistogram();
 }
 
-const rangeText = bar => bar[3] ?? (measure.kind === 'duration' ? `${duration(bar[0])} to ${duration(Number(bar[1]) + 1)}` : bar[0] === bar[1] ? whole(bar[0]) : `${whole(bar[0])} to ${whole(bar[1])}`);
+const rangeText = bar => (measure.kind === 'duration' && !measure.linear ? null : bar[3]) ?? (measure.kind === 'duration' ? `${duration(bar[0])} to ${duration(Number(bar[1]) + 1)}` : bar[0] === bar[1] ? whole(bar[0]) : `${whole(bar[0])} to ${whole(bar[1])}`);
 
 function drawHistogram() {
   if (!measure) return;
@@ -327,12 +330,12 @@ function drawHistogram() {
     drawnBars.push({begin, end, bar, n});
   });
   if (scale.byLog) drawValues(pen, scale, x, height - foot, width);
-  else drawRanges(pen, bars, x, scale, height - foot);
+  else drawRanges(pen, bars, x, height - foot);
   if (scale.byLog) drawPercentiles(pen, x, scale, top, height - foot, width);
 }
 
 function drawCounts(pen, {left, width, top, bottom, most}) {
-  const step = Math.max(1, niceStep(most, 4));
+  const step = Math.max(1, niceStep(most, 4.5));
   pen.textAlign = 'right';
   for (let value = 0; value <= most; value += step) {
     const y = Math.round(bottom - (bottom - top) * value / most) + 0.5;
@@ -362,7 +365,7 @@ function drawValues(pen, scale, x, y, width) {
   }
 }
 
-function drawRanges(pen, bars, x, scale, y) {
+function drawRanges(pen, bars, x, y) {
   pen.fillStyle = css('--faint');
   pen.textAlign = 'center';
   let free = -Infinity;
@@ -375,16 +378,16 @@ function drawRanges(pen, bars, x, scale, y) {
 }
 
 function drawPercentiles(pen, x, scale, top, bottom, width) {
-  let free = -Infinity;
-  for (const name of percentiles) {
+  let free = width;
+  pen.textAlign = 'left';
+  pen.strokeStyle = pen.fillStyle = css('--accent');
+  for (const name of [...percentiles].reverse()) {
     if (measure[name] === undefined) continue;
     const at = Math.min(width - 9, Math.round(x(scale.place(Number(measure[name])))) + 0.5);
-    pen.strokeStyle = pen.fillStyle = css('--accent');
     pen.beginPath(); pen.moveTo(at, top - 6); pen.lineTo(at, bottom); pen.stroke();
-    const wide = pen.measureText(name).width, begin = Math.min(Math.max(at - wide / 2, free), width - wide);
-    pen.textAlign = 'left';
-    if (begin - at < 30) pen.fillText(name, begin, top - 14);
-    free = begin + wide + 6;
+    const wide = pen.measureText(name).width, begin = Math.min(at - wide / 2, free - wide);
+    pen.fillText(name, begin, top - 14);
+    free = begin - 8;
   }
 }
 
@@ -428,7 +431,7 @@ function drawTimes(pen, left, width, y) {
   const x = time => left + (width - left) * (time - shown.from) / range;
   pen.fillStyle = css('--faint');
   for (let n = Math.ceil(shown.from / step); n * step <= shown.to; ++n) {
-    const text = moment(n * step, step), half = pen.measureText(text).width / 2, at = x(n * step);
+    const text = moment(n * step, step, shown.to), half = pen.measureText(text).width / 2, at = x(n * step);
     pen.fillRect(at, y, 1, 4);
     pen.textAlign = 'center';
     pen.fillText(text, Math.min(Math.max(at, left + half), width - half), y + 12);
@@ -476,14 +479,14 @@ const heatLeft = 96;
 /** Heat maps: columns with their beginning, end and counts by row, and what rows are. */
 const heats = (() => {
   const all = [];
-  for (const {name, kind, heat, ranges} of data.measures ?? []) {
+  for (const {name, kind, heat, ranges, rows} of data.measures ?? []) {
     const columns = heat.columns.map(([from, ...cells]) => ({from, to: from + heat.step, cells}));
-    all.push({name, kind, step: heat.step, columns, ranges: new Map((ranges ?? []).map(([key, low, high]) => [key, {low, high}]))});
+    all.push({name, kind, column: spans.rows[rows], step: heat.step, columns, ranges: new Map((ranges ?? []).map(([key, low, high]) => [key, {low, high}]))});
   }
   if (data.slices) {
     const {columns, keys, bars, value} = data.slices;
-    const kind = data.table?.is_duration ? 'duration' : 'value';
-    all.push({name: value, kind, step: length / Math.max(1, columns.length), columns: columns.map(([from, to, ...cells]) => ({from, to, cells})),
+    const kind = data.slices.is_duration ? 'duration' : 'value';
+    all.push({name: value, kind, slices: true, step: length / Math.max(1, columns.length), columns: columns.map(([from, to, ...cells]) => ({from, to, cells})),
               ranges: new Map(keys.map((key, n) => [key, {low: bars[n][0], high: bars[n][1], text: bars[n][3]}]))});
   }
   for (const each of all) prepareHeat(each);
@@ -514,9 +517,8 @@ function rowText(each, key) {
   if (each.kind === 'probe') return key === 'others' ? `${each.others.size} other probes` : probeName(key);
   const range = each.ranges.get(key);
   if (!range) return '';
-  if (range.text) return range.text;
   if (each.kind === 'duration') return `${duration(range.low)} to ${duration(Number(range.high) + 1)}`;
-  return range.low === range.high ? whole(range.low) : `${whole(range.low)} to ${whole(range.high)}`;
+  return range.text ?? (range.low === range.high ? whole(range.low) : `${whole(range.low)} to ${whole(range.high)}`);
 }
 
 /** Puts columns together that would be narrower than people can see. */
@@ -567,10 +569,25 @@ function drawHeat() {
       heatCells.push({begin, end, y, group, key, value});
     }
   }
+  drawKept(pen, x, bottom, width);
   pen.restore();
   drawRowNames(pen, bottom);
   if (picked?.heat === heat) outline(pen, x, bottom);
   drawHeatLegend(mix, most);
+}
+
+/** Where cells are wide, the events that are kept, each at its own time and size. */
+function drawKept(pen, x, bottom, width) {
+  const wide = (width - heatLeft) * heat.step / (shown.to - shown.from), first = heat.rows[0];
+  if (wide < 24 || (heat.kind === 'value' && !heat.column)) return;
+  pen.fillStyle = css('--dot');
+  const end = firstFrom(shown.to);
+  for (let n = firstFrom(shown.from); n < end; ++n) {
+    const probe = spans.probes[n], lasts = spans.durations[n] > 0;
+    const row = heat.kind === 'probe' ? heat.place.get(heat.others.has(probe) ? 'others' : probe) + 0.5
+                : heat.kind === 'duration' ? (lasts ? bucketOf(spans.durations[n], 2) - first : NaN) : heat.column[n] === null ? NaN : heat.column[n] - first + 0.5;
+    if (row >= 0) pen.fillRect(x(spans.begins[n]) - 1, bottom - row * heat.rowHeight - 1, 3, 3);
+  }
 }
 
 function outline(pen, x, bottom) {
@@ -583,16 +600,32 @@ function outline(pen, x, bottom) {
 function drawRowNames(pen, bottom) {
   pen.fillStyle = css('--faint');
   pen.textAlign = 'right';
+  if (!heat.slices && heat.kind !== 'probe') return drawPowers(pen, bottom);
   let free = Infinity;
   heat.rows.forEach((key, n) => {
-    const y = bottom - (n + (heat.kind === 'probe' ? 0.5 : 0)) * heat.rowHeight;
-    if (heat.kind === 'probe') return pen.fillText(fit(pen, rowText(heat, key), heatLeft - 10), heatLeft - 6, y);
-    const range = heat.ranges.get(key);
-    if (!range || y > free || y < 8) return;
-    pen.fillText(range.text ?? (heat.kind === 'duration' ? duration(range.low, 3) : whole(range.low)), heatLeft - 6, Math.min(y, bottom - 6));
-    pen.fillRect(heatLeft - 4, y - 0.5, 4, 1);
-    free = y - 26;
+    const y = bottom - (n + 0.5) * heat.rowHeight, low = heat.ranges.get(key)?.low;
+    const text = heat.kind === 'duration' && low !== undefined ? duration(low, 3) : rowText(heat, key);
+    if (y > free || text === '') return;
+    pen.fillText(fit(pen, text, heatLeft - 10), heatLeft - 6, y);
+    free = y - 15;
   });
+}
+
+/** An axis of values, by powers of 10 and where there is room by 2 and 5 times them. */
+function drawPowers(pen, bottom) {
+  const first = heat.rows[0], last = heat.rows[heat.rows.length - 1];
+  const place = value => value < 0 ? 1 - bucketOf(-value, 2) : bucketOf(value, 2);
+  const taken = [];
+  const show = value => {
+    const y = bottom - (place(value) - first) * heat.rowHeight;
+    if (place(value) < first || place(value) > last + 1 || taken.some(other => Math.abs(other - y) < 15)) return;
+    pen.fillText(heat.kind === 'duration' ? duration(value, 1) : whole(value), heatLeft - 6, Math.min(Math.max(y, 6), bottom - 6));
+    pen.fillRect(heatLeft - 4, y, 4, 1);
+    taken.push(y);
+  };
+  const powers = Array.from({length: 20}, (_, n) => 10 ** n);
+  if (first <= 0) show(0);
+  for (const times of [1, 5, 2]) for (const sign of [1, -1]) for (const power of powers) show(sign * times * power);
 }
 
 function fit(pen, text, width) {
@@ -605,16 +638,16 @@ function fit(pen, text, width) {
 function drawHeatLegend(mix, most) {
   const bar = make('span');
   bar.style.cssText = `display:inline-block;width:160px;height:10px;align-self:center;margin:0 6px;border-radius:2px;background:linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(mix).join(',')})`;
-  at('heat-legend').replaceChildren(make('span', '', '1'), bar, make('span', '', `${whole(most)} events in a cell, by the logarithm; time: of the beginning`));
+  at('heat-legend').replaceChildren(make('span', '', '1'), bar, make('span', '', `${whole(most)} ${heat.slices ? 'hits' : 'events'} in a cell, by the logarithm${heat.kind === 'duration' && !heat.slices ? '; by when they began' : ''}`));
 }
 
-/** The kept events of a cell, the longest first. Cells of values have all of their time. */
+/** The kept events of a cell, the longest first. Of cells whose events are not known, those of their time. */
 function eventsBehind({group, key}) {
   const found = [], end = firstFrom(group.to);
   for (let n = firstFrom(group.from); n < end; ++n) {
     const probe = spans.probes[n];
     const is = heat.kind === 'probe' ? probe === key || (key === 'others' && heat.others.has(probe))
-               : heat.kind === 'duration' ? Math.floor(bucketOf(spans.durations[n], 2)) === key : true;
+               : heat.kind === 'duration' ? Math.floor(bucketOf(spans.durations[n], 2)) === key : heat.column ? heat.column[n] === key : true;
     if (is) found.push(n);
   }
   return found.sort((a, b) => spans.durations[b] - spans.durations[a] || a - b);
@@ -624,7 +657,7 @@ const cellUnder = event => heatCells.find(cell => event.offsetX >= Math.max(cell
 
 function cellText(cell) {
   const step = cell.group.to - cell.group.from;
-  return `${rowText(heat, cell.key)}, ${moment(cell.group.from, step / 10)} to ${moment(cell.group.to, step / 10)}: ${whole(cell.value)} event${cell.value === 1 ? '' : 's'}`;
+  return `${rowText(heat, cell.key)}, ${moment(cell.group.from, step / 10, cell.group.to)} to ${moment(cell.group.to, step / 10)}: ${whole(cell.value)} ${heat.slices ? 'hit' : 'event'}${cell.value === 1 ? '' : 's'}`;
 }
 
 function overHeat(event) {
@@ -643,15 +676,15 @@ function clickHeat(event) {
   const behind = spans.count > 0 ? eventsBehind(cell) : [];
   const into = at('behind');
   into.hidden = behind.length === 0;
-  const known = heat.kind === 'value' ? `${cellText(cell)}. All of this time that are shown one by one:` : `${cellText(cell)}, ${whole(behind.length)} of them shown one by one`;
+  const known = heat.kind === 'value' && !heat.column ? `${cellText(cell)}. All of this time that are shown one by one:` : `${cellText(cell)}, ${whole(behind.length)} of them shown one by one`;
   into.replaceChildren(make('p', 'faint', known), eventTable(behind));
   const wide = cell.group.to - cell.group.from;
-  showTime(Math.min(cell.group.from - wide * 4), cell.group.to + wide * 4);
+  showTime(cell.group.from - wide * 4, cell.group.to + wide * 4);
 }
 
 function eventTable(numbers) {
   const table = makeTable({
-    columns: [{name: 'took', number: true, show: value => value > 0 ? duration(value) : ''}, {name: 'at', number: true, show: value => moment(value, 1)}, {name: 'probe'}, {name: 'thread'}, {name: 'values'}],
+    columns: [{name: 'took', number: true, show: value => value > 0 ? duration(value) : ''}, {name: 'at', number: true, show: value => moment(value)}, {name: 'probe'}, {name: 'thread'}, {name: 'values'}],
     rows: numbers.map(n => [spans.durations[n], spans.begins[n], probeName(spans.probes[n]), threadName(threads[spans.threads[n]]), valuesOf(n)]), most: 8,
     pick: row => lookAt(numbers[row]),
   });
@@ -709,29 +742,42 @@ function drawLine() {
   at('more-threads').textContent = `show ${whole(Math.min(24, lines.length - shownThreads))} more of ${whole(lines.length)} threads`;
 }
 
+/** Spans wide enough to be seen one by one; of the others how much of each pixel they take. */
 function drawSpans(pen, line, y, x, width) {
-  const drawnUntil = new Float64Array(mostLanes).fill(-1), background = css('--panel');
+  const covered = line.ends.map(() => new Map());
   pen.save();
   pen.beginPath(); pen.rect(lineLeft, y, width - lineLeft, line.ends.length * laneHeight); pen.clip();
+  const perPixel = (width - lineLeft) / (shown.to - shown.from);
   for (let i = 0; i < line.spans.length; ++i) {
     const n = line.spans[i], begin = spans.begins[n], end = begin + spans.durations[n], lane = line.lanes[i];
     if (end < shown.from || begin > shown.to) continue;
-    const left = Math.max(lineLeft - 1, x(begin)), right = Math.max(left + 1, x(end));
-    const matches = !wantedSpans || wantedSpans[n] === 1;
-    if (right <= drawnUntil[lane] && n !== chosen && !(wantedSpans && matches)) continue;
-    drawnUntil[lane] = Math.max(drawnUntil[lane], Math.ceil(left + 0.5));
-    pen.globalAlpha = matches ? 1 : 0.15;
-    pen.fillStyle = colourOf.get(spans.probes[n]) ?? colours[colours.length - 1];
-    pen.fillRect(left, y + lane * laneHeight, right - left, laneHeight - 1);
-    if (right - left > 6) {  // so that neighbours can be told apart
-      pen.fillStyle = background;
-      pen.fillRect(right - 0.5, y + lane * laneHeight, 0.5, laneHeight - 1);
+    const left = x(begin), right = x(end), matches = !wantedSpans || wantedSpans[n] === 1;
+    if (right - left >= 1.5 || n === chosen) {
+      drawSpan(pen, n, Math.max(left, lineLeft - 1), Math.min(Math.max(right, left + 1), width + 1), y + lane * laneHeight, matches);
+      continue;
     }
-    if (right - left > 40) drawSpanName(pen, n, Math.max(left, lineLeft), right, y + lane * laneHeight);
-    if (n === chosen) outlineSpan(pen, left, right, y + lane * laneHeight);
+    const pixel = Math.floor(left), known = covered[lane].get(pixel);
+    if (!known) covered[lane].set(pixel, {part: spans.durations[n] * perPixel, probe: spans.probes[n], matches});
+    else if (matches || !known.matches) { known.part += spans.durations[n] * perPixel; known.probe = spans.probes[n]; known.matches = matches; }
   }
+  covered.forEach((pixels, lane) => {
+    for (const [pixel, {part, probe, matches}] of pixels) {
+      pen.globalAlpha = matches ? 0.3 + 0.7 * Math.min(1, part) : 0.08;
+      pen.fillStyle = colourOf.get(probe) ?? colours[colours.length - 1];
+      pen.fillRect(pixel, y + lane * laneHeight, 1, laneHeight - 1);
+    }
+  });
   pen.restore();
   pen.globalAlpha = 1;
+}
+
+function drawSpan(pen, n, left, right, y, matches) {
+  pen.globalAlpha = matches ? 1 : 0.15;
+  pen.fillStyle = colourOf.get(spans.probes[n]) ?? colours[colours.length - 1];
+  const gap = right - left > 6 ? 0.5 : 0;  // so that neighbours can be told apart
+  pen.fillRect(left, y, right - left - gap, laneHeight - 1);
+  if (right - left > 40) drawSpanName(pen, n, Math.max(left, lineLeft), right, y);
+  if (n === chosen) outlineSpan(pen, left, right, y);
 }
 
 function drawSpanName(pen, n, left, right, y) {

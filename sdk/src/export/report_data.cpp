@@ -52,14 +52,18 @@ void write_bars(JsonWriter& json, const ArrangedRow& row, const View* view) {
   json.EndArray();
 }
 
+void write_percentiles(JsonWriter& json, const ArrangedRow& row) {
+  for (const auto& [name, permille] : {std::pair("p50", 500U), {"p90", 900U}, {"p99", 990U}, {"p99.9", 999U}})
+    member(json, name, row.percentile(permille));
+}
+
 /// Members of an object: "count", "sum", extremes and percentiles, all numbers of `row` that there are.
 void write_numbers(JsonWriter& json, const ArrangedRow& row) {
   member(json, "count", row.count);
   member(json, "sum", row.sum);
   member(json, "min", row.minimum);
   member(json, "max", row.maximum);
-  for (const auto& [name, permille] : {std::pair("p50", 500U), {"p90", 900U}, {"p99", 990U}, {"p99.9", 999U}})
-    member(json, name, row.percentile(permille));
+  write_percentiles(json, row);
 }
 
 /// "heat": columns from old to new, each its beginning, ns since `origin`, and what rows have.
@@ -169,6 +173,7 @@ void write_measures(JsonWriter& json, const EventFolds& folds) {
   for (const auto& [name, value] : folds.values) {
     if (value.numbers.numbers.count() == 0 || value.is_address) continue;
     begin_measure(json, io::printable(name), "value");
+    if (value.number < kRowsOfSpans) member(json, "rows", value.number);
     const ArrangedRow row = value.numbers.numbers.row();
     write_numbers(json, row), write_bars(json, row, nullptr);
     write_heat(json, value.numbers.heat, folds.first), write_ranges(json, value.numbers.heat);
@@ -258,11 +263,19 @@ void write_spans(JsonWriter& json, EventFolds& folds) {
   member(json, "all", all);
   member(json, "without_values", texts.left_out());
   std::uint64_t before = folds.first;
-  write_column(json, "begins", spans, [&](const KeptSpan& span) { return span.begin - std::exchange(before, span.begin); });
+  write_column(json, "begins", spans,
+               [&](const KeptSpan& span) { return span.begin - std::exchange(before, span.begin); });
   write_column(json, "durations", spans, [](const KeptSpan& span) { return span.duration; });
   write_column(json, "threads", spans, [](const KeptSpan& span) { return span.thread; });
   write_column(json, "probes", spans, [](const KeptSpan& span) { return span.probe; });
   write_column(json, "values", spans, [&](const KeptSpan& span) { return texts.number_of(span); });
+  json_key(json, "rows"), json.StartArray();
+  for (std::size_t n = 0; n < std::min(folds.measures, kRowsOfSpans); ++n) {
+    json.StartArray();
+    for (const KeptSpan& span : spans) span.rows[n] == kNoRow ? json.Null() : json.Int(span.rows[n]);
+    json.EndArray();
+  }
+  json.EndArray();
   json_key(json, "texts"), json.StartArray();
   for (const std::string_view text : texts.all()) json_text(json, text);
   json.EndArray();
@@ -336,6 +349,24 @@ void write_row(JsonWriter& json, const ShownTable& shown, const ArrangedRow& row
 
 }  // namespace
 
+namespace {
+
+/// A row's numbers beside its histogram, those that it has.
+void write_numbers_of(JsonWriter& json, const View& view, const ArrangedRow& row) {
+  member(json, "count", row.count);
+  if (!view.latency) return;
+  member(json, "sum", row.sum);
+  member(json, "max", row.maximum);
+  write_percentiles(json, row);
+}
+
+/// Whether the numbers of buckets are durations.
+bool is_about_durations(const View& view) {
+  return view.is_about_durations() || view.value == info_of(HitField::duration).word;
+}
+
+}  // namespace
+
 /// A row has a text for each key, then a text and a number to order by for each of its numbers.
 void write_report_table(JsonWriter& json, const ShownTable& shown) {
   const View& view = shown.view;
@@ -343,13 +374,15 @@ void write_report_table(JsonWriter& json, const ShownTable& shown) {
   const bool rates = most > 0 && shown.rows.front().per_second.has_value();
   json.StartObject();
   json_key(json, "columns"), json.StartArray();
-  for (std::size_t i = 0; i < view.shown_keys(shown.table); ++i) json_text(json, io::printable(shown.table.keys[i].label));
+  for (std::size_t i = 0; i < view.shown_keys(shown.table); ++i)
+    json_text(json, io::printable(shown.table.keys[i].label));
   for (const RowNumber each : view.shown) json_text(json, io::printable(header_of(each, view)));
   if (rates) json_text(json, "PER SECOND");
   json.EndArray();
   member(json, "keys", view.shown_keys(shown.table));
   member(json, "value", view.latency ? "duration" : io::printable(view.value));
-  json_key(json, "is_duration"), json.Bool(view.is_about_durations());
+  json_key(json, "is_duration"), json.Bool(is_about_durations(view));
+  json_key(json, "linear"), json.Bool(view.histogram == Histogram::linear);
   json_key(json, "rows"), json.StartArray();
   for (std::size_t n = 0; n < most; ++n) write_row(json, shown, shown.rows[n]);
   json.EndArray();
@@ -357,7 +390,7 @@ void write_report_table(JsonWriter& json, const ShownTable& shown) {
   json_key(json, "histograms"), json.StartArray();
   for (std::size_t n = 0; n < std::min(most, kMostHistograms) && view.has_buckets(); ++n) {
     json.StartObject();
-    member(json, "count", shown.rows[n].count);
+    write_numbers_of(json, view, shown.rows[n]);
     write_bars(json, shown.rows[n], &view);
     json.EndObject();
   }
@@ -372,6 +405,7 @@ void write_slices(JsonWriter& json, const HeatMap& map, const View& view) {
   member(json, "began", decimal_text(Int128(origin)));
   member(json, "length", map.slices().back().to - origin);
   member(json, "value", io::printable(view.value));
+  json_key(json, "is_duration"), json.Bool(is_about_durations(view));
   json_key(json, "columns"), json.StartArray();
   for (const HeatSlice& slice : map.slices()) {
     json.StartArray();

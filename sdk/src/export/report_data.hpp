@@ -65,8 +65,9 @@ class Threads {
 /// A value of events that has a name.
 struct NamedValue {
   TextCounts texts{kMostTexts};
-  Measure numbers = {};             ///< where it is a whole number
-  bool is_address = false;          ///< some of the numbers look like one: they are no sizes
+  Measure numbers = {};     ///< where it is a whole number
+  std::size_t number = 0;   ///< of the values with a number: its place in KeptSpan::rows, if it is within
+  bool is_address = false;  ///< some of the numbers look like one: they are no sizes
 };
 
 /// The events of one probe.
@@ -83,6 +84,7 @@ struct EventFolds {
   Threads threads = {};
   HeatGrid durations{kMostColumns}, hits{kMostColumns};  ///< by log2_key() of the duration; by probe
   std::map<std::string, NamedValue, std::less<>> values = {};
+  std::size_t measures = 0;          ///< of the values, how many have a number
   std::uint64_t unnamed_values = 0;  ///< values of names that there is no room for
   KeptSpans spans{kMostSpans};
 };

@@ -160,7 +160,8 @@ void KeptSpans::fold() {
   Ranking ranking(spans_);
   ranking.group(shift_);
   std::size_t places = ranking.places_within(most);
-  for (; places == 0 && last >> shift_ != first >> shift_; places = ranking.places_within(most)) ranking.group(++shift_);
+  for (; places == 0 && last >> shift_ != first >> shift_; places = ranking.places_within(most))
+    ranking.group(++shift_);
   if (places == 0) {  // there are more threads than room
     ranking.group_all();
     places = most;

@@ -4,6 +4,7 @@
 // text. Sums and counts are exact; how much was left out is known.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -63,6 +64,11 @@ class HeatGrid {
   Column* column_ = nullptr;  ///< and that column
 };
 
+/// The first so many heat maps of values know their spans.
+inline constexpr std::size_t kRowsOfSpans = 4;
+inline constexpr std::int16_t kNoRow = INT16_MIN;
+inline constexpr std::array<std::int16_t, kRowsOfSpans> kNoRows = {kNoRow, kNoRow, kNoRow, kNoRow};
+
 /// A call, span or hit that is shown by itself.
 struct KeptSpan {
   std::uint64_t begin = 0;     ///< ns
@@ -70,6 +76,8 @@ struct KeptSpan {
   std::uint32_t thread = 0;    ///< by number
   std::uint32_t probe = 0;     ///< of the plan
   std::string values = {};
+  /// Where its values are in heat maps: by number of the heat map; kNoRow: there is none.
+  std::array<std::int16_t, kRowsOfSpans> rows = kNoRows;
 };
 
 /// Keeps spans while there is room; when there is none, the longest of each thread, stretch of time and power of two of

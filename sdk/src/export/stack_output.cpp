@@ -95,9 +95,10 @@ FoldedTable folded_table(const ShownTable& shown) {
 }
 
 std::string not_drawn_text(std::size_t stacks) {
-  return fmt::format("the sums of {} are below 0 or no numbers: a flame graph does not have them; --by ustack without "
-                     "--export shows them",
-                     counted(stacks, "stack"));
+  return fmt::format(
+      "the sums of {} are below 0 or no numbers: a flame graph does not have them; --by ustack without "
+      "--export shows them",
+      counted(stacks, "stack"));
 }
 
 bool FoldedStackOutput::add_event(const Event& event, const StacksOfEvent& stacks) {
