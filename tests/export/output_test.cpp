@@ -165,6 +165,15 @@ TEST(FoldedSink, refuses_what_is_not_by_a_stack) {
   EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("are of stacks"));
 }
 
+TEST(ReportSink, takes_whatever_one_question_asks_and_none_of_a_script) {
+  Question question;
+  EXPECT_TRUE(check_sink_format("report", question));
+  question.view = *parse_view({.by = "ustack", .average = "arg0"});
+  EXPECT_TRUE(check_sink_format("report", question));
+  question.name = "gc";
+  EXPECT_THAT(check_sink_format("report", question).error().message, HasSubstr("of one question"));
+}
+
 TEST(Sink, what_comes_out_of_a_recording_is_not_recorded_again) {
   const auto sink = Sink::open("record", {.write = [](std::string_view) { return true; }});
   ASSERT_TRUE(sink);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/counted.hpp"
 #include "export/table_words.hpp"
 
 namespace usdt::exports {
@@ -33,7 +32,7 @@ std::string keys_text(const View& view) {
 
 std::string shown_text(const View& view) {
   if (view.count_only) return "hits by probe";
-  if (view.in_flight) return fmt::format("the {} that have been open longest", counted(view.slowest, "call or span"));
+  if (view.in_flight) return fmt::format("the {} calls or spans that have been open longest", view.slowest);
   if (view.slowest > 0) return fmt::format("the {} slowest", view.slowest);
   if (view.question == nullptr) return {};
   if (view.heat_map) return fmt::format("heat map of {}", view.value);

@@ -154,6 +154,14 @@ class ReportOutput final : public StackOutput {
   rapidjson::StringBuffer table_;  ///< the last one, as it is put in the page
 };
 
+/// A part of a question, which may be very long.
+std::string shortened_text(const std::string& text) {
+  constexpr std::size_t kMost = 2000;
+  std::string safe = io::printable(text);
+  if (safe.size() > kMost) safe = std::string(without_partial_utf8(std::string_view(safe).substr(0, kMost))) + "...";
+  return safe;
+}
+
 /// An event whose stack has no room is in all of the report but the flame graph.
 bool ReportOutput::add_event(const Event& event, const StacksOfEvent& stacks) {
   add_times(event);
@@ -266,7 +274,7 @@ void ReportOutput::write_all(const SessionSummary& summary) {
   json_key(json, "question"), json.StartArray();
   for (const auto& [what, asked] : asked_text(question_, title(), printed_)) {
     json.StartArray();
-    json_text(json, what), json_text(json, io::printable(asked));
+    json_text(json, what), json_text(json, shortened_text(asked));
     json.EndArray();
   }
   json.EndArray();

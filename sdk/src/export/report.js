@@ -121,7 +121,8 @@ function showLedger() {
   if (none.length > 0) note(`0 hits: ${none.map(([, name]) => name).join(', ')}.`);
   if (ledger.sample > 1) note(`One in ${whole(ledger.sample)} hits was looked at: each event stands for ${whole(ledger.sample)}.`);
   if (ledger.missed > 0) note(`${whole(ledger.missed)} hits were missed by the kernel, which ran no program for them.`);
-  if (ledger.skipped > 0) note(`${whole(ledger.skipped)} sites were left out.`);
+  for (const [name, reason] of ledger.sites) note(`A site of ${name} is left out: ${reason}`);
+  if (ledger.skipped > ledger.sites.length) note(`${whole(ledger.skipped - ledger.sites.length)} more sites are left out.`);
   if (ledger.cut) note(`The recording ends before its end: ${ledger.cut}. Hits and losses are not known then.`);
 }
 
@@ -161,7 +162,8 @@ function makeTable({columns, rows, most = 20, pick}) {
       const row = make('tr', pick ? 'picks' : '');
       columns.forEach((column, i) => {
         const cell = rows[n][i];
-        row.append(make('td', column.number ? 'number' : 'text', cell === null || cell === undefined ? '' : column.show ? column.show(cell) : column.number ? whole(cell) : cell));
+        const text = cell === null || cell === undefined ? '' : column.show ? column.show(cell) : column.number ? whole(cell) : cell;
+        row.append(make('td', column.number ? 'number' : text.length <= 32 ? 'short' : 'text', text));
       });
       if (pick) row.addEventListener('click', () => {
         for (const other of body.children) other.classList.toggle('picked', other === row);
@@ -281,7 +283,9 @@ const histograms = (() => {
   });
   return all;
 })();
-let measure = histograms[0];
+/** The durations; else the number that most events have. */
+const first = all => all.find(each => each.kind === 'duration') ?? all.reduce((most, each) => !most || each.count > most.count ? each : most, undefined);
+let measure = first(histograms);
 
 function chooseMeasure(n) {
   if (n < 0) return;
@@ -350,13 +354,13 @@ function drawCounts(pen, {left, width, top, bottom, most}) {
 function drawValues(pen, scale, x, y, width) {
   pen.fillStyle = css('--faint');
   pen.textAlign = 'center';
-  const decades = (scale.to - scale.from) / Math.log2(10), between = decades < 3 ? [1, 2, 5] : [1];
+  const decades = (scale.to - scale.from) / Math.log2(10), between = decades < 1 ? [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9] : decades < 3 ? [1, 2, 5] : [1];
   let free = -Infinity;
   for (let power = 0; power < 20; ++power) {
     for (const n of between) {
       const value = n * 10 ** power, at = x(scale.place(value));
-      if (scale.place(value) < scale.from || scale.place(value) > scale.to) continue;
-      const text = measure.kind === 'duration' ? duration(value, 1) : whole(value), half = pen.measureText(text).width / 2;
+      if (!Number.isInteger(value) || scale.place(value) < scale.from || scale.place(value) > scale.to) continue;
+      const text = measure.kind === 'duration' ? duration(value, n === 1.5 ? 2 : 1) : whole(value), half = pen.measureText(text).width / 2;
       if (at - half < free || at + half > width) continue;
       pen.fillRect(at, y, 1, 4);
       pen.fillText(text, at, y + 12);
@@ -386,7 +390,7 @@ function drawPercentiles(pen, x, scale, top, bottom, width) {
     const at = Math.min(width - 9, Math.round(x(scale.place(Number(measure[name])))) + 0.5);
     pen.beginPath(); pen.moveTo(at, top - 6); pen.lineTo(at, bottom); pen.stroke();
     const wide = pen.measureText(name).width, begin = Math.min(at - wide / 2, free - wide);
-    pen.fillText(name, begin, top - 14);
+    if (begin >= 0) pen.fillText(name, begin, top - 14);
     free = begin - 8;
   }
 }
@@ -479,9 +483,9 @@ const heatLeft = 96;
 /** Heat maps: columns with their beginning, end and counts by row, and what rows are. */
 const heats = (() => {
   const all = [];
-  for (const {name, kind, heat, ranges, rows} of data.measures ?? []) {
+  for (const {name, kind, count, heat, ranges, rows} of data.measures ?? []) {
     const columns = heat.columns.map(([from, ...cells]) => ({from, to: from + heat.step, cells}));
-    all.push({name, kind, column: spans.rows[rows], step: heat.step, columns, ranges: new Map((ranges ?? []).map(([key, low, high]) => [key, {low, high}]))});
+    all.push({name, kind, count, column: spans.rows[rows], step: heat.step, columns, ranges: new Map((ranges ?? []).map(([key, low, high]) => [key, {low, high}]))});
   }
   if (data.slices) {
     const {columns, keys, bars, value} = data.slices;
@@ -492,7 +496,7 @@ const heats = (() => {
   for (const each of all) prepareHeat(each);
   return all;
 })();
-let heat = heats[0], heatCells = [], picked = null;
+let heat = first(heats.filter(each => each.kind !== 'probe' && (each.slices || each.count >= spans.all / 2))) ?? heats[0], heatCells = [], picked = null;
 
 /** Gives rows their places, from the lowest on. */
 function prepareHeat(each) {
@@ -524,14 +528,13 @@ function rowText(each, key) {
 /** Puts columns together that would be narrower than people can see. */
 function groupHeat(each, width) {
   const range = shown.to - shown.from, steps = Math.max(1, Math.ceil(range / each.step / (width / 4)));
-  const groups = new Map();
+  const groups = new Map(), base = each.columns[0]?.from ?? 0;
   for (const column of each.columns) {
-    if (column.to <= shown.from || column.from >= shown.to) continue;
-    const number = Math.floor(column.from / each.step / steps + 1e-9);
-    const known = groups.get(number);
-    const group = known ?? {from: column.from, to: column.to, cells: new Map()};
-    if (!known) groups.set(number, group);
-    group.to = Math.max(group.to, column.to);
+    const number = Math.floor(Math.round((column.from - base) / each.step) / steps), from = base + number * steps * each.step;
+    if (from + steps * each.step <= shown.from || from >= shown.to) continue;
+    if (!groups.has(number)) groups.set(number, {from, to: from + steps * each.step, cells: new Map()});
+    const group = groups.get(number);
+    if (each.slices) { group.from = Math.min(group.from, column.from); group.to = Math.max(group.to, column.to); }
     for (let i = 0; i < column.cells.length; i += 2) {
       const key = each.others?.has(column.cells[i]) ? 'others' : column.cells[i];
       group.cells.set(key, (group.cells.get(key) ?? 0) + column.cells[i + 1]);
@@ -833,7 +836,9 @@ function showLine() {
     const key = make('span', 'key');
     key.style.background = colours[n];
     const others = n === colours.length - 1 && ranked.length > colours.length;
-    at('line-legend').append(key, make('span', '', others ? `${ranked.length - n} other probes` : probeName(number)));
+    const entry = make('span');
+    entry.append(key, others ? `${ranked.length - n} other probes` : probeName(number));
+    at('line-legend').append(entry);
   });
 }
 
@@ -912,6 +917,8 @@ function showAll() {
   at('heat-section').hidden = heats.length === 0;
   addChoices(at('measure'), histograms.map(each => each.title), chooseMeasure);
   addChoices(at('heated'), heats.map(each => each.name), n => { heat = heats[n]; at('behind').hidden = true; drawHeat(); });
+  at('measure').value = histograms.indexOf(measure);
+  at('heated').value = heats.indexOf(heat);
   showLine();
   if (data.stacks) {
     at('flame-section').hidden = false;

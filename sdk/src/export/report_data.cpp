@@ -7,6 +7,7 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 
@@ -294,7 +295,31 @@ void write_events(JsonWriter& json, EventFolds& folds, const ShortNames& names) 
   write_spans(json, folds);
 }
 
+namespace {
+
+std::string_view words_of(CountRole role) {
+  switch (role) {
+    case CountRole::lost:
+      return "lost";
+    case CountRole::left_out:
+      return "left out";
+    case CountRole::part:
+      return "of these";
+    case CountRole::pairing:
+      return "of spans";
+    case CountRole::estimate:
+      return "estimated";
+    case CountRole::all:
+    case CountRole::events:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
 void write_ledger(JsonWriter& json, const SessionSummary& summary, const Question& question, const AttachPlan& plan) {
+  constexpr std::size_t kMostSites = 5;
   const Account total = summary.total();
   const std::uint16_t causes = count_causes(question, plan);
   json_key(json, "ledger"), json.StartObject();
@@ -308,13 +333,21 @@ void write_ledger(JsonWriter& json, const SessionSummary& summary, const Questio
     const bool is_there = told->value > 0 && (count.comes_of & kIfAny) != 0;
     if (!is_there && count.comes_of != 0 && (count.comes_of & causes) == 0) continue;
     json.StartArray();
-    json_text(json, told->name), json_text(json, told->role == CountRole::lost ? "lost" : "other");
+    json_text(json, told->name), json_text(json, words_of(told->role));
     json.Uint64(told->value), json_text(json, count.words);
     json.EndArray();
   }
   json.EndArray();
   if (summary.missed) member(json, "missed", *summary.missed);
   member(json, "skipped", summary.skipped.size());
+  json_key(json, "sites"), json.StartArray();
+  for (const SkippedSite& site : summary.skipped | std::views::take(kMostSites)) {
+    json.StartArray();
+    json_text(json, io::printable(full_name(plan, plan.probes[site.probe])));
+    json_text(json, io::printable(site.reason));
+    json.EndArray();
+  }
+  json.EndArray();
   member(json, "sample", question.limits.sample);
   if (!summary.cut.empty()) member(json, "cut", io::printable(summary.cut));
   json.EndObject();
