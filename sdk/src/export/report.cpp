@@ -184,9 +184,17 @@ void ReportOutput::add_times(const Event& event) {
   const std::uint32_t number = event.site().probe.value;
   report::ProbeEvents& probe = folds_.probes[number];
   ++probe.count;
-  folds_.hits.add(event.timestamp(), number);
+  if (probe.count == 1 && folds_.probe_rows < report::kMostProbeRows) {
+    probe.has_row = true;
+    ++folds_.probe_rows;
+  }
+  folds_.hits.add(event.timestamp(), probe.has_row ? std::int64_t{number} : -1);
   if (event.duration() == 0 && !event.site().span) return;
-  probe.durations.add({event.duration(), false});
+  if (probe.durations.count() == 0 && folds_.timed_probes < report::kMostTimedProbes) {
+    probe.is_timed = true;
+    ++folds_.timed_probes;
+  }
+  (probe.is_timed ? probe.durations : folds_.other_durations).add({event.duration(), false});
   folds_.durations.add(event.timestamp(), report::log2_key({event.duration(), false}, report::kHeatSubBits));
 }
 
@@ -215,9 +223,11 @@ void ReportOutput::add_value(const Event& event, report::KeptSpan& span, const s
   if (!number) return;
   value.is_address = value.is_address || number->is_address;
   if (value.numbers.numbers.count() == 0) value.number = folds_.measures++;
-  value.numbers.add(number->number, event.timestamp());
-  if (value.number < report::kRowsOfSpans)
-    span.rows[value.number] = static_cast<std::int16_t>(report::log2_key(number->number, report::kHeatSubBits));
+  value.numbers.numbers.add(number->number);
+  if (value.number >= report::kRowsOfSpans) return;
+  const std::int64_t row = report::log2_key(number->number, report::kHeatSubBits);
+  value.numbers.heat.add(event.timestamp(), row);
+  span.rows[value.number] = static_cast<std::int16_t>(row);
 }
 
 void ReportOutput::add_rows(const ArrangedTable& look) {
@@ -262,7 +272,7 @@ void ReportOutput::write_stacks(io::JsonWriter& json) {
   json_key(json, "folded"), json.Uint64(folded);
   json_key(json, "left_out"), json.Uint64(stacks_left_out_);
   json_key(json, "not_drawn"), json.Uint64(stack_rows_.not_drawn);
-  tree.write(json);
+  tree.write(json, report::kMostFrameBytes);
   json.EndObject();
 }
 

@@ -484,6 +484,7 @@ const heatLeft = 96;
 const heats = (() => {
   const all = [];
   for (const {name, kind, count, heat, ranges, rows} of data.measures ?? []) {
+    if (!heat) continue;
     const columns = heat.columns.map(([from, ...cells]) => ({from, to: from + heat.step, cells}));
     all.push({name, kind, count, column: spans.rows[rows], step: heat.step, columns, ranges: new Map((ranges ?? []).map(([key, low, high]) => [key, {low, high}]))});
   }
@@ -503,12 +504,10 @@ function prepareHeat(each) {
   const totals = new Map();
   for (const {cells} of each.columns)
     for (let i = 0; i < cells.length; i += 2) totals.set(cells[i], (totals.get(cells[i]) ?? 0) + cells[i + 1]);
-  let keys = [...totals.keys()].sort((a, b) => a - b);
+  const keys = [...totals.keys()].sort((a, b) => a - b);
   if (each.kind === 'probe') {
-    keys.sort((a, b) => totals.get(a) - totals.get(b));
-    each.others = new Set(keys.length > 40 ? keys.slice(0, keys.length - 39) : []);
-    if (each.others.size > 0) keys = ['others', ...keys.slice(keys.length - 39)];
-    each.rows = keys;
+    const most = 40, named = keys.filter(key => key !== -1).sort((a, b) => totals.get(a) - totals.get(b));
+    each.rows = named.length < keys.length || named.length > most ? ['others', ...named.slice(-most)] : named;
   } else {
     const first = keys[0], last = keys[keys.length - 1];
     each.rows = last - first < 400 ? Array.from({length: last - first + 1}, (_, n) => first + n) : keys;
@@ -518,7 +517,7 @@ function prepareHeat(each) {
 }
 
 function rowText(each, key) {
-  if (each.kind === 'probe') return key === 'others' ? `${each.others.size} other probes` : probeName(key);
+  if (each.kind === 'probe') return key === 'others' ? 'other probes' : probeName(key);
   const range = each.ranges.get(key);
   if (!range) return '';
   if (each.kind === 'duration') return `${duration(range.low)} to ${duration(Number(range.high) + 1)}`;
@@ -536,7 +535,7 @@ function groupHeat(each, width) {
     const group = groups.get(number);
     if (each.slices) { group.from = Math.min(group.from, column.from); group.to = Math.max(group.to, column.to); }
     for (let i = 0; i < column.cells.length; i += 2) {
-      const key = each.others?.has(column.cells[i]) ? 'others' : column.cells[i];
+      const key = each.kind === 'probe' && !each.place.has(column.cells[i]) ? 'others' : column.cells[i];
       group.cells.set(key, (group.cells.get(key) ?? 0) + column.cells[i + 1]);
     }
   }
@@ -582,12 +581,12 @@ function drawHeat() {
 /** Where cells are wide, the events that are kept, each at its own time and size. */
 function drawKept(pen, x, bottom, width) {
   const wide = (width - heatLeft) * heat.step / (shown.to - shown.from), first = heat.rows[0];
-  if (wide < 24 || (heat.kind === 'value' && !heat.column)) return;
+  if (wide < 24 || heat.slices) return;
   pen.fillStyle = css('--dot');
   const end = firstFrom(shown.to);
   for (let n = firstFrom(shown.from); n < end; ++n) {
     const probe = spans.probes[n], lasts = spans.durations[n] > 0;
-    const row = heat.kind === 'probe' ? heat.place.get(heat.others.has(probe) ? 'others' : probe) + 0.5
+    const row = heat.kind === 'probe' ? heat.place.get(heat.place.has(probe) ? probe : 'others') + 0.5
                 : heat.kind === 'duration' ? (lasts ? bucketOf(spans.durations[n], 2) - first : NaN) : heat.column[n] === null ? NaN : heat.column[n] - first + 0.5;
     if (row >= 0) pen.fillRect(x(spans.begins[n]) - 1, bottom - row * heat.rowHeight - 1, 3, 3);
   }
@@ -644,13 +643,13 @@ function drawHeatLegend(mix, most) {
   at('heat-legend').replaceChildren(make('span', '', '1'), bar, make('span', '', `${whole(most)} ${heat.slices ? 'hits' : 'events'} in a cell, by the logarithm${heat.kind === 'duration' && !heat.slices ? '; by when they began' : ''}`));
 }
 
-/** The kept events of a cell, the longest first. Of cells whose events are not known, those of their time. */
+/** The kept events of a cell, the longest first. */
 function eventsBehind({group, key}) {
   const found = [], end = firstFrom(group.to);
   for (let n = firstFrom(group.from); n < end; ++n) {
     const probe = spans.probes[n];
-    const is = heat.kind === 'probe' ? probe === key || (key === 'others' && heat.others.has(probe))
-               : heat.kind === 'duration' ? Math.floor(bucketOf(spans.durations[n], 2)) === key : heat.column ? heat.column[n] === key : true;
+    const is = heat.kind === 'probe' ? probe === key || (key === 'others' && !heat.place.has(probe))
+               : heat.kind === 'duration' ? Math.floor(bucketOf(spans.durations[n], 2)) === key : heat.column[n] === key;
     if (is) found.push(n);
   }
   return found.sort((a, b) => spans.durations[b] - spans.durations[a] || a - b);
@@ -679,7 +678,7 @@ function clickHeat(event) {
   const behind = spans.count > 0 ? eventsBehind(cell) : [];
   const into = at('behind');
   into.hidden = behind.length === 0;
-  const known = heat.kind === 'value' && !heat.column ? `${cellText(cell)}. All of this time that are shown one by one:` : `${cellText(cell)}, ${whole(behind.length)} of them shown one by one`;
+  const known = `${cellText(cell)}, ${whole(behind.length)} of them shown one by one`;
   into.replaceChildren(make('p', 'faint', known), eventTable(behind));
   const wide = cell.group.to - cell.group.from;
   showTime(cell.group.from - wide * 4, cell.group.to + wide * 4);

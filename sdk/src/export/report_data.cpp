@@ -162,7 +162,7 @@ void begin_measure(JsonWriter& json, std::string_view name, std::string_view kin
 
 /// "measures": numbers that have a histogram or a heat map.
 void write_measures(JsonWriter& json, const EventFolds& folds) {
-  NumberCounts durations;
+  NumberCounts durations = folds.other_durations;
   for (const ProbeEvents& probe : folds.probes) durations.add(probe.durations);
   json_key(json, "measures"), json.StartArray();
   if (const ArrangedRow row = durations.row(); row.count > 0) {
@@ -174,10 +174,12 @@ void write_measures(JsonWriter& json, const EventFolds& folds) {
   for (const auto& [name, value] : folds.values) {
     if (value.numbers.numbers.count() == 0 || value.is_address) continue;
     begin_measure(json, io::printable(name), "value");
-    if (value.number < kRowsOfSpans) member(json, "rows", value.number);
     const ArrangedRow row = value.numbers.numbers.row();
     write_numbers(json, row), write_bars(json, row, nullptr);
-    write_heat(json, value.numbers.heat, folds.first), write_ranges(json, value.numbers.heat);
+    if (value.number < kRowsOfSpans) {
+      member(json, "rows", value.number);
+      write_heat(json, value.numbers.heat, folds.first), write_ranges(json, value.numbers.heat);
+    }
     json.EndObject();
   }
   begin_measure(json, "events by probe", "probe");

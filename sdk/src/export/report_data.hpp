@@ -26,18 +26,16 @@ inline constexpr std::size_t kMostValueBytes = 200;     ///< of the values of a 
 inline constexpr std::size_t kMostTextBytes = 6 << 20;  ///< of all of them on the page
 inline constexpr std::size_t kMostRows = 2000;          ///< of a table on the page
 inline constexpr std::size_t kMostHistograms = 100;     ///< of rows and probes on the page
-inline constexpr std::size_t kMostFrames = 50'000;      ///< of the flame graph on the page
-inline constexpr unsigned kHeatSubBits = 2;             ///< of rows of heat maps: as log2_buckets() has it
+inline constexpr std::size_t kMostFrames = 20'000;      ///< of the flame graph on the page,
+inline constexpr std::size_t kMostFrameBytes = 300;     ///< and of the name of one
+inline constexpr std::size_t kMostTimedProbes = 1000;   ///< that have a histogram of their own
+inline constexpr std::size_t kMostProbeRows = 64;  ///< of the heat map of events by probe, without that of the others
+inline constexpr unsigned kHeatSubBits = 2;        ///< of rows of heat maps: as log2_buckets() has it
 
-/// A number by which events are counted, and when there were how many of which size.
+/// A number by which events are counted, and of the first ones when there were how many of which size.
 struct Measure {
   NumberCounts numbers = {};
   HeatGrid heat{kMostColumns};
-
-  void add(expr::Number number, std::uint64_t time) {
-    numbers.add(number);
-    heat.add(time, log2_key(number, kHeatSubBits));
-  }
 };
 
 struct Thread {
@@ -74,6 +72,8 @@ struct NamedValue {
 struct ProbeEvents {
   NumberCounts durations = {};
   std::uint64_t count = 0;
+  bool is_timed = false;  ///< it has `durations` of its own
+  bool has_row = false;   ///< in the heat map of events by probe
 };
 
 /// All that is kept of events.
@@ -81,8 +81,10 @@ struct EventFolds {
   std::uint64_t first = UINT64_MAX, last = 0;  ///< ns of CLOCK_MONOTONIC
   std::int64_t wall_offset = 0;                ///< of the first event
   std::vector<ProbeEvents> probes = {};        ///< by AttachPlan::probes
+  std::size_t timed_probes = 0, probe_rows = 0;
+  NumberCounts other_durations = {};  ///< of probes that there is no room for
   Threads threads = {};
-  HeatGrid durations{kMostColumns}, hits{kMostColumns};  ///< by log2_key() of the duration; by probe
+  HeatGrid durations{kMostColumns}, hits{kMostColumns};  ///< by log2_key() of the duration; by probe, -1: others
   std::map<std::string, NamedValue, std::less<>> values = {};
   std::size_t measures = 0;          ///< of the values, how many have a number
   std::uint64_t unnamed_values = 0;  ///< values of names that there is no room for

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <functional>
 
+#include "usdt/utf8.hpp"
+
 namespace usdt::exports {
 
 using io::json_key;
@@ -64,9 +66,14 @@ std::size_t StackTree::fold(std::size_t most) {
   return static_cast<std::size_t>(std::ranges::count(is_folded, true));
 }
 
-void StackTree::write(io::JsonWriter& json) const {
+void StackTree::write(io::JsonWriter& json, std::size_t most_bytes) const {
   json_key(json, "names"), json.StartArray();
-  for (const std::string_view name : names_) json_text(json, name);
+  for (const std::string_view name : names_) {
+    if (name.size() <= most_bytes)
+      json_text(json, name);
+    else
+      json_text(json, std::string(without_partial_utf8(name.substr(0, most_bytes))) + "...");
+  }
   json.EndArray();
   json_key(json, "names_of"), json.StartArray();
   for (const Node& node : nodes_) json.Uint(node.name);

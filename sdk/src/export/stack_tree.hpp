@@ -22,8 +22,9 @@ class StackTree {
   /// Leaves about `most` frames, those with the largest numbers. What was on the others is on frames "[folded]" in
   /// their place. Returns how many frames were folded.
   std::size_t fold(std::size_t most);
-  /// Writes members of an object: "names", and by node "names_of", "parents", "counts".
-  void write(io::JsonWriter& json) const;
+  /// Writes members of an object: "names", each with at most so many bytes, and by node "names_of", "parents",
+  /// "counts".
+  void write(io::JsonWriter& json, std::size_t most_bytes = std::string_view::npos) const;
 
  private:
   struct Node {

@@ -140,7 +140,7 @@ def calls_are_those_of_json_and_of_the_program(run):
     check_equal((data["ledger"]["hits"], data["ledger"]["events"], data["ledger"]["lost"]),
                 (summary["hits"], summary["events"], sum(summary["lost"].values())), "the ledger")
     check_equal({name: value for name, role, value, _ in data["ledger"]["counts"] if role == "lost"}, summary["lost"], "losses")
-    for measure in data["measures"]:
+    for measure in data["measures"]:  # there is one number
         check_equal(heat_total(measure), len(events), f"hits in the heat map of {measure['name']}")
     check_within(measure_named(data, "number"), [event["args"][0] for event in events])
 
