@@ -222,6 +222,7 @@ void ReportOutput::add_value(const Event& event, report::KeptSpan& span, const s
   value.texts.add(without_partial_utf8(std::string_view(text).substr(0, report::kMostValueBytes)), event.duration());
   if (!number) return;
   value.is_address = value.is_address || number->is_address;
+  if (value.is_address) return;
   if (value.numbers.numbers.count() == 0) value.number = folds_.measures++;
   value.numbers.numbers.add(number->number);
   if (value.number >= report::kRowsOfSpans) return;

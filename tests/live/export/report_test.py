@@ -5,7 +5,6 @@ of JSON, whatever is folded; search, zoom, hover and keys work, in both themes, 
 
 import collections
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -347,13 +346,20 @@ def what_cannot_be_written_is_lost_and_said(run):
     check_equal((summary["lost"]["not_written"], summary["events"]), (30, 0), "the ledger")
 
 
+# The kernel counts what a child had before its exec, too: the parent has to be small.
+SMALL_PARENT = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+
+
 def most_memory(run, *words):
     """KiB that the tool had at most."""
-    with open(run.dir / "stderr", "w", encoding="utf-8") as stderr:
-        process = subprocess.Popen([run.tool, *words], stdout=subprocess.DEVNULL, stderr=stderr)
-        _, status, usage = os.wait4(process.pid, 0)
-    check_equal(status, 0, (run.dir / "stderr").read_text())
-    return usage.ru_maxrss
+    done = subprocess.run([sys.executable, "-S", "-c", SMALL_PARENT, run.tool, *words], capture_output=True, text=True, timeout=250)
+    check_equal(done.returncode, 0, done.stderr)
+    return int(done.stdout)
 
 
 @scenario
@@ -376,7 +382,7 @@ def a_million_events_are_folded_into_a_page_that_opens_at_once(run):
     memory = [most_memory(run, "--replay", recording, "-M", str(most), "-f", "csv", "-o", "/dev/null", "--export", f"report={again}")
               for most in (300_000, many)]
     print(f"  {memory} KiB for 300,000 events and for all")
-    check(memory[1] < 1.1 * memory[0] and memory[1] < 200_000, "memory")
+    check(20_000 < memory[1] < min(1.1 * memory[0], 200_000), "memory")
     check_equal(data_of(again)["measures"], data["measures"], "what the recording gives")
     loads = []
     while len(loads) < 3 and (not loads or min(loads) >= 2000):
