@@ -30,8 +30,14 @@ function penOf(canvas, height) {
 /** Makes a tree of what the file has: nodes by number, each behind its parent, with what is on top of it. */
 function treeOf(data) {
   const nodes = data.names_of.map((name, n) => ({
-    name: data.names[name], parent: data.parents[n], self: data.counts[n], total: data.counts[n], children: [], depth: 0, before: 0
-  }));
+                                    name: data.names[name],
+                                    parent: data.parents[n],
+                                    self: data.counts[n],
+                                    total: data.counts[n],
+                                    children: [],
+                                    depth: 0,
+                                    before: 0
+                                  }));
   for (let n = nodes.length - 1; n > 0; --n) nodes[nodes[n].parent].total += nodes[n].total;
   for (let n = 1; n < nodes.length; ++n) {
     nodes[n].depth = nodes[nodes[n].parent].depth + 1;
@@ -77,7 +83,10 @@ class FlameGraph {
     this.matches = null;
     this.before = 0;  // what all frames of another graph have
     this.drawn = [];
-    canvas.addEventListener('click', event => { const node = this.under(event); if (node) this.zoom(node); });
+    canvas.addEventListener('click', event => {
+      const node = this.under(event);
+      if (node) this.zoom(node);
+    });
     canvas.addEventListener('mousemove', event => {
       const node = this.under(event);
       showTip(event, node ? this.describe(node) : '');
@@ -93,8 +102,10 @@ class FlameGraph {
     }
     let hash = 0;
     for (let i = 0; i < node.name.length; ++i) hash = (hash * 31 + node.name.charCodeAt(i)) >>> 0;
-    const [from, to] = node.name.endsWith('_[k]') ? [18, 30] : node.name.endsWith('_[j]') ? [100, 130]
-                       : node.name.endsWith('_[i]') ? [175, 195] : [38, 56];
+    const [from, to] = node.name.endsWith('_[k]') ? [18, 30] :
+        node.name.endsWith('_[j]')                ? [100, 130] :
+        node.name.endsWith('_[i]')                ? [175, 195] :
+                                                    [38, 56];
     return `hsl(${from + hash % (to - from)} ${70 + hash % 17}% ${62 + hash % 11}%)`;
   }
 
@@ -104,7 +115,7 @@ class FlameGraph {
     if (this.before > 0) {
       const change = 100 * (node.total / (this.root.total || 1) - node.before / this.before);
       text += `; before ${number(node.before)} (${share(node.before, this.before)}): ` +
-              `${change < 0 ? '' : '+'}${change.toFixed(2)} points`;
+          `${change < 0 ? '' : '+'}${change.toFixed(2)} points`;
     }
     return text;
   }
@@ -134,7 +145,8 @@ class FlameGraph {
     this.place(this.canvas.clientWidth);
     const rows = this.drawn.reduce((most, box) => Math.max(most, box.node.depth), 0) + 1;
     const pen = penOf(this.canvas, rows * rowHeight);
-    const ink = style.getPropertyValue('--frame-text'), mark = style.getPropertyValue('--mark'), line = style.getPropertyValue('--text');
+    const ink = style.getPropertyValue('--frame-text'), mark = style.getPropertyValue('--mark'),
+          line = style.getPropertyValue('--text');
     for (const box of this.drawn) {
       const y = box.node.depth * rowHeight, w = Math.max(box.width - 0.5, 0.5);
       pen.globalAlpha = box.node.depth < this.zoomed.depth ? 0.5 : 1;
@@ -151,8 +163,9 @@ class FlameGraph {
       pen.beginPath();
       pen.rect(box.x, y, w, rowHeight);
       pen.clip();
-      pen.fillText(box.node.name.length > letters ? box.node.name.slice(0, Math.max(letters - 1, 1)) + '\u2026' : box.node.name,
-                   box.x + 3, y + rowHeight / 2);
+      pen.fillText(
+          box.node.name.length > letters ? box.node.name.slice(0, Math.max(letters - 1, 1)) + '\u2026' : box.node.name,
+          box.x + 3, y + rowHeight / 2);
       pen.restore();
     }
     pen.globalAlpha = 1;
@@ -168,7 +181,9 @@ class FlameGraph {
         for (let outer = node.parent; outer && !inner; outer = outer.parent) inner = this.matches.has(outer);
         if (!inner) found += node.total;
       }
-      text = `${this.matches.size} frames match: ${number(found)} ${this.data.unit} (${share(found, this.root.total)}). ` + text;
+      text =
+          `${this.matches.size} frames match: ${number(found)} ${this.data.unit} (${share(found, this.root.total)}). ` +
+          text;
     }
     this.where.textContent = text;
   }
@@ -194,7 +209,8 @@ class FlameGraph {
       const [node, its] = pairs.pop();
       node.before = its.total;
       const byName = new Map(its.children.map(child => [child.name, child]));
-      for (const child of node.children) if (byName.has(child.name)) pairs.push([child, byName.get(child.name)]);
+      for (const child of node.children)
+        if (byName.has(child.name)) pairs.push([child, byName.get(child.name)]);
     }
     this.draw();
   }
@@ -207,9 +223,14 @@ class FlameGraph {
 
   /** Goes from frame to frame by an arrow key. */
   move(key) {
-    const chosen = this.chosen, siblings = chosen.parent ? chosen.parent.children : [this.root], n = siblings.indexOf(chosen);
-    const next = {ArrowUp: chosen.parent, ArrowLeft: siblings[n - 1], ArrowRight: siblings[n + 1],
-                  ArrowDown: chosen.children.reduce((most, child) => !most || child.total > most.total ? child : most, null)}[key];
+    const chosen = this.chosen, siblings = chosen.parent ? chosen.parent.children : [this.root],
+          n = siblings.indexOf(chosen);
+    const next = {
+      ArrowUp: chosen.parent,
+      ArrowLeft: siblings[n - 1],
+      ArrowRight: siblings[n + 1],
+      ArrowDown: chosen.children.reduce((most, child) => !most || child.total > most.total ? child : most, null)
+    }[key];
     if (next) this.chosen = next;
     this.draw();
   }
@@ -218,5 +239,9 @@ class FlameGraph {
 /** What finds names by a regular expression, or by the text itself if it is none; null: nothing is looked for. */
 function finder(text) {
   if (text === '') return null;
-  try { return new RegExp(text, 'i'); } catch { return {test: name => name.includes(text)}; }
+  try {
+    return new RegExp(text, 'i');
+  } catch {
+    return {test: name => name.includes(text)};
+  }
 }

@@ -14,7 +14,8 @@ function make(tag, className, text) {
 // --- numbers in words ------------------------------------------------------------------------------------------------
 
 /** Whole numbers beyond 2^53 come as text. */
-const whole = value => typeof value === 'string' ? BigInt(value).toLocaleString('en-US') : value.toLocaleString('en-US');
+const whole = value =>
+    typeof value === 'string' ? BigInt(value).toLocaleString('en-US') : value.toLocaleString('en-US');
 
 /** "850 ns", "12.3 µs", with so many digits. */
 function duration(ns, digits = 4) {
@@ -36,7 +37,7 @@ function wallTime(ns) {
   const big = BigInt(ns), date = new Date(Number(big / 1000000n));
   const two = n => String(n).padStart(2, '0');
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:` +
-         `${two(date.getMinutes())}:${two(date.getSeconds())}.${String(big % 1000000000n).padStart(9, '0').slice(0, 6)}`;
+      `${two(date.getMinutes())}:${two(date.getSeconds())}.${String(big % 1000000000n).padStart(9, '0').slice(0, 6)}`;
 }
 
 const shownAs = (measure, value) => measure.kind === 'duration' ? duration(value) : whole(value);
@@ -51,16 +52,29 @@ function niceStep(range, most) {
 
 const probes = new Map((data.probes ?? []).map(probe => [probe.number, probe]));
 const probeName = n => probes.get(n)?.name ?? `probe ${n}`;
-const threads = (data.threads ?? []).map(([pid, tid, comm, count, sum, longest]) => ({pid, tid, comm, count, sum, longest}));
-const threadName = thread => thread.pid === 0 ? thread.comm : `${thread.comm} ${thread.tid === thread.pid ? thread.pid : `${thread.pid}/${thread.tid}`}`;
+const threads =
+    (data.threads ?? []).map(([pid, tid, comm, count, sum, longest]) => ({pid, tid, comm, count, sum, longest}));
+const threadName = thread => thread.pid === 0 ?
+    thread.comm :
+    `${thread.comm} ${thread.tid === thread.pid ? thread.pid : `${thread.pid}/${thread.tid}`}`;
 
 /** The spans and hits that are shown by themselves, in the order of time. */
 const spans = (() => {
-  const from = data.spans ?? {all: 0, begins: [], durations: [], threads: [], probes: [], values: [], rows: [], texts: []};
+  const from =
+      data.spans ?? {all: 0, begins: [], durations: [], threads: [], probes: [], values: [], rows: [], texts: []};
   const begins = new Float64Array(from.begins.length);
   for (let i = 0, time = 0; i < begins.length; ++i) begins[i] = time += from.begins[i];
-  return {all: from.all, count: begins.length, begins, durations: Float64Array.from(from.durations), threads: from.threads,
-          probes: from.probes, values: from.values, rows: from.rows, texts: from.texts};
+  return {
+    all: from.all,
+    count: begins.length,
+    begins,
+    durations: Float64Array.from(from.durations),
+    threads: from.threads,
+    probes: from.probes,
+    values: from.values,
+    rows: from.rows,
+    texts: from.texts
+  };
 })();
 
 const valuesOf = n => spans.values[n] < 0 ? '(values folded)' : spans.texts[spans.values[n]];
@@ -68,8 +82,9 @@ const valuesOf = n => spans.values[n] < 0 ? '(values folded)' : spans.texts[span
 function describeSpan(n) {
   const took = spans.durations[n] > 0 ? `, ${duration(spans.durations[n])}` : '';
   const values = valuesOf(n);
-  return `${probeName(spans.probes[n])}: ${threadName(threads[spans.threads[n]])}, at ${moment(spans.begins[n])}${took}` +
-         (values ? `\n    ${values}` : '');
+  return `${probeName(spans.probes[n])}: ${threadName(threads[spans.threads[n]])}, at ${moment(spans.begins[n])}${
+             took}` +
+      (values ? `\n    ${values}` : '');
 }
 
 /** The number of the first span that begins at `time` or later. */
@@ -77,7 +92,10 @@ function firstFrom(time) {
   let low = 0, high = spans.count;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (spans.begins[middle] < time) low = middle + 1; else high = middle;
+    if (spans.begins[middle] < time)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }
@@ -117,12 +135,16 @@ function showLedger() {
   tile(at('tiles'), whole(ledger.lost), 'lost', ledger.lost > 0);
   const counts = ledger.counts.map(([name, role, value, words]) => [value, name.replaceAll('_', ' '), role, words]);
   const some = counts.filter(([value]) => value > 0), none = counts.filter(([value]) => value === 0);
-  if (some.length > 0) at('reasons').append(makeTable({columns: [count('hits'), {name: 'what became of them'}, {name: ''}, {name: ''}], rows: some}));
+  if (some.length > 0)
+    at('reasons').append(
+        makeTable({columns: [count('hits'), {name: 'what became of them'}, {name: ''}, {name: ''}], rows: some}));
   if (none.length > 0) note(`0 hits: ${none.map(([, name]) => name).join(', ')}.`);
-  if (ledger.sample > 1) note(`One in ${whole(ledger.sample)} hits was looked at: each event stands for ${whole(ledger.sample)}.`);
+  if (ledger.sample > 1)
+    note(`One in ${whole(ledger.sample)} hits was looked at: each event stands for ${whole(ledger.sample)}.`);
   if (ledger.missed > 0) note(`${whole(ledger.missed)} hits were missed by the kernel, which ran no program for them.`);
   for (const [name, reason] of ledger.sites) note(`A site of ${name} is left out: ${reason}`);
-  if (ledger.skipped > ledger.sites.length) note(`${whole(ledger.skipped - ledger.sites.length)} more sites are left out.`);
+  if (ledger.skipped > ledger.sites.length)
+    note(`${whole(ledger.skipped - ledger.sites.length)} more sites are left out.`);
   if (ledger.cut) note(`The recording ends before its end: ${ledger.cut}. Hits and losses are not known then.`);
 }
 
@@ -130,16 +152,22 @@ function showLedger() {
 function showFolded() {
   if (spans.all > 0) {
     const folded = spans.all - spans.count;
-    note(`${whole(spans.count)} of ${whole(spans.all)} events are shown one by one` + (folded > 0
-         ? `; ${whole(folded)} are folded: counts, sums, percentiles and heat maps have all of them, the time line has the longest of each thread and stretch of time.` : '.'));
+    note(`${whole(spans.count)} of ${whole(spans.all)} events are shown one by one.`);
+    if (folded > 0) {
+      note(`${whole(folded)} are folded: counts, sums, percentiles and heat maps have all of them, ` +
+           'the time line has the longest of each thread and stretch of time.');
+    }
     if (data.spans.without_values > 0) note(`The values of ${whole(data.spans.without_values)} of them are folded.`);
   }
   if (data.probes_folded > 0) note(`${whole(data.probes_folded)} more probes are folded.`);
-  if (data.threads_folded > 0) note(`${whole(data.threads_folded)} events are of threads beyond the first ${whole(threads.length - 1)}, which are one.`);
+  if (data.threads_folded > 0)
+    note(`${whole(data.threads_folded)} events are of threads beyond the first ${
+        whole(threads.length - 1)}, which are one.`);
   if (data.values_folded > 0) note(`${whole(data.values_folded)} values of further names are not counted by value.`);
   const stacks = data.stacks;
   if (stacks?.folded > 0) note(`${whole(stacks.folded)} frames of the flame graph, its narrowest, are folded.`);
-  if (stacks?.left_out > 0) note(`The stacks of ${whole(stacks.left_out)} events found no room, and are not in the flame graph.`);
+  if (stacks?.left_out > 0)
+    note(`The stacks of ${whole(stacks.left_out)} events found no room, and are not in the flame graph.`);
   if (stacks?.not_drawn > 0) note(`${whole(stacks.not_drawn)} stacks with sums below 0 are not in the flame graph.`);
   if (data.table?.more > 0) note(`${whole(data.table.more)} more rows of the table are folded.`);
 }
@@ -147,6 +175,26 @@ function showFolded() {
 // --- tables ----------------------------------------------------------------------------------------------------------
 
 const shownTables = [];  // which search looks through
+
+function textOf(column, cell) {
+  if (cell === null || cell === undefined) return '';
+  return column.show ? column.show(cell) : column.number ? whole(cell) : cell;
+}
+
+function rowOf(columns, cells, pick) {
+  const row = make('tr', pick ? 'picks' : '');
+  columns.forEach((column, i) => {
+    const text = textOf(column, cells[i]);
+    row.append(make('td', column.number ? 'number' : text.length <= 32 ? 'short' : 'text', text));
+  });
+  if (pick) {
+    row.addEventListener('click', () => {
+      for (const other of row.parentElement.children) other.classList.toggle('picked', other === row);
+      pick();
+    });
+  }
+  return row;
+}
 
 /**
  * A table that is sorted by a click on a column's name. Cells are texts, or numbers with `show` of their column. `pick`
@@ -157,20 +205,10 @@ function makeTable({columns, rows, most = 20, pick}) {
   const state = {rows, order: rows.map((_, n) => n), most, by: -1, down: true, wanted: null};
   const head = make('tr');
   const show = () => {
-    const order = state.wanted ? state.order.filter(n => rows[n].some((cell, i) => !columns[i].number && state.wanted.test(cell))) : state.order;
-    body.replaceChildren(...order.slice(0, state.most).map(n => {
-      const row = make('tr', pick ? 'picks' : '');
-      columns.forEach((column, i) => {
-        const cell = rows[n][i];
-        const text = cell === null || cell === undefined ? '' : column.show ? column.show(cell) : column.number ? whole(cell) : cell;
-        row.append(make('td', column.number ? 'number' : text.length <= 32 ? 'short' : 'text', text));
-      });
-      if (pick) row.addEventListener('click', () => {
-        for (const other of body.children) other.classList.toggle('picked', other === row);
-        pick(n);
-      });
-      return row;
-    }));
+    const order = state.wanted ?
+        state.order.filter(n => rows[n].some((cell, i) => !columns[i].number && state.wanted.test(cell))) :
+        state.order;
+    body.replaceChildren(...order.slice(0, state.most).map(n => rowOf(columns, rows[n], pick && (() => pick(n)))));
     more.hidden = order.length <= state.most;
     more.textContent = `show ${whole(Math.min(order.length - state.most, 500))} more of ${whole(order.length)}`;
   };
@@ -185,12 +223,18 @@ function makeTable({columns, rows, most = 20, pick}) {
     });
     head.append(name);
   });
-  more.addEventListener('click', () => { state.most += 500; show(); });
+  more.addEventListener('click', () => {
+    state.most += 500;
+    show();
+  });
   const thead = make('thead');
   thead.append(head);
   table.append(thead, body);
   box.append(table, more);
-  box.search = wanted => { state.wanted = wanted; show(); };
+  box.search = wanted => {
+    state.wanted = wanted;
+    show();
+  };
   show();
   shownTables.push(box);
   return box;
@@ -212,19 +256,26 @@ function showProbes() {
   if (probes.size === 0) return;
   const all = [...probes.values()], lasting = all.some(probe => probe.count > 0);
   const times = ['sum', 'min', ...percentiles, 'max'];
-  addTable('Probes', {
-    columns: [{name: 'probe'}, count('events'), ...(lasting ? times.map(name => time(name === 'sum' ? 'total' : name)) : [])],
-    rows: all.map(probe => [probe.name, probe.events, ...(lasting ? times.map(name => probe[name]) : [])]),
-    pick: lasting ? n => chooseMeasure(histograms.findIndex(each => each.probe === all[n])) : undefined,
-  }, lasting ? 'click a row: its histogram' : '');
+  addTable(
+      'Probes', {
+        columns: [
+          {name: 'probe'}, count('events'), ...(lasting ? times.map(name => time(name === 'sum' ? 'total' : name)) : [])
+        ],
+        rows: all.map(probe => [probe.name, probe.events, ...(lasting ? times.map(name => probe[name]) : [])]),
+        pick: lasting ? n => chooseMeasure(histograms.findIndex(each => each.probe === all[n])) : undefined,
+      },
+      lasting ? 'click a row: its histogram' : '');
 }
 
 function showThreads() {
   if (threads.length === 0) return;
   const lasting = threads.some(thread => thread.longest > 0);
   addTable('Threads', {
-    columns: [{name: 'command'}, {name: 'pid'}, {name: 'tid'}, count('events'), ...(lasting ? [time('total'), time('max')] : [])],
-    rows: threads.map(t => [t.comm, t.pid ? String(t.pid) : '', t.tid ? String(t.tid) : '', t.count, t.sum, t.longest]).sort((a, b) => b[3] - a[3]),
+    columns: [
+      {name: 'command'}, {name: 'pid'}, {name: 'tid'}, count('events'), ...(lasting ? [time('total'), time('max')] : [])
+    ],
+    rows: threads.map(t => [t.comm, t.pid ? String(t.pid) : '', t.tid ? String(t.tid) : '', t.count, t.sum, t.longest])
+              .sort((a, b) => b[3] - a[3]),
   });
 }
 
@@ -232,25 +283,41 @@ function showTops() {
   const lasting = threads.some(thread => thread.longest > 0), events = spans.all;
   for (const top of data.tops ?? []) {
     const others = top.others > 0 ? `${whole(top.others)} events have other values, which are folded` : '';
-    addTable(top.name, {
-      columns: [{name: 'value'}, count('events'), {name: 'share', number: true, show: value => share(value, events)}, ...(lasting ? [time('total')] : [])],
-      rows: top.rows.map(([text, n, sum]) => [text, n, n, sum]), most: 10,
-    }, others);
+    addTable(
+        top.name, {
+          columns: [
+            {name: 'value'}, count('events'), {name: 'share', number: true, show: value => share(value, events)},
+            ...(lasting ? [time('total')] : [])
+          ],
+          rows: top.rows.map(([text, n, sum]) => [text, n, n, sum]),
+          most: 10,
+        },
+        others);
   }
 }
 
 function showLongest() {
   const most = 100, least = Math.max(1, spans.durations.slice().sort().at(-most) ?? 1);
   const longest = [];
-  for (let n = 0; n < spans.count; ++n) if (spans.durations[n] >= least) longest.push(n);
+  for (let n = 0; n < spans.count; ++n)
+    if (spans.durations[n] >= least) longest.push(n);
   longest.sort((a, b) => spans.durations[b] - spans.durations[a] || a - b);
   longest.splice(most);
   if (longest.length === 0) return;
-  addTable('Longest', {
-    columns: [{name: 'took', number: true, show: value => duration(value)}, {name: 'at', number: true, show: value => moment(value)}, {name: 'probe'}, {name: 'thread'}, {name: 'values'}],
-    rows: longest.map(n => [spans.durations[n], spans.begins[n], probeName(spans.probes[n]), threadName(threads[spans.threads[n]]), valuesOf(n)]),
-    pick: row => lookAt(longest[row]),
-  }, spans.count < spans.all ? 'of the events that are shown one by one; click a row: its place on the time line' : 'click a row: its place on the time line');
+  addTable(
+      'Longest', {
+        columns: [
+          {name: 'took', number: true, show: value => duration(value)},
+          {name: 'at', number: true, show: value => moment(value)}, {name: 'probe'}, {name: 'thread'}, {name: 'values'}
+        ],
+        rows: longest.map(
+            n =>
+                [spans.durations[n], spans.begins[n], probeName(spans.probes[n]), threadName(threads[spans.threads[n]]),
+                 valuesOf(n)]),
+        pick: row => lookAt(longest[row]),
+      },
+      spans.count < spans.all ? 'of the events that are shown one by one; click a row: its place on the time line' :
+                                'click a row: its place on the time line');
 }
 
 function showRows() {
@@ -261,11 +328,20 @@ function showRows() {
     for (let i = table.keys; i < row.length; i += 2) cells.push({text: row[i], order: row[i + 1]});
     return cells;
   });
-  const columns = table.columns.map((name, i) => i < table.keys ? {name} : {name, number: true, show: cell => cell.text});
-  rows.forEach(row => row.forEach(cell => { if (typeof cell === 'object') cell.valueOf = () => Number(cell.order); }));
+  const columns =
+      table.columns.map((name, i) => i < table.keys ? {name} : {name, number: true, show: cell => cell.text});
+  rows.forEach(row => row.forEach(cell => {
+    if (typeof cell === 'object') cell.valueOf = () => Number(cell.order);
+  }));
   const picks = table.histograms?.length > 0;
-  addTable('Rows', {columns, rows, most: 50, pick: picks ? n => chooseMeasure(histograms.findIndex(each => each.row === n)) : undefined},
-           picks ? 'click a row: its histogram' : '');
+  addTable(
+      'Rows', {
+        columns,
+        rows,
+        most: 50,
+        pick: picks ? n => chooseMeasure(histograms.findIndex(each => each.row === n)) : undefined
+      },
+      picks ? 'click a row: its histogram' : '');
 }
 
 // --- histograms ------------------------------------------------------------------------------------------------------
@@ -273,18 +349,27 @@ function showRows() {
 /** All that has bars: durations, probes, values, rows of a table. */
 const histograms = (() => {
   const all = [];
-  for (const measure of data.measures ?? []) if (measure.bars) all.push({...measure, title: measure.name});
+  for (const measure of data.measures ?? [])
+    if (measure.bars) all.push({...measure, title: measure.name});
   if (probes.size > 1)
-    for (const probe of probes.values()) if (probe.bars) all.push({...probe, kind: 'duration', title: `duration of ${probe.name}`, probe});
+    for (const probe of probes.values())
+      if (probe.bars) all.push({...probe, kind: 'duration', title: `duration of ${probe.name}`, probe});
   if (probes.size === 1 && all.length > 0 && all[0].kind === 'duration') all[0].probe = [...probes.values()][0];
   (data.table?.histograms ?? []).forEach((row, n) => {
     const keys = data.table.rows[n].slice(0, data.table.keys).join(', ');
-    all.push({...row, linear: data.table.linear, kind: data.table.is_duration ? 'duration' : 'value', title: `${data.table.value}${keys ? ` of ${keys}` : ''}`, row: n});
+    all.push({
+      ...row,
+      linear: data.table.linear,
+      kind: data.table.is_duration ? 'duration' : 'value',
+      title: `${data.table.value}${keys ? ` of ${keys}` : ''}`,
+      row: n
+    });
   });
   return all;
 })();
 /** The durations; else the number that most events have. */
-const first = all => all.find(each => each.kind === 'duration') ?? all.reduce((most, each) => !most || each.count > most.count ? each : most, undefined);
+const first = all => all.find(each => each.kind === 'duration') ??
+    all.reduce((most, each) => !most || each.count > most.count ? each : most, undefined);
 let measure = first(histograms);
 
 function chooseMeasure(n) {
@@ -296,11 +381,20 @@ function chooseMeasure(n) {
 
 /** Where values are: by their logarithm, or one range behind another where some are negative or broken. */
 function scaleOf(bars) {
-  const low = bar => Number(bar[0]), high = bar => Number(bar[1]) + (Number.isInteger(low(bar)) && bar.length === 3 || bar[0] === bar[1] ? 1 : 0);
-  const byLog = !measure.linear && bars.every(bar => low(bar) >= 0 && (low(bar) === 0 || low(bar) >= 1) && Number.isFinite(high(bar)));
+  const low = bar => Number(bar[0]),
+        high = bar => Number(bar[1]) + (Number.isInteger(low(bar)) && bar.length === 3 || bar[0] === bar[1] ? 1 : 0);
+  const byLog = !measure.linear &&
+      bars.every(bar => low(bar) >= 0 && (low(bar) === 0 || low(bar) >= 1) && Number.isFinite(high(bar)));
   const place = value => value < 1 ? value - 1 : Math.log2(value);
   if (!byLog) return {byLog, from: 0, to: bars.length, begin: n => n, end: n => n + 1};
-  return {byLog, place, from: place(low(bars[0])), to: place(high(bars[bars.length - 1])), begin: n => place(low(bars[n])), end: n => place(high(bars[n]))};
+  return {
+    byLog,
+    place,
+    from: place(low(bars[0])),
+    to: place(high(bars[bars.length - 1])),
+    begin: n => place(low(bars[n])),
+    end: n => place(high(bars[n]))
+  };
 }
 
 let drawnBars = [];
@@ -311,12 +405,17 @@ function showHistogram() {
   into.replaceChildren();
   tile(into, whole(measure.count), measure.kind === 'duration' ? 'calls, spans' : 'values');
   for (const name of ['min', ...percentiles, 'max', 'sum'])
-    if (measure[name] !== undefined) tile(into, shownAs(measure, measure[name]), name === 'sum' && measure.kind === 'duration' ? 'total' : name);
-  at('bound').textContent = measure.p50 !== undefined ? 'percentiles are at most 1/16 above the true ones; all other numbers are exact' : '';
+    if (measure[name] !== undefined)
+      tile(into, shownAs(measure, measure[name]), name === 'sum' && measure.kind === 'duration' ? 'total' : name);
+  at('bound').textContent =
+      measure.p50 !== undefined ? 'percentiles are at most 1/16 above the true ones; all other numbers are exact' : '';
   drawHistogram();
 }
 
-const rangeText = bar => (measure.kind === 'duration' && !measure.linear ? null : bar[3]) ?? (measure.kind === 'duration' ? `${duration(bar[0])} to ${duration(Number(bar[1]) + 1)}` : bar[0] === bar[1] ? whole(bar[0]) : `${whole(bar[0])} to ${whole(bar[1])}`);
+const rangeText = bar => (measure.kind === 'duration' && !measure.linear ? null : bar[3]) ??
+    (measure.kind === 'duration' ? `${duration(bar[0])} to ${duration(Number(bar[1]) + 1)}` :
+         bar[0] === bar[1] ? whole(bar[0]) :
+                             `${whole(bar[0])} to ${whole(bar[1])}`);
 
 function drawHistogram() {
   if (!measure) return;
@@ -333,8 +432,10 @@ function drawHistogram() {
     pen.fillRect(begin, height - foot - tall, Math.max(1, end - begin - (end - begin > 3 ? 1 : 0)), tall);
     drawnBars.push({begin, end, bar, n});
   });
-  if (scale.byLog) drawValues(pen, scale, x, height - foot, width);
-  else drawRanges(pen, bars, x, height - foot);
+  if (scale.byLog)
+    drawValues(pen, scale, x, height - foot, width);
+  else
+    drawRanges(pen, bars, x, height - foot);
   if (scale.byLog) drawPercentiles(pen, x, scale, top, height - foot, width);
 }
 
@@ -344,7 +445,10 @@ function drawCounts(pen, {left, width, top, bottom, most}) {
   for (let value = 0; value <= most; value += step) {
     const y = Math.round(bottom - (bottom - top) * value / most) + 0.5;
     pen.strokeStyle = css('--line');
-    pen.beginPath(); pen.moveTo(left, y); pen.lineTo(width - 8, y); pen.stroke();
+    pen.beginPath();
+    pen.moveTo(left, y);
+    pen.lineTo(width - 8, y);
+    pen.stroke();
     pen.fillStyle = css('--faint');
     pen.fillText(whole(value), left - 6, y);
   }
@@ -354,13 +458,17 @@ function drawCounts(pen, {left, width, top, bottom, most}) {
 function drawValues(pen, scale, x, y, width) {
   pen.fillStyle = css('--faint');
   pen.textAlign = 'center';
-  const decades = (scale.to - scale.from) / Math.log2(10), between = decades < 1 ? [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9] : decades < 3 ? [1, 2, 5] : [1];
+  const decades = (scale.to - scale.from) / Math.log2(10),
+        between = decades < 1 ? [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9] :
+      decades < 3             ? [1, 2, 5] :
+                                [1];
   let free = -Infinity;
   for (let power = 0; power < 20; ++power) {
     for (const n of between) {
       const value = n * 10 ** power, at = x(scale.place(value));
       if (!Number.isInteger(value) || scale.place(value) < scale.from || scale.place(value) > scale.to) continue;
-      const text = measure.kind === 'duration' ? duration(value, n === 1.5 ? 2 : 1) : whole(value), half = pen.measureText(text).width / 2;
+      const text = measure.kind === 'duration' ? duration(value, n === 1.5 ? 2 : 1) : whole(value),
+            half = pen.measureText(text).width / 2;
       if (at - half < free || at + half > width) continue;
       pen.fillRect(at, y, 1, 4);
       pen.fillText(text, at, y + 12);
@@ -388,7 +496,10 @@ function drawPercentiles(pen, x, scale, top, bottom, width) {
   for (const name of [...percentiles].reverse()) {
     if (measure[name] === undefined) continue;
     const at = Math.min(width - 9, Math.round(x(scale.place(Number(measure[name])))) + 0.5);
-    pen.beginPath(); pen.moveTo(at, top - 6); pen.lineTo(at, bottom); pen.stroke();
+    pen.beginPath();
+    pen.moveTo(at, top - 6);
+    pen.lineTo(at, bottom);
+    pen.stroke();
     const wide = pen.measureText(name).width, begin = Math.min(at - wide / 2, free - wide);
     if (begin >= 0) pen.fillText(name, begin, top - 14);
     free = begin - 8;
@@ -400,7 +511,10 @@ function overHistogram(event) {
   if (!box) return showTip(event, '');
   let upTo = 0;
   for (let n = 0; n <= box.n; ++n) upTo += measure.bars[n][2];
-  showTip(event, `${rangeText(box.bar)}: ${whole(box.bar[2])} (${share(box.bar[2], measure.count)})\nup to here ${share(upTo, measure.count)}`);
+  showTip(
+      event,
+      `${rangeText(box.bar)}: ${whole(box.bar[2])} (${share(box.bar[2], measure.count)})\nup to here ${
+          share(upTo, measure.count)}`);
 }
 
 // --- the stretch of time that heat map and time line show ------------------------------------------------------------
@@ -446,8 +560,11 @@ function drawTimes(pen, left, width, y) {
 /** Drags of the mouse zoom, clicks call `click`. */
 function listen(canvas, left, click, over) {
   let pressed = null;
-  const timeOf = event => shown.from + (shown.to - shown.from) * Math.max(0, event.offsetX - left) / (canvas.clientWidth - left);
-  canvas.addEventListener('mousedown', event => { pressed = {x: event.offsetX, time: timeOf(event)}; });
+  const timeOf = event =>
+      shown.from + (shown.to - shown.from) * Math.max(0, event.offsetX - left) / (canvas.clientWidth - left);
+  canvas.addEventListener('mousedown', event => {
+    pressed = {x: event.offsetX, time: timeOf(event)};
+  });
   canvas.addEventListener('mouseup', event => {
     const from = pressed;
     pressed = null;
@@ -468,7 +585,10 @@ function listen(canvas, left, click, over) {
     pen.fillRect(Math.min(pressed.x, event.offsetX), 0, Math.abs(event.offsetX - pressed.x), canvas.clientHeight);
     pen.globalAlpha = 1;
   });
-  canvas.addEventListener('mouseleave', event => { pressed = null; showTip(event, ''); });
+  canvas.addEventListener('mouseleave', event => {
+    pressed = null;
+    showTip(event, '');
+  });
   canvas.addEventListener('wheel', event => {
     if (!event.ctrlKey && !event.shiftKey) return;
     event.preventDefault();
@@ -486,18 +606,34 @@ const heats = (() => {
   for (const {name, kind, count, heat, ranges, rows} of data.measures ?? []) {
     if (!heat) continue;
     const columns = heat.columns.map(([from, ...cells]) => ({from, to: from + heat.step, cells}));
-    all.push({name, kind, count, column: spans.rows[rows], step: heat.step, columns, ranges: new Map((ranges ?? []).map(([key, low, high]) => [key, {low, high}]))});
+    all.push({
+      name,
+      kind,
+      count,
+      column: spans.rows[rows],
+      step: heat.step,
+      columns,
+      ranges: new Map((ranges ?? []).map(([key, low, high]) => [key, {low, high}]))
+    });
   }
   if (data.slices) {
     const {columns, keys, bars, value} = data.slices;
     const kind = data.slices.is_duration ? 'duration' : 'value';
-    all.push({name: value, kind, slices: true, step: length / Math.max(1, columns.length), columns: columns.map(([from, to, ...cells]) => ({from, to, cells})),
-              ranges: new Map(keys.map((key, n) => [key, {low: bars[n][0], high: bars[n][1], text: bars[n][3]}]))});
+    all.push({
+      name: value,
+      kind,
+      slices: true,
+      step: length / Math.max(1, columns.length),
+      columns: columns.map(([from, to, ...cells]) => ({from, to, cells})),
+      ranges: new Map(keys.map((key, n) => [key, {low: bars[n][0], high: bars[n][1], text: bars[n][3]}]))
+    });
   }
   for (const each of all) prepareHeat(each);
   return all;
 })();
-let heat = first(heats.filter(each => each.kind !== 'probe' && (each.slices || each.count >= spans.all / 2))) ?? heats[0], heatCells = [], picked = null;
+let heat =
+        first(heats.filter(each => each.kind !== 'probe' && (each.slices || each.count >= spans.all / 2))) ?? heats[0],
+    heatCells = [], picked = null;
 
 /** Gives rows their places, from the lowest on. */
 function prepareHeat(each) {
@@ -529,11 +665,15 @@ function groupHeat(each, width) {
   const range = shown.to - shown.from, steps = Math.max(1, Math.ceil(range / each.step / (width / 4)));
   const groups = new Map(), base = each.columns[0]?.from ?? 0;
   for (const column of each.columns) {
-    const number = Math.floor(Math.round((column.from - base) / each.step) / steps), from = base + number * steps * each.step;
+    const number = Math.floor(Math.round((column.from - base) / each.step) / steps),
+          from = base + number * steps * each.step;
     if (from + steps * each.step <= shown.from || from >= shown.to) continue;
     if (!groups.has(number)) groups.set(number, {from, to: from + steps * each.step, cells: new Map()});
     const group = groups.get(number);
-    if (each.slices) { group.from = Math.min(group.from, column.from); group.to = Math.max(group.to, column.to); }
+    if (each.slices) {
+      group.from = Math.min(group.from, column.from);
+      group.to = Math.max(group.to, column.to);
+    }
     for (let i = 0; i < column.cells.length; i += 2) {
       const key = each.kind === 'probe' && !each.place.has(column.cells[i]) ? 'others' : column.cells[i];
       group.cells.set(key, (group.cells.get(key) ?? 0) + column.cells[i + 1]);
@@ -543,7 +683,10 @@ function groupHeat(each, width) {
 }
 
 function mixer() {
-  const parse = name => { const hex = css(name).slice(1); return [0, 2, 4].map(i => parseInt(hex.length === 3 ? hex[i / 2] + hex[i / 2] : hex.slice(i, i + 2), 16)); };
+  const parse = name => {
+    const hex = css(name).slice(1);
+    return [0, 2, 4].map(i => parseInt(hex.length === 3 ? hex[i / 2] + hex[i / 2] : hex.slice(i, i + 2), 16));
+  };
   const stops = ['--cold', '--warm', '--hot'].map(parse);
   return part => {
     const at = Math.min(1.999, Math.max(0, part) * 2), n = Math.floor(at), rest = at - n;
@@ -558,10 +701,13 @@ function drawHeat() {
   const x = drawTimes(pen, heatLeft, width, bottom);
   const groups = groupHeat(heat, width - heatLeft), mix = mixer();
   let most = 1;
-  for (const {cells} of groups) for (const value of cells.values()) most = Math.max(most, value);
+  for (const {cells} of groups)
+    for (const value of cells.values()) most = Math.max(most, value);
   heatCells = [];
   pen.save();
-  pen.beginPath(); pen.rect(heatLeft, 0, width - heatLeft, bottom); pen.clip();
+  pen.beginPath();
+  pen.rect(heatLeft, 0, width - heatLeft, bottom);
+  pen.clip();
   for (const group of groups) {
     const begin = Math.floor(x(group.from)), end = Math.max(begin + 1, Math.floor(x(group.to)));
     for (const [key, value] of group.cells) {
@@ -586,8 +732,10 @@ function drawKept(pen, x, bottom, width) {
   const end = firstFrom(shown.to);
   for (let n = firstFrom(shown.from); n < end; ++n) {
     const probe = spans.probes[n], lasts = spans.durations[n] > 0;
-    const row = heat.kind === 'probe' ? heat.place.get(heat.place.has(probe) ? probe : 'others') + 0.5
-                : heat.kind === 'duration' ? (lasts ? bucketOf(spans.durations[n], 2) - first : NaN) : heat.column[n] === null ? NaN : heat.column[n] - first + 0.5;
+    const row = heat.kind === 'probe' ? heat.place.get(heat.place.has(probe) ? probe : 'others') + 0.5 :
+        heat.kind === 'duration'      ? (lasts ? bucketOf(spans.durations[n], 2) - first : NaN) :
+        heat.column[n] === null       ? NaN :
+                                        heat.column[n] - first + 0.5;
     if (row >= 0) pen.fillRect(x(spans.begins[n]) - 1, bottom - row * heat.rowHeight - 1, 3, 3);
   }
 }
@@ -595,7 +743,9 @@ function drawKept(pen, x, bottom, width) {
 function outline(pen, x, bottom) {
   pen.strokeStyle = css('--accent');
   pen.lineWidth = 2;
-  pen.strokeRect(x(picked.from), bottom - (heat.place.get(picked.key) + 1) * heat.rowHeight, Math.max(3, x(picked.to) - x(picked.from)), heat.rowHeight);
+  pen.strokeRect(
+      x(picked.from), bottom - (heat.place.get(picked.key) + 1) * heat.rowHeight,
+      Math.max(3, x(picked.to) - x(picked.from)), heat.rowHeight);
   pen.lineWidth = 1;
 }
 
@@ -621,13 +771,17 @@ function drawPowers(pen, bottom) {
   const show = value => {
     const y = bottom - (place(value) - first) * heat.rowHeight;
     if (place(value) < first || place(value) > last + 1 || taken.some(other => Math.abs(other - y) < 15)) return;
-    pen.fillText(heat.kind === 'duration' ? duration(value, 1) : whole(value), heatLeft - 6, Math.min(Math.max(y, 6), bottom - 6));
+    pen.fillText(
+        heat.kind === 'duration' ? duration(value, 1) : whole(value), heatLeft - 6,
+        Math.min(Math.max(y, 6), bottom - 6));
     pen.fillRect(heatLeft - 4, y, 4, 1);
     taken.push(y);
   };
   const powers = Array.from({length: 20}, (_, n) => 10 ** n);
   if (first <= 0) show(0);
-  for (const times of [1, 5, 2]) for (const sign of [1, -1]) for (const power of powers) show(sign * times * power);
+  for (const times of [1, 5, 2])
+    for (const sign of [1, -1])
+      for (const power of powers) show(sign * times * power);
 }
 
 function fit(pen, text, width) {
@@ -638,9 +792,11 @@ function fit(pen, text, width) {
 }
 
 function drawHeatLegend(mix, most) {
-  const bar = make('span');
-  bar.style.cssText = `display:inline-block;width:160px;height:10px;align-self:center;margin:0 6px;border-radius:2px;background:linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(mix).join(',')})`;
-  at('heat-legend').replaceChildren(make('span', '', '1'), bar, make('span', '', `${whole(most)} ${heat.slices ? 'hits' : 'events'} in a cell, by the logarithm${heat.kind === 'duration' && !heat.slices ? '; by when they began' : ''}`));
+  const bar = make('span', 'ramp'), unit = heat.slices ? 'hits' : 'events';
+  bar.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(mix).join(',')})`;
+  const when = heat.kind === 'duration' && !heat.slices ? '; by when they began' : '';
+  const text = make('span', '', `${whole(most)} ${unit} in a cell, by the logarithm${when}`);
+  at('heat-legend').replaceChildren(make('span', '', '1'), bar, text);
 }
 
 /** The kept events of a cell, the longest first. */
@@ -648,18 +804,24 @@ function eventsBehind({group, key}) {
   const found = [], end = firstFrom(group.to);
   for (let n = firstFrom(group.from); n < end; ++n) {
     const probe = spans.probes[n];
-    const is = heat.kind === 'probe' ? probe === key || (key === 'others' && !heat.place.has(probe))
-               : heat.kind === 'duration' ? Math.floor(bucketOf(spans.durations[n], 2)) === key : heat.column[n] === key;
+    const is = heat.kind === 'probe' ? probe === key || (key === 'others' && !heat.place.has(probe)) :
+        heat.kind === 'duration'     ? Math.floor(bucketOf(spans.durations[n], 2)) === key :
+                                       heat.column[n] === key;
     if (is) found.push(n);
   }
   return found.sort((a, b) => spans.durations[b] - spans.durations[a] || a - b);
 }
 
-const cellUnder = event => heatCells.find(cell => event.offsetX >= Math.max(cell.begin, heatLeft) && event.offsetX < cell.end && event.offsetY >= cell.y && event.offsetY < cell.y + heat.rowHeight);
+const cellUnder = event => heatCells.find(
+    cell => event.offsetX >= Math.max(cell.begin, heatLeft) && event.offsetX < cell.end && event.offsetY >= cell.y &&
+        event.offsetY < cell.y + heat.rowHeight);
 
 function cellText(cell) {
   const step = cell.group.to - cell.group.from;
-  return `${rowText(heat, cell.key)}, ${moment(cell.group.from, step / 10, cell.group.to)} to ${moment(cell.group.to, step / 10)}: ${whole(cell.value)} ${heat.slices ? 'hit' : 'event'}${cell.value === 1 ? '' : 's'}`;
+  return `${rowText(heat, cell.key)}, ${moment(cell.group.from, step / 10, cell.group.to)} to ${
+      moment(
+          cell.group.to,
+          step / 10)}: ${whole(cell.value)} ${heat.slices ? 'hit' : 'event'}${cell.value === 1 ? '' : 's'}`;
 }
 
 function overHeat(event) {
@@ -686,8 +848,15 @@ function clickHeat(event) {
 
 function eventTable(numbers) {
   const table = makeTable({
-    columns: [{name: 'took', number: true, show: value => value > 0 ? duration(value) : ''}, {name: 'at', number: true, show: value => moment(value)}, {name: 'probe'}, {name: 'thread'}, {name: 'values'}],
-    rows: numbers.map(n => [spans.durations[n], spans.begins[n], probeName(spans.probes[n]), threadName(threads[spans.threads[n]]), valuesOf(n)]), most: 8,
+    columns: [
+      {name: 'took', number: true, show: value => value > 0 ? duration(value) : ''},
+      {name: 'at', number: true, show: value => moment(value)}, {name: 'probe'}, {name: 'thread'}, {name: 'values'}
+    ],
+    rows: numbers.map(
+        n =>
+            [spans.durations[n], spans.begins[n], probeName(spans.probes[n]), threadName(threads[spans.threads[n]]),
+             valuesOf(n)]),
+    most: 8,
     pick: row => lookAt(numbers[row]),
   });
   shownTables.pop();  // it is replaced by the next one
@@ -697,7 +866,8 @@ function eventTable(numbers) {
 // --- the time line ---------------------------------------------------------------------------------------------------
 
 const lineLeft = 168, laneHeight = 12, mostLanes = 8;
-const colours = ['#5b8fd0', '#d9944a', '#62ab73', '#c46a74', '#8f7cc4', '#9a7f67', '#cf84b4', '#8c9196', '#b0aa4a', '#50aeb6'];
+const colours =
+    ['#5b8fd0', '#d9944a', '#62ab73', '#c46a74', '#8f7cc4', '#9a7f67', '#cf84b4', '#8c9196', '#b0aa4a', '#50aeb6'];
 let shownThreads = 24, chosen = -1, wantedSpans = null, boxes = [];
 
 /** Spans by thread, each in the first lane that is free when it begins: those that lie within others are below them. */
@@ -741,26 +911,36 @@ function drawLine() {
     y += line.ends.length * laneHeight + 6;
   }
   at('more-threads').hidden = lines.length <= shownThreads;
-  at('more-threads').textContent = `show ${whole(Math.min(24, lines.length - shownThreads))} more of ${whole(lines.length)} threads`;
+  at('more-threads').textContent =
+      `show ${whole(Math.min(24, lines.length - shownThreads))} more of ${whole(lines.length)} threads`;
 }
 
 /** Spans wide enough to be seen one by one; of the others how much of each pixel they take. */
 function drawSpans(pen, line, y, x, width) {
   const covered = line.ends.map(() => new Map());
   pen.save();
-  pen.beginPath(); pen.rect(lineLeft, y, width - lineLeft, line.ends.length * laneHeight); pen.clip();
+  pen.beginPath();
+  pen.rect(lineLeft, y, width - lineLeft, line.ends.length * laneHeight);
+  pen.clip();
   const perPixel = (width - lineLeft) / (shown.to - shown.from);
   for (let i = 0; i < line.spans.length; ++i) {
     const n = line.spans[i], begin = spans.begins[n], end = begin + spans.durations[n], lane = line.lanes[i];
     if (end < shown.from || begin > shown.to) continue;
     const left = x(begin), right = x(end), matches = !wantedSpans || wantedSpans[n] === 1;
     if (right - left >= 1.5 || n === chosen) {
-      drawSpan(pen, n, Math.max(left, lineLeft - 1), Math.min(Math.max(right, left + 1), width + 1), y + lane * laneHeight, matches);
+      drawSpan(
+          pen, n, Math.max(left, lineLeft - 1), Math.min(Math.max(right, left + 1), width + 1), y + lane * laneHeight,
+          matches);
       continue;
     }
     const pixel = Math.floor(left), known = covered[lane].get(pixel);
-    if (!known) covered[lane].set(pixel, {part: spans.durations[n] * perPixel, probe: spans.probes[n], matches});
-    else if (matches || !known.matches) { known.part += spans.durations[n] * perPixel; known.probe = spans.probes[n]; known.matches = matches; }
+    if (!known)
+      covered[lane].set(pixel, {part: spans.durations[n] * perPixel, probe: spans.probes[n], matches});
+    else if (matches || !known.matches) {
+      known.part += spans.durations[n] * perPixel;
+      known.probe = spans.probes[n];
+      known.matches = matches;
+    }
   }
   covered.forEach((pixels, lane) => {
     for (const [pixel, {part, probe, matches}] of pixels) {
@@ -786,7 +966,8 @@ function drawSpanName(pen, n, left, right, y) {
   const name = probeName(spans.probes[n]), letters = Math.floor((right - left - 6) / 6);
   pen.fillStyle = '#101418';
   pen.font = '10.5px system-ui, sans-serif';
-  pen.fillText(name.length > letters ? name.slice(0, Math.max(1, letters - 1)) + '\u2026' : name, left + 3, y + laneHeight / 2);
+  pen.fillText(
+      name.length > letters ? name.slice(0, Math.max(1, letters - 1)) + '\u2026' : name, left + 3, y + laneHeight / 2);
   pen.font = '12px system-ui, sans-serif';
 }
 
@@ -802,13 +983,17 @@ function spanUnder(event) {
   const box = boxes.find(({line, y}) => event.offsetY >= y && event.offsetY < y + line.ends.length * laneHeight);
   const width = at('line').clientWidth - lineLeft, range = shown.to - shown.from;
   if (!box || event.offsetX < lineLeft) return -1;
-  const time = shown.from + range * (event.offsetX - lineLeft) / width, lane = Math.floor((event.offsetY - box.y) / laneHeight);
+  const time = shown.from + range * (event.offsetX - lineLeft) / width,
+        lane = Math.floor((event.offsetY - box.y) / laneHeight);
   let best = -1, nearest = 3 * range / width;
   for (let i = 0; i < box.line.spans.length; ++i) {
     if (box.line.lanes[i] !== lane) continue;
     const n = box.line.spans[i], begin = spans.begins[n], end = begin + spans.durations[n];
     const away = time < begin ? begin - time : time > end ? time - end : 0;
-    if (away < nearest || (away === 0 && nearest === 0)) { best = n; nearest = away; }
+    if (away < nearest || (away === 0 && nearest === 0)) {
+      best = n;
+      nearest = away;
+    }
   }
   return best;
 }
@@ -823,14 +1008,18 @@ function clickLine(event) {
   if (n < 0) return;
   chosen = n;
   const took = spans.durations[n];
-  if (took > 0) showTime(spans.begins[n] - took * 0.1, spans.begins[n] + took * 1.1);
-  else zoomBy(0.25, spans.begins[n]);
+  if (took > 0)
+    showTime(spans.begins[n] - took * 0.1, spans.begins[n] + took * 1.1);
+  else
+    zoomBy(0.25, spans.begins[n]);
 }
 
 function showLine() {
   if (lines.length === 0) return;
   at('line-section').hidden = false;
-  at('line-hint').textContent = spans.count < spans.all ? `${whole(spans.count)} of ${whole(spans.all)} events; click: zoom to one; drag: zoom into a stretch` : 'click: zoom to one; drag: zoom into a stretch';
+  at('line-hint').textContent = spans.count < spans.all ?
+      `${whole(spans.count)} of ${whole(spans.all)} events; click: zoom to one; drag: zoom into a stretch` :
+      'click: zoom to one; drag: zoom into a stretch';
   ranked.slice(0, colours.length).forEach((number, n) => {
     const key = make('span', 'key');
     key.style.background = colours[n];
@@ -849,10 +1038,14 @@ function search(text) {
   flame?.search(wanted);
   wantedSpans = wanted && new Uint8Array(spans.count);
   if (wanted) {
-    const probeMatches = new Map(ranked.map(n => [n, wanted.test(probeName(n))])), textMatches = spans.texts.map(each => wanted.test(each));
+    const probeMatches = new Map(ranked.map(n => [n, wanted.test(probeName(n))])),
+          textMatches = spans.texts.map(each => wanted.test(each));
     const threadMatches = threads.map(each => wanted.test(threadName(each)));
     for (let n = 0; n < spans.count; ++n)
-      wantedSpans[n] = probeMatches.get(spans.probes[n]) || threadMatches[spans.threads[n]] || (spans.values[n] >= 0 && textMatches[spans.values[n]]) ? 1 : 0;
+      wantedSpans[n] = probeMatches.get(spans.probes[n]) || threadMatches[spans.threads[n]] ||
+              (spans.values[n] >= 0 && textMatches[spans.values[n]]) ?
+          1 :
+          0;
   }
   drawLine();
 }
@@ -871,24 +1064,46 @@ function setTheme(theme) {
 
 function moveTime(key) {
   const wide = shown.to - shown.from, by = {ArrowLeft: -wide / 4, ArrowRight: wide / 4}[key];
-  if (by) showTime(shown.from + by, shown.to + by);
-  else zoomBy(key === 'ArrowUp' ? 0.5 : 2);
+  if (by)
+    showTime(shown.from + by, shown.to + by);
+  else
+    zoomBy(key === 'ArrowUp' ? 0.5 : 2);
 }
 
 function pressed(event) {
   if (event.target === at('search')) {
-    if (event.key === 'Escape') { at('search').value = ''; search(''); at('search').blur(); }
+    if (event.key === 'Escape') {
+      at('search').value = '';
+      search('');
+      at('search').blur();
+    }
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === 'SELECT') return;
-  const inFlame = event.target === at('graph'), inTime = !inFlame && (event.target === at('heat') || event.target === at('line'));
-  if (event.key === '/') { event.preventDefault(); at('search').focus(); }
-  else if (event.key === 't') at('theme').click();
-  else if (event.key === 'Escape') { chosen = -1; picked = null; at('behind').hidden = true; flame?.zoom(flame.root); showTime(0, length); }
-  else if (event.key === '+' || event.key === '-') zoomBy(event.key === '+' ? 0.5 : 2);
-  else if (event.key === 'Enter' && inFlame) flame.zoom(flame.chosen);
-  else if (event.key.startsWith('Arrow') && inFlame) { event.preventDefault(); flame.move(event.key); }
-  else if (event.key.startsWith('Arrow') && (inTime || event.key === 'ArrowLeft' || event.key === 'ArrowRight')) { event.preventDefault(); moveTime(event.key); }
+  const inFlame = event.target === at('graph'),
+        inTime = !inFlame && (event.target === at('heat') || event.target === at('line'));
+  if (event.key === '/') {
+    event.preventDefault();
+    at('search').focus();
+  } else if (event.key === 't')
+    at('theme').click();
+  else if (event.key === 'Escape') {
+    chosen = -1;
+    picked = null;
+    at('behind').hidden = true;
+    flame?.zoom(flame.root);
+    showTime(0, length);
+  } else if (event.key === '+' || event.key === '-')
+    zoomBy(event.key === '+' ? 0.5 : 2);
+  else if (event.key === 'Enter' && inFlame)
+    flame.zoom(flame.chosen);
+  else if (event.key.startsWith('Arrow') && inFlame) {
+    event.preventDefault();
+    flame.move(event.key);
+  } else if (event.key.startsWith('Arrow') && (inTime || event.key === 'ArrowLeft' || event.key === 'ArrowRight')) {
+    event.preventDefault();
+    moveTime(event.key);
+  }
 }
 
 function addChoices(select, titles, choose) {
@@ -915,7 +1130,11 @@ function showAll() {
   at('histogram-section').hidden = histograms.length === 0;
   at('heat-section').hidden = heats.length === 0;
   addChoices(at('measure'), histograms.map(each => each.title), chooseMeasure);
-  addChoices(at('heated'), heats.map(each => each.name), n => { heat = heats[n]; at('behind').hidden = true; drawHeat(); });
+  addChoices(at('heated'), heats.map(each => each.name), n => {
+    heat = heats[n];
+    at('behind').hidden = true;
+    drawHeat();
+  });
   at('measure').value = histograms.indexOf(measure);
   at('heated').value = heats.indexOf(heat);
   showLine();
@@ -930,8 +1149,12 @@ function showAll() {
   at('histogram').addEventListener('mouseleave', event => showTip(event, ''));
   at('search').addEventListener('input', event => search(event.target.value));
   at('reset').addEventListener('click', () => showTime(0, length));
-  at('more-threads').addEventListener('click', () => { shownThreads += 24; drawLine(); });
-  at('theme').addEventListener('click', () => setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'));
+  at('more-threads').addEventListener('click', () => {
+    shownThreads += 24;
+    drawLine();
+  });
+  at('theme').addEventListener(
+      'click', () => setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'));
   document.addEventListener('keydown', pressed);
   window.addEventListener('resize', drawAll);
   setTheme(window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
