@@ -631,9 +631,8 @@ const heats = (() => {
   for (const each of all) prepareHeat(each);
   return all;
 })();
-let heat =
-        first(heats.filter(each => each.kind !== 'probe' && (each.slices || each.count >= spans.all / 2))) ?? heats[0],
-    heatCells = [], picked = null;
+const telling = heats.filter(each => each.kind !== 'probe' && (each.slices || each.count >= spans.all / 2));
+let heat = first(telling) ?? heats[heats.length - 1], heatCells = [], picked = null;
 
 /** Gives rows their places, from the lowest on. */
 function prepareHeat(each) {
@@ -933,11 +932,12 @@ function drawSpans(pen, line, y, x, width) {
           matches);
       continue;
     }
+    const part = spans.durations[n] > 0 ? spans.durations[n] * perPixel : 1;  // a hit is all there
     const pixel = Math.floor(left), known = covered[lane].get(pixel);
     if (!known)
-      covered[lane].set(pixel, {part: spans.durations[n] * perPixel, probe: spans.probes[n], matches});
+      covered[lane].set(pixel, {part, probe: spans.probes[n], matches});
     else if (matches || !known.matches) {
-      known.part += spans.durations[n] * perPixel;
+      known.part += part;
       known.probe = spans.probes[n];
       known.matches = matches;
     }
