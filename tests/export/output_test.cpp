@@ -123,9 +123,9 @@ TEST(Sink, there_is_one_for_each_name_in_the_table_and_for_no_other) {
   }
   const auto other = Sink::open("jsno", {});
   ASSERT_FALSE(other);
-  EXPECT_EQ(
-      other.error().message,
-      "\"jsno\" is no format: text, json, csv, folded, flame, pprof, perfetto, prometheus, otlp, clickhouse, record");
+  EXPECT_EQ(other.error().message,
+            "\"jsno\" is no format: text, json, csv, folded, flame, report, pprof, perfetto, prometheus, otlp, "
+            "clickhouse, record");
 }
 
 TEST(FoldedStacks, take_no_more_new_ones_than_there_is_room_for_and_go_on_with_those_they_know) {
@@ -164,6 +164,15 @@ TEST(FoldedSink, refuses_what_is_not_by_a_stack) {
   EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("for each stack"));
   question.view = *parse_view({.by = "pid"});
   EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("are of stacks"));
+}
+
+TEST(ReportSink, takes_whatever_one_question_asks_and_none_of_a_script) {
+  Question question;
+  EXPECT_TRUE(check_sink_format("report", question));
+  question.view = *parse_view({.by = "ustack", .average = "arg0"});
+  EXPECT_TRUE(check_sink_format("report", question));
+  question.name = "gc";
+  EXPECT_THAT(check_sink_format("report", question).error().message, HasSubstr("of one question"));
 }
 
 TEST(Sink, what_comes_out_of_a_recording_is_not_recorded_again) {

@@ -59,6 +59,11 @@ Result<void> check_stacks(const Question& question) {
       });
 }
 
+Result<void> check_report(const Question& question) {
+  return check_rules(question,
+                     std::array{Rule{!question.name.empty(), "report is of one question, not of a script's"}});
+}
+
 Result<void> check_perfetto(const Question& question) {
   return check_rules(question, std::array{Rule{question.view.no_events(),
                                                "a time line has events: counts, tables and heat maps have none"}});
@@ -93,6 +98,9 @@ constexpr std::array kRows{
     FormatRow{.format = {"flame", false, "a flame graph, as a page for a browser"},
               .make = make_flame_output,
               .check = check_stacks},
+    FormatRow{.format = {"report", false, "all of a trace as pictures and tables, as a page for a browser"},
+              .make = make_report_output,
+              .check = check_report},
     FormatRow{.format = {"pprof", false, "stacks with lines and addresses, for pprof"},
               .make = make_pprof_output,
               .check = check_stacks},

@@ -70,7 +70,7 @@ FoldedStackOutput::FoldedStackOutput(const AnswerStart& start, const OutputPlace
     : StackOutput(start, place), tell_(place.shared.options.tell), stacks_(kMostStackBytes) {}
 
 /// The process's stack, and on top of it the kernel's.
-bool FoldedStackOutput::add_event(const Event& event, const StacksOfEvent& stacks) {
+std::string folded_text(const StacksOfEvent& stacks) {
   std::string text;
   for (const Result<Stack>* stack : {stacks.user, stacks.kernel}) {
     if (stack == nullptr) continue;
@@ -78,24 +78,37 @@ bool FoldedStackOutput::add_event(const Event& event, const StacksOfEvent& stack
         *stack ? folded_text(**stack, FoldedMarks::jit) : folded_word(fmt::format("[{}]", stack->error().message));
     if (!frames.empty()) text.append(text.empty() ? "" : ";").append(io::printable(frames));
   }
-  return stacks_.add(text.empty() ? "[no stack]" : std::move(text), event.weight());
+  return text.empty() ? "[no stack]" : text;
+}
+
+FoldedTable folded_table(const ShownTable& shown) {
+  FoldedTable folded;
+  for (const auto& [text, row] : folded_rows(shown, FoldedMarks::jit)) {
+    const double real = row.real_sum.value();
+    const bool has_width = shown.table.real_sums ? std::isfinite(real) && real >= 0 : row.sum >= 0;
+    if (has_width)
+      folded.rows.push_back({text, shown.table.real_sums ? fmt::format("{:.0f}", real) : decimal_text(row.sum)});
+    else
+      ++folded.not_drawn;
+  }
+  return folded;
+}
+
+std::string not_drawn_text(std::size_t stacks) {
+  return fmt::format(
+      "the sums of {} are below 0 or no numbers: a flame graph does not have them; --by ustack without "
+      "--export shows them",
+      counted(stacks, "stack"));
+}
+
+bool FoldedStackOutput::add_event(const Event& event, const StacksOfEvent& stacks) {
+  return stacks_.add(folded_text(stacks), event.weight());
 }
 
 void FoldedStackOutput::add_rows(const ArrangedTable& look) {
-  std::size_t not_drawn = 0;
-  for (const auto& [text, row] : folded_rows({view(), plan(), look.table, look.rows}, FoldedMarks::jit)) {
-    const double real = row.real_sum.value();
-    const bool has_width = look.table.real_sums ? std::isfinite(real) && real >= 0 : row.sum >= 0;
-    if (has_width)
-      rows_.push_back({text, look.table.real_sums ? fmt::format("{:.0f}", real) : decimal_text(row.sum)});
-    else
-      ++not_drawn;
-  }
-  if (not_drawn > 0 && tell_)
-    tell_(
-        fmt::format("the sums of {} are below 0 or no numbers: a flame graph does not have them; --by ustack without "
-                    "--export shows them",
-                    counted(not_drawn, "stack")));
+  FoldedTable folded = folded_table({view(), plan(), look.table, look.rows});
+  rows_ = std::move(folded.rows);
+  if (folded.not_drawn > 0 && tell_) tell_(not_drawn_text(folded.not_drawn));
 }
 
 void FoldedStackOutput::write_all(const SessionSummary& summary) {

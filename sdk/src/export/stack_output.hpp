@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "export/output.hpp"
+#include "export/table_output.hpp"
 
 namespace usdt::exports {
 
@@ -47,6 +48,18 @@ struct StacksOfEvent {
   const Result<Stack>* user;    ///< null: not asked for
   const Result<Stack>* kernel;  ///< likewise; it is on top of the process's
 };
+
+/// Returns them as one: frames from the outermost on, or why there are none.
+[[nodiscard]] std::string folded_text(const StacksOfEvent& stacks);
+
+/// A table by a stack as folded stacks, in the order of their texts.
+struct FoldedTable {
+  std::vector<FoldedRow> rows = {};
+  std::size_t not_drawn = 0;  ///< stacks with sums that have no width
+};
+[[nodiscard]] FoldedTable folded_table(const ShownTable& shown);
+/// Says so of so many stacks.
+[[nodiscard]] std::string not_drawn_text(std::size_t stacks);
 
 /// The common part of outputs of stacks, which are written once all hits are known.
 class StackOutput : public Output {

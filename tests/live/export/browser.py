@@ -27,7 +27,7 @@ class Page:
         chromium = shutil.which("chromium")
         if chromium is None:
             raise Skip("no chromium: ./run setup pages")
-        self.home = tempfile.TemporaryDirectory(prefix="usdt-browser-")
+        self.home = tempfile.TemporaryDirectory(prefix="usdt-browser-", ignore_cleanup_errors=True)
         self.browser = subprocess.Popen(
             [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--remote-allow-origins=*",
              f"--user-data-dir={self.home.name}", "--force-device-scale-factor=1", f"--window-size={width},{height}", "about:blank"],

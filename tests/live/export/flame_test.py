@@ -52,8 +52,8 @@ def trace(run, program, file, times, *words):
 
 # Where a frame is drawn, in pixels of the page.
 BOX = """(name => {
-  const box = drawn.find(b => b.node.name.startsWith(name)), edge = document.getElementById('graph').getBoundingClientRect();
-  return box ? {x: edge.left + box.x + box.width / 2, y: edge.top + (box.node.depth + 0.5) * rowHeight, width: box.width,
+  const box = flame.drawn.find(b => b.node.name.startsWith(name)), edge = document.getElementById('graph').getBoundingClientRect();
+  return box ? {x: edge.left + box.x + box.width / 2, y: edge.top + (box.node.depth + 0.5) * flame.rowHeight, width: box.width,
                 total: box.node.total} : null;
 })(%r)"""
 
@@ -70,7 +70,7 @@ def frames_are_as_wide_as_the_program_says(run):
         said = trace(run, program, file, 40, *words)
         page = Page(file)
         check_equal(totals(page), said, f"hits by function, {words}")
-        check_equal(page.value("root.total"), sum(said.values()), "all")
+        check_equal(page.value("flame.root.total"), sum(said.values()), "all")
         whole = page.value("document.getElementById('graph').clientWidth")
         check(abs(page.value(BOX % "right")["width"] - whole * said["right"] / sum(said.values())) < 1, "its width")
         page.close()
@@ -87,7 +87,7 @@ def search_zoom_hover_and_keys_work(run):
     check(page.value("document.getElementById('where').textContent").startswith(f"1 frames match: {said['right']} hits"),
           "what search finds")
     page.press("Escape")
-    check_equal(page.value("matches"), None, "no search any more")
+    check_equal(page.value("flame.matches"), None, "no search any more")
     place = page.value(BOX % "right")
     page.mouse("mouseMoved", place["x"], place["y"])
     check(page.value("document.getElementById('tip').textContent").startswith("right: 80 hits"), "the tip")
@@ -98,9 +98,9 @@ def search_zoom_hover_and_keys_work(run):
     check(page.value(BOX % "left") is not None, "all of it again")
     for key in ("ArrowDown", "ArrowDown"):
         page.press(key)
-    check_equal(page.value("chosen.depth"), 2, "two frames down")
+    check_equal(page.value("flame.chosen.depth"), 2, "two frames down")
     page.press("Enter")
-    check_equal(page.value("zoomed === chosen && zoomed !== root"), True, "zoomed by a key")
+    check_equal(page.value("flame.zoomed === flame.chosen && flame.zoomed !== flame.root"), True, "zoomed by a key")
     page.close()
 
 
@@ -116,8 +116,8 @@ def another_graph_is_compared(run):
     for other in (before, folded):
         page = Page(after)
         page.value(f"compareWith(read({json.dumps(other.read_text())}))")
-        check_equal(page.value("drawn.find(b => b.node.name === 'right').node.before"), 20, "hits before")
-        check_equal(page.value("before"), 33, "all hits before")
+        check_equal(page.value("flame.drawn.find(b => b.node.name === 'right').node.before"), 20, "hits before")
+        check_equal(page.value("flame.before"), 33, "all hits before")
         page.close()
 
 
@@ -157,7 +157,7 @@ def names_of_others_stay_text(run):
     trace(run, program, file, 40, "--by", "ustack")
     check_equal(file.read_text().count("<script"), 2, "scripts of the page")
     page = Page(file)
-    check("evil</script>" in page.value("drawn.map(b => b.node.name).join(' ')"), "it has that name")
+    check("evil</script>" in page.value("flame.drawn.map(b => b.node.name).join(' ')"), "it has that name")
     page.close()
 
 

@@ -268,7 +268,7 @@ Question own_question_with_stacks() {
 
 /// Stacks and numbers are added up until there are no more hits.
 bool is_written_at_end(const SinkFormat& format) {
-  constexpr std::array<std::string_view, 4> kAtEnd{"folded", "flame", "pprof", "prometheus"};
+  constexpr std::array<std::string_view, 5> kAtEnd{"folded", "flame", "report", "pprof", "prometheus"};
   return std::ranges::find(kAtEnd, format.name) != kAtEnd.end();
 }
 
