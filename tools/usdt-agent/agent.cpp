@@ -53,20 +53,29 @@ class Agent {
   }
 
  private:
-  /// Waits until there is something to do, and does it.
+  /// Waits until there is something to do, and does it. Events come in portions: nobody looks at each as it comes, and
+  /// to be woken for each would cost more than all that is done with it. Rings have room for what comes meanwhile.
   void turn() {
-    constexpr milliseconds longest{250};
-    std::vector<pollfd> watched{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
-    std::vector<int> descriptors;
+    constexpr milliseconds longest{250}, portion{25};
+    std::vector<int> descriptors{signals_.fd()};
     for (const auto& file : files_) file->add_descriptors(descriptors);
-    for (const int fd : descriptors) watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
-    static_cast<void>(::poll(watched.data(), watched.size(), static_cast<int>(longest.count())));
+    wait_for(descriptors, longest);
+    wait_for({signals_.fd()}, std::chrono::ceil<milliseconds>(turned_ + portion - Clock::now()));
+    turned_ = Clock::now();
     if (signals_.take_reload()) reload();
     for (const auto& file : files_) file->step();
     const bool is_starting =
         std::ranges::any_of(files_, [](const auto& file) { return file->state() == FileState::starting; });
     if (std::exchange(is_starting_, is_starting) && !is_starting) release_memory();
     look_around();
+  }
+
+  /// Waits until one of them is readable, at most so long.
+  static void wait_for(const std::vector<int>& descriptors, milliseconds longest) {
+    std::vector<pollfd> watched;
+    for (const int fd : descriptors) watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+    const int timeout = static_cast<int>(std::max(longest, milliseconds(0)).count());
+    static_cast<void>(::poll(watched.data(), watched.size(), timeout));
   }
 
   void look_around() {
@@ -140,7 +149,7 @@ class Agent {
   std::vector<std::unique_ptr<RunningFile>> files_;
   Reloads reloads_;
   bool is_starting_ = false;  ///< some file
-  Clock::time_point looked_ = {};
+  Clock::time_point turned_ = {}, looked_ = {};
   std::string said_;
 };
 

@@ -29,8 +29,10 @@ int release_object(dl_phdr_info* object, std::size_t /*size*/, void* /*unused*/)
 }  // namespace
 
 void keep_memory_small() {
-  ::mallopt(M_ARENA_MAX, 1);               // the threads allocate little, and an arena each would stay
-  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);  // a constant one: large pieces go back when they are freed
+  ::mallopt(M_ARENA_MAX, 1);  // the threads allocate little, and an arena each would stay
+  // A batch does not go back to the system only to be asked for again; what planning took does.
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
 void release_memory() {

@@ -27,8 +27,8 @@ from harness import LONG, check, check_equal, main, require_program, require_roo
 
 SECONDS = with_long(600, 50)
 SPOOL_MEGABYTES = 1
-HITS = 5000  # of one program, in two seconds
-PAUSE = 0.5  # between their beginnings: some 10,000 hits a second
+HITS = 20_000  # of one program, in some eight seconds
+PAUSE = 2  # seconds between their beginnings: some 10,000 hits a second
 AWAY = range(8, 22)  # the seconds of every 25 in which the server is not there
 
 # It hits once somebody traces it: no hit is before that, and its number says how many there are.
@@ -43,7 +43,7 @@ unsigned short storm_other_semaphore __attribute__((section(".probes")));
 int main(int argc, char **argv) {
   long first = atol(argv[1]), times = atol(argv[2]);
   for (int waited = 0; !*(volatile unsigned short *)&storm_hit_semaphore; waited++) {
-    if (waited > 20000) return 3;
+    if (waited > 60000) return 3;
     usleep(1000);
   }
   for (long n = 0; n < times; n++) {
@@ -99,7 +99,7 @@ class Programs:
             self.living = [each for each in self.living if each.poll() is None or self.end(each)]
 
     def end(self, program):
-        said = program.communicate(timeout=60)[0]
+        said = program.communicate(timeout=90)[0]
         if (program.returncode, said.strip()) != (0, str(HITS)):
             self.failed.append((program.returncode, said))
 
