@@ -73,6 +73,7 @@ usdt::Result<QuestionFile> read_file(const std::string& path, const Options& opt
     auto exports = exports_of(flags, options);
     if (!exports) return usdt::fail(exports.error().within(flags.script.place));
     flags.question.following.wait = true;
+    flags.question.values.containers |= !flags.question.view.no_events();
     flags.output.verbose = options.verbose;
     file.questions.push_back({std::move(flags), std::move(*exports)});
   }

@@ -17,6 +17,7 @@
 #include "export/formats.hpp"
 #include "export/service_identity.hpp"
 #include "export/value_tree.hpp"
+#include "proc/cgroup_names.hpp"
 
 namespace usdt::exports {
 namespace {
@@ -76,6 +77,7 @@ class ClickHouseOutput final : public BatchOutput {
         question_(start.question),
         place_(*clickhouse::parse_place(place.shared.options.file)),  // as the poster's was
         identity_(identity_of(start.plan)),
+        is_live_(start.layout != nullptr),
         values_(maps_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
     std::string written = "{";
@@ -113,6 +115,7 @@ class ClickHouseOutput final : public BatchOutput {
   /// Begins a row, at the end of those of its kind.
   RowWriter begin_row(RowBatch& batch);
   void end_row(RowBatch& batch, RowWriter& row);
+  void write_container(RowWriter& row, const Event& event);
   void write_stacks(RowWriter& row, const Event& event);
   void take(const ArrangedTable& look);
   void send_table(bool last);
@@ -122,6 +125,8 @@ class ClickHouseOutput final : public BatchOutput {
   const Question& question_;
   clickhouse::Place place_;
   ServiceIdentity identity_;
+  bool is_live_;  ///< cgroups have the numbers that events have
+  proc::CgroupNames cgroups_ = proc::CgroupNames();
   std::string boot_ = boot_id();
   std::uint64_t trace_ = random_number();
   ValueMaps maps_;
@@ -189,10 +194,24 @@ void ClickHouseOutput::add_event(const Event& event) {
   row.number("cpu", std::uint32_t{event.cpu()});
   row.text("comm", event.comm());
   if (event.weight() != 1) row.real("weight", event.weight());
+  write_container(row, event);
   values_.each(event, question_, [this](const std::string& name) { maps_.begin(name); });
   write_stacks(row, event);
   maps_.take(row);
   end_row(events_, row);
+}
+
+/// What the environment says of all of them goes before.
+void ClickHouseOutput::write_container(RowWriter& row, const Event& event) {
+  const auto owner = event.owner();
+  const proc::CgroupName* const cgroup = owner && is_live_ ? cgroups_.find(owner->cgroup) : nullptr;
+  if (cgroup == nullptr) return;
+  if (identity_.container.empty() && !cgroup->container.empty()) row.text("container", cgroup->container);
+  maps_.begin("usdt.cgroup");
+  maps_.text(cgroup->path);
+  if (cgroup->pod.empty()) return;
+  maps_.begin("k8s.pod.uid");
+  maps_.text(cgroup->pod);
 }
 
 void ClickHouseOutput::write_stacks(RowWriter& row, const Event& event) {

@@ -20,6 +20,7 @@
 #include "export/service_identity.hpp"
 #include "export/value_tree.hpp"
 #include "io/escape.hpp"
+#include "proc/cgroup_names.hpp"
 
 namespace usdt::exports {
 namespace {
@@ -88,6 +89,7 @@ class OtlpOutput final : public BatchOutput {
       : BatchOutput(start, place),
         question_(start.question),
         metrics_(start.question),
+        is_live_(start.layout != nullptr),
         values_(attributes_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
     resource_ = encode_resource(start.plan);
@@ -130,6 +132,7 @@ class OtlpOutput final : public BatchOutput {
   std::string encode_span(const Event& event);
   std::string encode_log(const Event& event);
   void add_facts(const Event& event);
+  void add_container(const Event& event);
   void send_items(Filling& filling);
   [[nodiscard]] static std::uint64_t time_of_day() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -140,6 +143,8 @@ class OtlpOutput final : public BatchOutput {
   metrics::QuestionMetrics metrics_;
   /// By probe, the same for those of all files: collectors group by them. The attribute "usdt.probe" has the file.
   std::vector<std::string> event_names_;
+  bool is_live_;  ///< cgroups have the numbers that events have
+  proc::CgroupNames cgroups_ = proc::CgroupNames();
   AttributeWriter attributes_;
   ValueTree<AttributeWriter> values_;
   std::string resource_;
@@ -148,8 +153,19 @@ class OtlpOutput final : public BatchOutput {
   std::uint64_t began_ = time_of_day();
 };
 
+/// By semantic conventions of OpenTelemetry, where there are any.
+void OtlpOutput::add_container(const Event& event) {
+  const auto owner = event.owner();
+  const proc::CgroupName* const cgroup = owner && is_live_ ? cgroups_.find(owner->cgroup) : nullptr;
+  if (cgroup == nullptr) return;
+  attributes_.add("usdt.cgroup", io::printable(cgroup->path));
+  if (!cgroup->container.empty()) attributes_.add("container.id", cgroup->container);
+  if (!cgroup->pod.empty()) attributes_.add("k8s.pod.uid", cgroup->pod);
+}
+
 /// What a span and a log record have alike.
 void OtlpOutput::add_facts(const Event& event) {
+  add_container(event);
   attributes_.add("usdt.probe", values_.names()[event.site().probe.value]);
   attributes_.add("process.pid", std::int64_t{event.pid()});
   attributes_.add("thread.id", std::int64_t{event.tid()});

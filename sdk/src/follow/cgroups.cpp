@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "proc/cgroup_names.hpp"
 #include "sys/mounts.hpp"
 #include "sys/read.hpp"
 #include "usdt/follow.hpp"
@@ -54,16 +55,12 @@ void add_processes(const fs::path& cgroup, std::vector<pid_t>& pids) {
 
 tl::unexpected<Error> no_tree() { return fail(ErrorKind::not_found, "no cgroup v2 is mounted here"); }
 
-bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == text.npos; }
-
-/// "docker-ID.scope", "libpod-ID.scope", "cri-containerd-ID.scope", "crio-ID", "machine-NAME.scope", "ID".
+/// Besides ids of containers, whole names: "machine-NAME.scope".
 bool names_container(std::string_view name, std::string_view id) {
+  if (proc::container_of(name).starts_with(id)) return true;
   if (name.ends_with(".scope")) name.remove_suffix(6);
   if (name.starts_with("libpod-conmon-") || name.starts_with("crio-conmon-")) return false;  // who watches it
-  const std::size_t dash = name.rfind('-');
-  const std::string_view rest = dash == name.npos ? name : name.substr(dash + 1);
-  constexpr std::size_t shortest = 12;
-  return rest.starts_with(id) && (rest == id || (is_hex(rest) && rest.size() >= shortest));
+  return name.substr(std::min(name.rfind('-') + 1, name.size())) == id;
 }
 
 }  // namespace

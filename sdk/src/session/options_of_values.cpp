@@ -116,6 +116,17 @@ std::vector<OptionRow> options_of_stacks() {
   };
 }
 
+/// The row about whose processes events are.
+std::vector<OptionRow> options_of_owners() {
+  return {
+      {{.name = "containers",
+        .group = kValues,
+        .description =
+            "With --export otlp and clickhouse: the container, the pod and the cgroup (v2) of the process at each hit"},
+       into([](QuestionDraft & draft) -> auto& { return draft.question.values.containers; })},
+  };
+}
+
 /// The rows about how values look.
 std::vector<OptionRow> options_of_prints() {
   using Source = HitFieldSource;
@@ -203,7 +214,7 @@ std::vector<OptionRow> options_of_conditions() {
 }  // namespace
 
 std::vector<OptionRow> options_of_values() {
-  return join_rows(options_of_prints(), options_of_conditions(), options_of_stacks());
+  return join_rows(options_of_prints(), options_of_conditions(), options_of_stacks(), options_of_owners());
 }
 
 }  // namespace usdt::session

@@ -25,6 +25,7 @@ bool asks_for(const ExpressionNode& node, HitField word) {
 
 /// Whether anything that is shown or asked of events is about whose their processes are.
 bool wants_owners(const Question& question) {
+  if (question.values.containers) return true;
   return std::ranges::any_of(kHitFields, [&](const HitFieldInfo& each) {
     return each.source == HitFieldSource::owner &&
            (question.values.print.has_word(each.field) ||

@@ -4,10 +4,6 @@
 program says; what a server refuses, by a status or by an exception behind a 200, is lost and counted; what it wants again
 comes with the same token, and so once. (With ClickHouse's own engine: `./run fleet`.)"""
 
-import collections
-import contextlib
-import gzip
-import http.server
 import json
 import os
 import pathlib
@@ -15,13 +11,12 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import time
-import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
+from house import House  # noqa: E402
 from harness import check, check_equal, main, require_root, scenario  # noqa: E402
 
 PROGRAM = r"""
@@ -58,76 +53,6 @@ def build(run):
     require_root()
     (run.dir / "house.c").write_text(PROGRAM)
     return run.build("house", [run.dir / "house.c"], ["-O1", "-g"])
-
-
-class House:
-    """Takes insertions as ClickHouse does, each token once. `answers` are (status, headers, body, takes) of the first posts, one
-    each; `takes`: the rows are kept although the answer says otherwise. None: the connection ends without an answer."""
-
-    def __init__(self, answers=(), port=0):
-        self.answers, self.posts, self.rows, self.tokens = list(answers), [], collections.defaultdict(list), set()
-        self.connections, house = [], self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def setup(self):
-                super().setup()
-                house.connections.append(self.connection)
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                status, headers, reply, takes = house.answers.pop(0) if house.answers else (200, {}, b"", True)
-                url = urllib.parse.urlsplit(self.path)
-                house.posts.append((url.path, dict(urllib.parse.parse_qsl(url.query, strict_parsing=True)), dict(self.headers)))
-                if takes:
-                    house.take(house.posts[-1][1], self.headers, body)
-                if status is None:
-                    self.close_connection = True
-                    return
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(reply)))
-                self.end_headers()
-                self.wfile.write(reply)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.server.daemon_threads = True
-        self.place = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def take(self, query, headers, body):
-        check_equal(headers["Content-Encoding"], "gzip", "it is deflated")
-        table = re.fullmatch(r"INSERT INTO (usdt_\w+) FORMAT JSONEachRow", query["query"])[1]
-        token = query.get("insert_deduplication_token")
-        if token in self.tokens:
-            return
-        self.tokens.add(token)
-        for line in gzip.decompress(body).decode().splitlines():
-            row = json.loads(line, object_pairs_hook=once)
-            if token is not None:
-                check_equal(token, f"{row['host']}-{row['boot']}-{row['trace']}-{row['seq']}", "the batch by its rows")
-            self.rows[table].append(row)
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-        for connection in self.connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def ledger(self, name):
-        """The last number of this name, over all probes."""
-        return sum(row["value"] for row in self.rows["usdt_ledger"] if row["name"] == name and row["last"])
-
-
-def once(pairs):
-    check_equal(len(pairs), len({name for name, _ in pairs}), f"each name once: {pairs}")
-    return dict(pairs)
 
 
 def trace(run, words, program, hits, place, code=0, env=None):

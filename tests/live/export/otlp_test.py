@@ -6,20 +6,19 @@ nonsense or is not there every event is delivered or counted as lost."""
 
 import collections
 import email.utils
-import gzip
-import http.server
 import json
 import pathlib
 import socket
 import subprocess
 import sys
-import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
+from house import House  # noqa: E402
 from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from cgroup import Cgroup  # noqa: E402
 from collector import Collector, attributes_of, value_of  # noqa: E402
 from messages import compiled  # noqa: E402
 
@@ -104,6 +103,33 @@ def hits_are_log_records_and_members_lie_within_each_other(run):
         else:
             check_equal(values["r"]["weight"], values["r"]["kind"] / 4, f"members: {values}")
         check(0 <= log.observed_time_unix_nano - log.time_unix_nano < 30 * 10**9, "observed soon after")
+
+
+@scenario
+def processes_have_their_container_and_pod(run):
+    program, uid, container = build(run), "12345678-90ab-cdef-1234-567890abcdef", "0123456789abcdef" * 4
+    house, collector = House(), Collector(run)
+    outer = Cgroup(f"kubepods-pod{uid.replace('-', '_')}.slice")
+    inner = Cgroup(f"{outer.name}/cri-containerd-{container}.scope")
+    outer.make()
+    inner.make()
+    try:
+        tracing = run.start(run.tool, f"usdt:{program}:otlp:hit", "--containers", "-f", "json", "-o", run.dir / "out.json", "--export",
+                            f"otlp={collector.url}", "--export", f"clickhouse={house.place}", "-M", "30", stderr=subprocess.PIPE, text=True)
+        while "attached" not in (line := tracing.stderr.readline()):
+            check(line, "the trace ended")
+        inner.run(program, "20")
+        subprocess.run([program, "10"], check=True)
+        check_equal(tracing.wait(60), 0, "exit code")
+    finally:
+        inner.remove()
+        outer.remove()
+    values = [attributes_of(log.attributes) for _, log in collector.logs()]
+    there = collections.Counter((each.get("container.id"), each.get("k8s.pod.uid"), each["usdt.cgroup"] == f"/{inner.name}") for each in values)
+    check_equal(there, {(container, uid, True): 20, (None, None, False): 10}, "of OpenTelemetry")
+    there = collections.Counter((row.get("container"), row["args"].get("k8s.pod.uid"), row["args"]["usdt.cgroup"] == f"/{inner.name}")
+                                for row in house.rows["usdt_events"])
+    check_equal(there, {(container, uid, True): 20, (None, None, False): 10}, "of ClickHouse")
 
 
 @scenario
