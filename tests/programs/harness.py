@@ -16,6 +16,7 @@ import pathlib
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -327,6 +328,13 @@ def wait_until(condition, what, timeout=20.0, every=0.005):
     while not condition():
         check(time.monotonic() < deadline, f"{what}: not within {timeout} s")
         time.sleep(every)
+
+
+def free_port():
+    """A port of this host that nobody has at the moment."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def wait_line(process, timeout=20.0):

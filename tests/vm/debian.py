@@ -91,7 +91,7 @@ def _natural(text):
     return [int(word) if word.isdigit() else word for word in re.split(r"(\d+)", text)]
 
 
-def _unpack(debs, directory):
+def unpack(debs, directory):
     for deb in debs:
         subprocess.run(["dpkg-deb", "-x", str(deb), str(directory)], check=True)
 
@@ -128,7 +128,7 @@ def _get_kernel(archive, flavour, home):
     packages = [name for name in packages if name in names] or [f"linux-image-{release}"]
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         scratch = pathlib.Path(scratch)
-        _unpack(archive.download(packages, scratch), scratch / "root")
+        unpack(archive.download(packages, scratch), scratch / "root")
         images = list(scratch.glob("root/**/vmlinuz*"))
         if not images:
             raise Unavailable(f"no vmlinuz in {' '.join(packages)}")
@@ -151,7 +151,7 @@ def busybox(arch):
         archive = Archive("bookworm", arch)
         with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
             scratch = pathlib.Path(scratch)
-            _unpack(archive.download(["busybox-static"], scratch), scratch / "root")
+            unpack(archive.download(["busybox-static"], scratch), scratch / "root")
             shutil.move(scratch / "root/bin/busybox", path)
     return path
 
@@ -171,7 +171,7 @@ def sysroot(arch):
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         scratch = pathlib.Path(scratch)
         root = scratch / "root"
-        _unpack(archive.download(SYSROOT, scratch), root)
+        unpack(archive.download(SYSROOT, scratch), root)
         _make_links_relative(root)
         _link_headers(root)
         (root / "contents").write_text(contents)

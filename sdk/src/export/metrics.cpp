@@ -223,15 +223,16 @@ void QuestionMetrics::add_rows(const PlannedTable& table, const std::vector<std:
         [](const ArrangedRow& row) -> decltype(Sample::value) { return Int128(row.count); });
   }
   const auto shows = [this](RowNumber each) { return std::ranges::find(view_.shown, each) != view_.shown.end(); };
-  const auto add_number = [&](RowNumber which, std::string_view what, Kind kind) {
-    add({name(what, unit.name), kind, unit.name, fmt::format("{} of {}", what, value), {}},
+  const auto add_number = [&](RowNumber which, std::string_view what, std::string_view help, Kind kind) {
+    add({name(what, unit.name), kind, unit.name, fmt::format("{} of {}", help, value), {}},
         [&](const ArrangedRow& row) { return number_of(row, which, unit); });
   };
   const bool only_grows = table.value == ExpressionType::unsigned_integer;
+  // Not "sum": names that end in it are those of histograms.
   if (!view_.has_buckets() && (shows(RowNumber::sum) || shows(RowNumber::average)))
-    add_number(RowNumber::sum, "sum", only_grows ? Kind::counter : Kind::gauge);
-  if (shows(RowNumber::minimum)) add_number(RowNumber::minimum, "minimum", Kind::gauge);
-  if (shows(RowNumber::maximum)) add_number(RowNumber::maximum, "maximum", Kind::gauge);
+    add_number(RowNumber::sum, "summed", "sum", only_grows ? Kind::counter : Kind::gauge);
+  if (shows(RowNumber::minimum)) add_number(RowNumber::minimum, "minimum", "minimum", Kind::gauge);
+  if (shows(RowNumber::maximum)) add_number(RowNumber::maximum, "maximum", "maximum", Kind::gauge);
   if (shows(RowNumber::distinct)) add_distinct(labels, rows, value);
   of_rows_.push_back({name("label_sets_dropped"),
                       Kind::counter,

@@ -35,7 +35,7 @@ def hits_are_in_metrics_and_in_log_records(run):
     check_equal(program.hit(1000), 1000, "hits by the program")
     wait_until(lambda: agent.sum_of("usdt_by_last_digit_row_hits_total") == 1000, "hits of the rows")
     metrics = agent.metrics()
-    rows = {key[1]: value for key, value in metrics.items() if key[0] == "usdt_by_last_digit_sum"}
+    rows = {key[1]: value for key, value in metrics.items() if key[0] == "usdt_by_last_digit_summed"}
     check_equal(rows, {str(n): sum(range(n, 1000, 10)) for n in range(10)}, "sums of the rows")
     check_equal(agent.sum_of("usdt_all_hits_total"), 1000, "hits")
     check_equal(metrics["usdt_agent_questions", "traced"], 2, "questions that are traced")

@@ -9,16 +9,10 @@ import subprocess
 import urllib.request
 
 from recipes import Recipe, check_near
-from harness import check, check_equal, main, require_file, scenario, wait_until
+from harness import check, check_equal, free_port, main, require_file, scenario, wait_until
 
 PHP = "/usr/bin/php8.2"
 SERVED = '<?php usleep(1000 * $_GET["ms"]); echo json_encode(microtime(true) - $_SERVER["REQUEST_TIME_FLOAT"]);\n'
-
-
-def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
 
 
 def answers(port):

@@ -17,9 +17,10 @@ from harness import Skip, check_equal
 
 
 class Page:
-    """A page that is open in a browser of its own."""
+    """A page that is open in a browser of its own. `fragment`: what is behind "#"; `may_log`: of what it says on the console only
+    warnings and errors are complaints."""
 
-    def __init__(self, file, width=1000, height=700, dark=False):
+    def __init__(self, file, width=1000, height=700, dark=False, fragment="", may_log=False):
         try:
             import websocket
         except ImportError:
@@ -33,7 +34,7 @@ class Page:
              f"--user-data-dir={self.home.name}", "--force-device-scale-factor=1", f"--window-size={width},{height}", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self.home.name})
         atexit.register(self.browser.kill)  # a scenario that fails closes nothing
-        self.numbers, self.complaints = itertools.count(1), []
+        self.numbers, self.complaints, self.may_log = itertools.count(1), [], may_log
         port = self._port()
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/json") as answer:
             target = next(t for t in json.load(answer) if t["type"] == "page")
@@ -45,7 +46,7 @@ class Page:
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.asked_for = []
         began = time.monotonic()
-        self.call("Page.navigate", url=pathlib.Path(file).resolve().as_uri())
+        self.call("Page.navigate", url=pathlib.Path(file).resolve().as_uri() + (f"#{fragment}" if fragment else ""))
         while self.value("document.readyState") != "complete":
             time.sleep(0.02)
         self.seconds_to_load = time.monotonic() - began
@@ -72,7 +73,7 @@ class Page:
         what, said = message.get("method"), message.get("params", {})
         if what == "Runtime.exceptionThrown" or (what == "Log.entryAdded" and said["entry"]["level"] == "error"):
             self.complaints.append(said)
-        if what == "Runtime.consoleAPICalled":
+        if what == "Runtime.consoleAPICalled" and not (self.may_log and said["type"] not in ("error", "warning", "assert")):
             self.complaints.append(said)
         if what == "Network.requestWillBeSent":
             self.asked_for.append(said["request"]["url"])

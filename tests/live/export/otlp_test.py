@@ -140,9 +140,9 @@ def tables_are_metrics(run):
     points = {value_of(point.attributes[0].value): point.as_int for point in metrics["usdt_row_hits"].sum.points}
     check_equal(points, {str(row["key"][0]): row["count"] for row in rows}, "hits")
     check_equal((metrics["usdt_row_hits"].sum.temporality, metrics["usdt_row_hits"].sum.is_monotonic), (2, True), "a counter")
-    points = {value_of(point.attributes[0].value): point.as_int for point in metrics["usdt_sum"].gauge.points}
+    points = {value_of(point.attributes[0].value): point.as_int for point in metrics["usdt_summed"].gauge.points}
     check_equal(points, {str(row["key"][0]): row["sum"] for row in rows}, "sums")
-    check(0 < metrics["usdt_sum"].gauge.points[0].start < metrics["usdt_sum"].gauge.points[0].time, "times")
+    check(0 < metrics["usdt_summed"].gauge.points[0].start < metrics["usdt_summed"].gauge.points[0].time, "times")
 
 
 @scenario

@@ -149,7 +149,7 @@ def rows_are_those_of_json(run):
     samples, rows = read_text(page), rows_of(lines)
     check_equal(sum(row["count"] for row in rows), 1000, "hits")
     shown = {"quote\"d": "quote\"d", "back\\slash": "back\\slash", "two\nlines": "two\\nlines", "\ufffd\ufffd": "\\xff\\xfe"}
-    for name, member in (("usdt_row_hits_total", "count"), ("usdt_sum", "sum"), ("usdt_maximum", "max")):
+    for name, member in (("usdt_row_hits_total", "count"), ("usdt_summed", "sum"), ("usdt_maximum", "max")):
         expected = {frozenset({("arg0_7", str(row["key"][0])), ("str_arg2", shown.get(row["key"][1], row["key"][1]))}): row[member]
                     for row in rows}
         check_equal(samples[name], expected, name)
@@ -310,7 +310,7 @@ def questions_of_a_script_share_a_page(run):
     check_equal(done.returncode, 0, done.stderr)
     samples = read_text(page.read_text())
     check_equal(sum(samples["usdt_by_rest_row_hits_total"].values()), 70, "rows of one")
-    check_equal(list(samples["usdt_sums_sum"].values()), [sum(range(70))], "the sum of the other")
+    check_equal(list(samples["usdt_sums_summed"].values()), [sum(range(70))], "the sum of the other")
 
 
 @scenario
@@ -323,7 +323,7 @@ def a_recording_gives_what_the_trace_gave(run):
                           capture_output=True, text=True, timeout=60)
     live, _ = trace(run, program, [f"usdt:{program}:m:hit", "--by", "arg0 % 7", "--sum", "arg1"], ["300"])
     of_both = [read_text(page) for page in (done.stdout, live)]
-    for name in ("usdt_row_hits_total", "usdt_sum", "usdt_hits_total"):
+    for name in ("usdt_row_hits_total", "usdt_summed", "usdt_hits_total"):
         check_equal(of_both[0][name], of_both[1][name], name)
 
 

@@ -14,7 +14,6 @@ import re
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -28,7 +27,7 @@ ROOT = HERE.parents[3]
 sys.path.insert(0, str(HERE.parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import Skip, check, check_equal, free_port, main, require_root, scenario  # noqa: E402
 
 TABLES = ROOT / "examples/fleet/clickhouse/tables.sql"
 QUERIES = ROOT / "examples/fleet/clickhouse/queries"
@@ -70,12 +69,6 @@ def build(run):
     require_root()
     (run.dir / "fleet.c").write_text(PROGRAM)
     return run.build("fleet", [run.dir / "fleet.c"], ["-O1", "-g", "-Wl,--no-as-needed", "-lm"])
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 class Engine:
