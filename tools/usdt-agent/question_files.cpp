@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "question_files.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "exports.hpp"
+#include "script.hpp"
 #include "script_flags.hpp"
 
 namespace usdt_agent {
@@ -62,11 +66,41 @@ usdt::Result<void> check_for_agent(const usdt_trace::Flags& flags) {
   return {};
 }
 
+/// Reads all of an open file. Nothing: errno says why not.
+std::optional<std::string> read_all(int fd, std::size_t most) {
+  std::string text(most, '\0');
+  std::size_t size = 0;
+  while (size < most) {
+    const ssize_t got = ::read(fd, text.data() + size, most - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+/// Reads a file that is one: for a FIFO an agent would wait, and a device may have no end.
+usdt::Result<std::string> read_text(const std::string& path) {
+  constexpr std::size_t most = usdt_trace::kMostScriptBytes;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat st {};
+  const bool is_there = fd >= 0 && ::fstat(fd, &st) == 0;
+  auto text = is_there && S_ISREG(st.st_mode) ? read_all(fd, most + 1) : std::nullopt;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (is_there && !S_ISREG(st.st_mode)) return wrong(path + ": it is no regular file");
+  if (!text) return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "read " + path, error));
+  if (text->size() > most) return usdt::fail(usdt::ErrorKind::limit, path + ": more than 1 MiB of script");
+  return std::move(*text);
+}
+
 usdt::Result<QuestionFile> read_file(const std::string& path, const Options& options, bool without_privilege) {
-  QuestionFile file{.path = path, .text = {}, .questions = {}};
-  std::ifstream in(path, std::ios::binary);
-  file.text.assign(std::istreambuf_iterator<char>(in), {});
-  auto questions = usdt_trace::read_questions(path, usual_options(), without_privilege);
+  auto text = read_text(path);
+  if (!text) return usdt::fail(text.error());
+  QuestionFile file{.path = path, .text = std::move(*text), .questions = {}};
+  auto questions = usdt_trace::parse_questions(path, file.text, usual_options(), without_privilege);
   if (!questions) return usdt::fail(questions.error());
   for (usdt_trace::Flags& flags : *questions) {
     if (auto sense = check_for_agent(flags); !sense) return usdt::fail(sense.error().within(flags.script.place));

@@ -86,6 +86,24 @@ def files_that_are_wrong_change_nothing(run):
 
 
 @scenario
+def what_is_no_file_is_neither_waited_for_nor_the_end_of_an_agent(run):
+    path = build(run)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")})
+    agent.wait_for("attached")
+    odd = agent.directory / "odd.toml"
+    for make in (os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero"), lambda path: path.symlink_to("/nonexistent")):
+        make(odd)
+        refused = agent.metrics()["usdt_agent_reloads_total", "refused"]
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: agent.metrics()["usdt_agent_reloads_total", "refused"] > refused, f"a refusal of {os.lstat(odd)}")
+        done = subprocess.run([agent_of(run), "check", "--listen", "1", agent.directory], capture_output=True, text=True, timeout=60)
+        check_equal((done.returncode, "odd.toml" in done.stderr), (2, True), done.stderr)
+        os.rmdir(odd) if odd.is_dir() else odd.unlink()
+    check_equal(agent.metrics()["usdt_agent_questions", "traced"], 1, "what goes on")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
 def programs_come_and_are_replaced(run):
     built, collector = build(run), Collector(run)
     path = run.dir / "service"
