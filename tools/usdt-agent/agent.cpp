@@ -26,6 +26,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+/// Waiting for servers that are slow or away, when questions end and batches wait in memory.
+constexpr milliseconds kLongestEnd{2000};
+
 class Agent {
  public:
   explicit Agent(const Options& options)
@@ -47,6 +50,7 @@ class Agent {
     manager_.say_ready();
     while (!signals_.end_is_asked_for()) turn();
     manager_.say_stopping();
+    exports_.wait_at_most(kLongestEnd);
     files_.clear();
     say_what_waits();
     return kSuccess;
@@ -61,6 +65,7 @@ class Agent {
     for (const auto& file : files_) file->add_descriptors(descriptors);
     for (const int fd : descriptors) watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     static_cast<void>(::poll(watched.data(), watched.size(), static_cast<int>(longest.count())));
+    exports_.wait_at_most(kLongestEnd);
     if (signals_.take_reload()) reload();
     for (const auto& file : files_) file->step();
     const bool is_starting =

@@ -169,6 +169,50 @@ def what_a_killed_agent_had_on_disk_is_sent_by_the_next_one(run):
 
 
 @scenario
+def a_question_that_ends_while_a_server_is_away_takes_it_from_no_other(run):
+    path = build(run)
+    program = Program(run, path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    agent = Agent(run, {"stays": question("stays", f"usdt:{path}:agent:hit", "print = 'arg0'"),
+                        "goes": question("goes", f"usdt:{path}:agent:odd", "print = 'arg0'")}, "--export", f"otlp=http://127.0.0.1:{port}")
+    agent.wait_for("attached", 2)
+    program.hit(1000)
+    (agent.directory / "goes.toml").unlink()
+    agent.reload()
+    agent.wait_for("goes: 0 events of 500 hits; lost: 0 ring_full, 0 discarded, 500 not_written")
+    collector = Collector(run, port=port)
+    program.hit(1000)
+    wait_until(lambda: numbers_of(collector) == once_each(2000), f"all hits of the question that stays, {agent.said}")
+    check_equal(agent.sum_of("usdt_stays_lost_total"), 0, "lost")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def an_agent_ends_soon_however_its_servers_are(run):
+    path = build(run)
+    resolver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    resolver.bind(("127.7.7.7", 53))  # and never answers
+    (run.dir / "resolv.conf").write_text("nameserver 127.7.7.7\noptions timeout:30\n")
+    hidden = ["unshare", "-m", "sh", "-c", f"mount --bind {run.dir}/resolv.conf /etc/resolv.conf; exec \"$@\"", "sh"]
+    slow = Collector(run, slow=1.0)
+    asked = question("NAME", f"usdt:{path}:agent:hit", "print = 'arg0'")
+    places = {"away": [f"otlp=http://127.0.0.1:{port}" for port in range(2, 8)], "slow": [f"otlp={slow.url}"],
+              "unknown": ["otlp=http://servers.example.org:4318"]}
+    for kind, exports in places.items():
+        program = Program(run, path)
+        agent = Agent(run, {kind: asked.replace("NAME", kind)}, *(word for place in exports for word in ("--export", place)), prefix=hidden)
+        agent.wait_for("attached")
+        program.begin(4000, 1000)
+        time.sleep(3)
+        began = time.monotonic()
+        check_equal(agent.end(), 0, "exit code")
+        check(time.monotonic() - began < 5, f"{kind}: {time.monotonic() - began} s until the end")
+        program.wait()
+
+
+@scenario
 def a_full_spool_is_counted(run):
     path = build(run)
     program = Program(run, path)
