@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <map>
@@ -113,14 +114,41 @@ usdt::Result<QuestionFile> read_file(const std::string& path, const Options& opt
   return file;
 }
 
+/// The letters and digits of a name: names of metrics have one character for all others.
+std::string alike(std::string_view name) {
+  std::string words;
+  bool is_gap = false;
+  for (const char c : name) {
+    const bool goes = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (goes && std::exchange(is_gap, false) && !words.empty()) words += '-';
+    if (goes) words += c;
+    is_gap |= !goes;
+  }
+  return words.empty() ? "key" : words;  // as metrics call it
+}
+
+/// No two questions may have a metric of the same name, nor one that the agent has.
 usdt::Result<void> check_names(const std::vector<QuestionFile>& files) {
-  std::map<std::string, const std::string*> known;
+  constexpr std::string_view own = "agent", rows = "-row";  // usdt_agent_*; usdt_NAME_row_hits
+  std::map<std::string, const AskedQuestion*> known;
   for (const QuestionFile& file : files)
     for (const AskedQuestion& asked : file.questions) {
-      const auto [first, is_new] = known.emplace(asked.flags.question.name, &asked.flags.script.place);
+      const std::string &name = asked.flags.question.name, &place = asked.flags.script.place;
+      const std::string words = alike(name);
+      if (words == own || words.starts_with("agent-"))
+        return wrong(fmt::format("{}: {}: the metrics of the agent itself are called so", place, name));
+      const auto [first, is_new] = known.emplace(words, &asked);
+      const usdt_trace::Flags& other = first->second->flags;
+      if (!is_new && other.question.name == name)
+        return wrong(fmt::format("{}: {} has a question of this name, too", place, other.script.place));
       if (!is_new)
-        return wrong(fmt::format("{}: {} has a question of this name, too", asked.flags.script.place, *first->second));
+        return wrong(fmt::format("{}: metrics of {} would be called as those of {} at {}", place, name,
+                                 other.question.name, other.script.place));
     }
+  for (const auto& [words, asked] : known)
+    if (words.ends_with(rows) && known.contains(words.substr(0, words.size() - rows.size())))
+      return wrong(fmt::format("{}: {}: metrics of rows of another question are called so", asked->flags.script.place,
+                               asked->flags.question.name));
   return {};
 }
 

@@ -314,6 +314,16 @@ def what_an_agent_cannot_be_asked_is_refused_with_its_place(run):
 
 
 @scenario
+def no_two_questions_have_metrics_of_one_name(run):
+    for first, second, why in (("a-b", "a_b", "would be called as those of a-b"), ("a", "agent", "of the agent itself"),
+                               ("a", "agent-spool", "of the agent itself"), ("a", "a-row", "of rows of another question"),
+                               ("é", "key", "would be called as those of é")):
+        (run.dir / "a.toml").write_text("".join(f"[question.'{name}']\nprobes = ['python:gc__start']\ncount = true\n" for name in (first, second)))
+        done = subprocess.run([agent_of(run), "check", "--listen", "1", run.dir / "a.toml"], capture_output=True, text=True, timeout=60)
+        check_equal((done.returncode, why in done.stderr), (2, True), f"{first} and {second}: {done.stderr}")
+
+
+@scenario
 def a_port_that_is_taken_is_said(run):
     path = build(run)
     with socket.socket() as taken:
