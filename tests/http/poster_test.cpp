@@ -245,6 +245,30 @@ TEST(Poster, has_bounded_room_and_ends_at_once_amid_a_pause) {
   EXPECT_EQ(outcome_of(*poster).why, "it was given up");
 }
 
+TEST(Poster, gives_up_the_batches_of_one_owner_alone) {
+  FakeServer server({"HTTP/1.1 503 No\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n", std::string(kOk)});
+  const auto poster = server.poster();
+  const auto batch_by = [](std::size_t owner, std::uint64_t number) {
+    Batch batch = batch_of(number);
+    batch.owner = owner;
+    return batch;
+  };
+  for (std::uint64_t n = 1; n <= 3; ++n) poster->put(batch_by(1, n)), poster->put(batch_by(0, n));
+  for (int n = 0; n < 500 && poster->trouble().empty(); ++n) std::this_thread::sleep_for(10ms);
+  poster->give_up(1);  // its first batch is at hand, amid a pause of a minute
+  const std::vector<Outcome> given_up = poster->take_outcomes(1);
+  ASSERT_EQ(given_up.size(), 3U);
+  for (const Outcome& each : given_up) EXPECT_THAT(each.why, HasSubstr("503 No"));
+  std::size_t taken = 0;
+  for (int n = 0; n < 500 && taken < 3; ++n, poster->wait(20ms))
+    for (const Outcome& each : poster->take_outcomes(0)) taken += each.accepted ? 1 : 0;
+  EXPECT_EQ(taken, 3U) << "those of the other one";
+  EXPECT_FALSE(poster->is_hopeless());
+  poster->put(batch_by(1, 4));
+  for (int n = 0; n < 500 && server.requests() < 5; ++n) poster->wait(20ms);
+  EXPECT_EQ(server.requests(), 5) << "one refused, and four taken";
+}
+
 TEST(Poster, ends_at_once_while_a_server_says_nothing) {
   const int silent = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in where{};

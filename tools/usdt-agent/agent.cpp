@@ -26,6 +26,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+/// Waiting for servers that are slow or away, when questions end and batches wait in memory.
+constexpr milliseconds kLongestEnd{2000};
+
 class Agent {
  public:
   explicit Agent(const Options& options)
@@ -47,6 +50,7 @@ class Agent {
     manager_.say_ready();
     while (!signals_.end_is_asked_for()) turn();
     manager_.say_stopping();
+    exports_.wait_at_most(kLongestEnd);
     files_.clear();
     say_what_waits();
     return kSuccess;
@@ -62,6 +66,7 @@ class Agent {
     wait_for(descriptors, longest);
     wait_for({signals_.fd()}, std::chrono::ceil<milliseconds>(turned_ + portion - Clock::now()));
     turned_ = Clock::now();
+    exports_.wait_at_most(kLongestEnd);
     if (signals_.take_reload()) reload();
     for (const auto& file : files_) file->step();
     const bool is_starting =

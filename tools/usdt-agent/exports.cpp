@@ -89,10 +89,12 @@ usdt::Result<std::unique_ptr<usdt::Sink>> Exports::sink_of(const ExportPart& pla
   return found->second->sibling();
 }
 
+void Exports::wait_at_most(std::chrono::milliseconds time) { wait_until_ = Clock::now() + time; }
+
 /// Nobody waits for a server here: where there is no room for what it does not take, that is lost and counted.
 usdt::SinkOptions Exports::sink_options(const ExportPart& place) const {
   usdt::SinkOptions options{.file = place.file, .listen = place.listen, .program = "usdt-agent " USDT_VERSION};
-  options.wait_at_end = [](std::chrono::milliseconds waited) { return waited < std::chrono::seconds(2); };
+  options.wait_at_end = [this](std::chrono::milliseconds) { return Clock::now() < wait_until_.load(); };
   options.tell = [name = name_of(place)](const std::string& text) { usdt::tools::print_notice(kTool, text); };
   if (!place.listen.empty()) {
     options.own_metrics = pages_.own_metrics;

@@ -2,6 +2,8 @@
 // The places where answers go, each opened once, whichever questions write there.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -44,10 +46,14 @@ class Exports {
   /// Closes the places that none of `wanted` is.
   void keep_only(const std::vector<usdt_trace::ExportPart>& wanted);
 
+  /// Outputs that end from now on wait so long for their servers, all together.
+  void wait_at_most(std::chrono::milliseconds time);
+
   /// Returns one sink of each place, by its name.
   [[nodiscard]] std::vector<std::pair<std::string, const usdt::Sink*>> all() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
   using Key = std::tuple<std::string, std::string, std::string>;
   [[nodiscard]] static Key key_of(const usdt_trace::ExportPart& place) {
     return {place.format, place.file, place.listen};
@@ -56,6 +62,7 @@ class Exports {
 
   const Options& options_;
   Pages pages_;
+  std::atomic<Clock::time_point> wait_until_ = Clock::time_point();
   std::map<Key, std::unique_ptr<usdt::Sink>> open_ = {};  ///< none of them takes answers: their siblings do
 };
 

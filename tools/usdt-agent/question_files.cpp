@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "question_files.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "exports.hpp"
+#include "script.hpp"
 #include "script_flags.hpp"
 
 namespace usdt_agent {
@@ -62,11 +67,41 @@ usdt::Result<void> check_for_agent(const usdt_trace::Flags& flags) {
   return {};
 }
 
+/// Reads all of an open file. Nothing: errno says why not.
+std::optional<std::string> read_all(int fd, std::size_t most) {
+  std::string text(most, '\0');
+  std::size_t size = 0;
+  while (size < most) {
+    const ssize_t got = ::read(fd, text.data() + size, most - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+/// Reads a file that is one: for a FIFO an agent would wait, and a device may have no end.
+usdt::Result<std::string> read_text(const std::string& path) {
+  constexpr std::size_t most = usdt_trace::kMostScriptBytes;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat st {};
+  const bool is_there = fd >= 0 && ::fstat(fd, &st) == 0;
+  auto text = is_there && S_ISREG(st.st_mode) ? read_all(fd, most + 1) : std::nullopt;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (is_there && !S_ISREG(st.st_mode)) return wrong(path + ": it is no regular file");
+  if (!text) return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "read " + path, error));
+  if (text->size() > most) return usdt::fail(usdt::ErrorKind::limit, path + ": more than 1 MiB of script");
+  return std::move(*text);
+}
+
 usdt::Result<QuestionFile> read_file(const std::string& path, const Options& options, bool without_privilege) {
-  QuestionFile file{.path = path, .text = {}, .questions = {}};
-  std::ifstream in(path, std::ios::binary);
-  file.text.assign(std::istreambuf_iterator<char>(in), {});
-  auto questions = usdt_trace::read_questions(path, usual_options(), without_privilege);
+  auto text = read_text(path);
+  if (!text) return usdt::fail(text.error());
+  QuestionFile file{.path = path, .text = std::move(*text), .questions = {}};
+  auto questions = usdt_trace::parse_questions(path, file.text, usual_options(), without_privilege);
   if (!questions) return usdt::fail(questions.error());
   for (usdt_trace::Flags& flags : *questions) {
     if (auto sense = check_for_agent(flags); !sense) return usdt::fail(sense.error().within(flags.script.place));
@@ -80,14 +115,41 @@ usdt::Result<QuestionFile> read_file(const std::string& path, const Options& opt
   return file;
 }
 
+/// The letters and digits of a name: names of metrics have one character for all others.
+std::string alike(std::string_view name) {
+  std::string words;
+  bool is_gap = false;
+  for (const char c : name) {
+    const bool goes = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (goes && std::exchange(is_gap, false) && !words.empty()) words += '-';
+    if (goes) words += c;
+    is_gap |= !goes;
+  }
+  return words.empty() ? "key" : words;  // as metrics call it
+}
+
+/// No two questions may have a metric of the same name, nor one that the agent has.
 usdt::Result<void> check_names(const std::vector<QuestionFile>& files) {
-  std::map<std::string, const std::string*> known;
+  constexpr std::string_view own = "agent", rows = "-row";  // usdt_agent_*; usdt_NAME_row_hits
+  std::map<std::string, const AskedQuestion*> known;
   for (const QuestionFile& file : files)
     for (const AskedQuestion& asked : file.questions) {
-      const auto [first, is_new] = known.emplace(asked.flags.question.name, &asked.flags.script.place);
+      const std::string &name = asked.flags.question.name, &place = asked.flags.script.place;
+      const std::string words = alike(name);
+      if (words == own || words.starts_with("agent-"))
+        return wrong(fmt::format("{}: {}: the metrics of the agent itself are called so", place, name));
+      const auto [first, is_new] = known.emplace(words, &asked);
+      const usdt_trace::Flags& other = first->second->flags;
+      if (!is_new && other.question.name == name)
+        return wrong(fmt::format("{}: {} has a question of this name, too", place, other.script.place));
       if (!is_new)
-        return wrong(fmt::format("{}: {} has a question of this name, too", asked.flags.script.place, *first->second));
+        return wrong(fmt::format("{}: metrics of {} would be called as those of {} at {}", place, name,
+                                 other.question.name, other.script.place));
     }
+  for (const auto& [words, asked] : known)
+    if (words.ends_with(rows) && known.contains(words.substr(0, words.size() - rows.size())))
+      return wrong(fmt::format("{}: {}: metrics of rows of another question are called so", asked->flags.script.place,
+                               asked->flags.question.name));
   return {};
 }
 

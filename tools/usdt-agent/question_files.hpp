@@ -24,7 +24,7 @@ struct QuestionFile {
 };
 
 /// Reads all files of the command line. Names of questions differ, whichever file they are in: metrics are called by
-/// them. `without_privilege`: as read_questions(). Errors: those of read_questions(); not_found (no files);
+/// them. `without_privilege`: as parse_questions(). Errors: those of parse_questions(); io, not_found (no files);
 /// invalid_argument (what an agent cannot be asked, names that are not different, answers that go nowhere).
 [[nodiscard]] usdt::Result<std::vector<QuestionFile>> read_files(const Options& options, bool without_privilege);
 

@@ -186,7 +186,7 @@ class Reader {
 };
 
 usdt::Result<std::string> read_text(const std::string& file) {
-  constexpr std::size_t most = 1 << 20;
+  constexpr std::size_t most = kMostScriptBytes;
   const auto trouble = [&] {
     return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, fmt::format("read {}", file), errno));
   };
@@ -262,10 +262,14 @@ usdt::Error Script::wrong(ScriptPlace place, std::string_view why) const {
 usdt::Result<Script> read_script(const std::string& file) {
   auto text = read_text(file);
   if (!text) return usdt::fail(text.error());
-  if (const auto place = too_deep_key(*text))
+  return parse_script(file, *text);
+}
+
+usdt::Result<Script> parse_script(const std::string& file, std::string_view text) {
+  if (const auto place = too_deep_key(text))
     return usdt::fail(usdt::ErrorKind::limit,
                       fmt::format("{}:{}:{}: more than 256 dots in one line", file, place->line, place->column));
-  const toml::parse_result parsed = toml::parse(*text, file);
+  const toml::parse_result parsed = toml::parse(text, file);
   if (parsed) return Reader(file).read(parsed.table());
   const toml::parse_error& error = parsed.error();
   const ScriptPlace place = place_of(error.source());

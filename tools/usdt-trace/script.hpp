@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -59,6 +60,9 @@ struct Script {
 /// Reads a file of at most 1 MiB. The values of its keys are not checked. Errors: not_found, no_permission, io; syntax
 /// and invalid_argument with the place (no TOML, values of other types than options have, no question, no probes).
 [[nodiscard]] usdt::Result<Script> read_script(const std::string& file);
+inline constexpr std::size_t kMostScriptBytes = 1U << 20;
+/// Parses what a file has, which is `file` in errors. Errors: syntax and invalid_argument, as read_script().
+[[nodiscard]] usdt::Result<Script> parse_script(const std::string& file, std::string_view text);
 
 /// Checks that this machine has all needs of a script. Errors: not_supported, with all that is missing;
 /// invalid_argument (a need that is none).

@@ -174,30 +174,21 @@ class ScriptRun {
 };
 
 /// As questions_of_script().
-usdt::Result<std::vector<Flags>> make_questions(const CLI::App& app, const Flags& flags, const CommandLine& line,
-                                                const OptionValues& usual) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_single_name();
-    if (option->count() > 0 && !is_of_run(name))
-      return usdt::fail(usdt::ErrorKind::invalid_argument,
-                        fmt::format("{} does not go with --script, whose questions have theirs",
-                                    name == "probe" ? "a probe" : "--" + name));
-  }
-  auto script = read_script(flags.script.file);
-  if (!script) return usdt::fail(script.error());
-  for (const ScriptOption& option : script->shared)
-    if (auto sense = check_option(app, *script, option, Table::top); !sense) return usdt::fail(sense.error());
-  for (const ScriptQuestion& question : script->questions)
+usdt::Result<std::vector<Flags>> make_questions(const Script& script, const CLI::App& app, const Flags& flags,
+                                                const CommandLine& line, const OptionValues& usual) {
+  for (const ScriptOption& option : script.shared)
+    if (auto sense = check_option(app, script, option, Table::top); !sense) return usdt::fail(sense.error());
+  for (const ScriptQuestion& question : script.questions)
     for (const ScriptOption& option : question.options)
-      if (auto sense = check_option(app, *script, option, Table::question); !sense) return usdt::fail(sense.error());
+      if (auto sense = check_option(app, script, option, Table::question); !sense) return usdt::fail(sense.error());
   const usdt::FeatureChoice features{.disabled = {}, .assumes_release = flags.explain};
   const usdt::FeatureScope scope(features);
-  if (auto there = check_needs(*script); !there) return usdt::fail(there.error());
-  ScriptRun run(*script, app, line, usual);
+  if (auto there = check_needs(script); !there) return usdt::fail(there.error());
+  ScriptRun run(script, app, line, usual);
   if (auto begun = run.begin(); !begun) return usdt::fail(begun.error());
   std::vector<Flags> questions;
   std::size_t width = 0;
-  for (const ScriptQuestion& question : script->questions) {
+  for (const ScriptQuestion& question : script.questions) {
     auto made = run.question(question);
     if (!made) return usdt::fail(made.error());
     width = std::max(width, usdt::io::shown_width(question.name));
@@ -210,8 +201,8 @@ usdt::Result<std::vector<Flags>> make_questions(const CLI::App& app, const Flags
     if (!each.question.recording.file.empty() &&
         std::ranges::find(others, each.question.recording.file,
                           [](const Flags& other) { return other.question.recording.file; }) != others.end())
-      return usdt::fail(script->wrong(
-          script->questions[n].place,
+      return usdt::fail(script.wrong(
+          script.questions[n].place,
           fmt::format("{}: another question records to {}, too", each.question.name, each.question.recording.file)));
   }
   return questions;
@@ -220,11 +211,22 @@ usdt::Result<std::vector<Flags>> make_questions(const CLI::App& app, const Flags
 }  // namespace
 
 usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const Flags& flags, const CommandLine& line) {
-  return make_questions(app, flags, line, {});
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_single_name();
+    if (option->count() > 0 && !is_of_run(name))
+      return usdt::fail(usdt::ErrorKind::invalid_argument,
+                        fmt::format("{} does not go with --script, whose questions have theirs",
+                                    name == "probe" ? "a probe" : "--" + name));
+  }
+  auto script = read_script(flags.script.file);
+  if (!script) return usdt::fail(script.error());
+  return make_questions(*script, app, flags, line, {});
 }
 
-usdt::Result<std::vector<Flags>> read_questions(const std::string& file, const OptionValues& usual,
-                                                bool without_privilege) {
+usdt::Result<std::vector<Flags>> parse_questions(const std::string& file, std::string_view text,
+                                                 const OptionValues& usual, bool without_privilege) {
+  auto script = parse_script(file, text);
+  if (!script) return usdt::fail(script.error());
   Flags flags;
   RawFlags raw;
   CLI::App app;
@@ -232,7 +234,7 @@ usdt::Result<std::vector<Flags>> read_questions(const std::string& file, const O
   CommandLine line{.own = {"--script", file}, .command = {}};
   if (without_privilege) line.own.emplace_back("--explain");
   if (const auto complaint = usdt::tools::complaint_of(app, line.own)) return wrong(*complaint);
-  return make_questions(app, flags, line, usual);
+  return make_questions(*script, app, flags, line, usual);
 }
 
 }  // namespace usdt_trace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,10 +19,10 @@ namespace usdt_trace {
 /// Options of questions with their values.
 using OptionValues = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns the questions of a script that no command line says more about. `usual` holds for options about which the
-/// script says nothing. `without_privilege`: features that only root can probe are taken for granted by the kernel's
-/// release. Errors: as questions_of_script().
-[[nodiscard]] usdt::Result<std::vector<Flags>> read_questions(const std::string& file, const OptionValues& usual,
-                                                              bool without_privilege);
+/// Returns the questions of a script, whose text was read from `file`, and that no command line says more about.
+/// `usual` holds for options about which the script says nothing. `without_privilege`: features that only root can
+/// probe are taken for granted by the kernel's release. Errors: as questions_of_script(), but for those of reading.
+[[nodiscard]] usdt::Result<std::vector<Flags>> parse_questions(const std::string& file, std::string_view text,
+                                                               const OptionValues& usual, bool without_privilege);
 
 }  // namespace usdt_trace

@@ -58,6 +58,7 @@ Output::Flushed BatchOutput::write_out(const io::Stream::Patience& patience) {
   for (auto progress = Clock::now(); has_to_wait();) {
     tell_trouble();
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - progress);
+    if (ending_ && poster_.is_hopeless()) return Flushed::waiting;
     if (patience ? !patience(waited) : waited > enough) return Flushed::waiting;
     if (poster_.wait(step)) progress = Clock::now();
     take_outcomes();
@@ -77,11 +78,11 @@ void BatchOutput::account(const SessionSummary& summary) {
   if (!given_up_) send_numbers(summary, false);
 }
 
-/// Others that send to the place have waited as long.
+/// Others that send to the place go on, but wait no more for their ends while it takes nothing.
 void BatchOutput::give_up() {
   if (std::exchange(given_up_, true)) return;
   if (!ending_) send_rest();
-  poster_.stop();
+  poster_.give_up(owner_);
   take_outcomes();
 }
 

@@ -8,10 +8,14 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "http/close_on_exec.hpp"
+#include "sys/thread.hpp"
 
 namespace usdt::http {
 namespace {
@@ -25,6 +29,57 @@ using ReplyParser = beast::http::response_parser<beast::http::string_body>;
 
 constexpr std::uint32_t kMostReplyHeaderBytes = 16 << 10;
 constexpr std::uint64_t kMostReplyBytes = 1 << 20;
+
+/// Looks a name up in a thread that nobody waits for: the system's resolver is not to be interrupted, and may take
+/// half a minute for servers of names that are away.
+class NameLookup {
+ public:
+  using Places = tcp::resolver::results_type;
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  /// Returns the places of a name. One that is still looked up since the last time is not looked up twice.
+  Places find(const Url& url, Deadline deadline, error_code& error) {
+    std::unique_lock lock(state_->mutex);
+    if (!std::exchange(state_->is_running, true)) {
+      auto thread = sys::start_thread("that looks a name up", [state = state_, url] { look_up(*state, url); });
+      state_->is_running = thread.has_value();
+      error = asio::error::no_memory;
+      if (!thread) return {};
+      thread->detach();
+    }
+    const bool ended = state_->changed.wait_until(lock, deadline, [&] { return stopped_ || !state_->is_running; });
+    error = stopped_ ? asio::error::operation_aborted : ended ? state_->error : asio::error::timed_out;
+    return error ? Places() : state_->places;
+  }
+  void set_stopped(bool stopped) {
+    const std::lock_guard lock(state_->mutex);
+    stopped_ = stopped;
+    state_->changed.notify_all();
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_running = false;
+    Places places;
+    error_code error;
+  };
+
+  static void look_up(State& state, const Url& url) {
+    error_code error;
+    asio::io_context context{1};
+    Places places = tcp::resolver(context).resolve(url.host, url.port, error);
+    const std::lock_guard lock(state.mutex);
+    state.is_running = false;
+    state.places = std::move(places);
+    state.error = error;
+    state.changed.notify_all();
+  }
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();  ///< with the thread
+  bool stopped_ = false;                                      ///< under the state's mutex
+};
 
 }  // namespace
 
@@ -55,8 +110,7 @@ struct Client::Impl {
   error_code connect() {
     stream.emplace(context);
     error_code ended;
-    tcp::resolver resolver(context);
-    const auto places = resolver.resolve(url.host, url.port, ended);
+    const auto places = names.find(url, deadline, ended);
     if (ended) return ended;
     stream->expires_at(deadline);
     stream->async_connect(places, [&](error_code error, const tcp::endpoint&) { ended = error; });
@@ -117,6 +171,7 @@ struct Client::Impl {
 
   Url url;
   Headers headers;
+  NameLookup names;
   asio::io_context context{1};
   std::optional<beast::tcp_stream> stream;
   beast::flat_buffer buffer{kMostReplyHeaderBytes + kMostReplyBytes};
@@ -134,7 +189,13 @@ Result<Reply> Client::post(const Message& message, std::chrono::milliseconds pat
 
 void Client::stop() {
   impl_->stopped = true;
+  impl_->names.set_stopped(true);
   impl_->context.stop();
+}
+
+void Client::resume() {
+  impl_->stopped = false;
+  impl_->names.set_stopped(false);
 }
 
 }  // namespace usdt::http

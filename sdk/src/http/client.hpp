@@ -48,8 +48,10 @@ class Client {
   /// Sends a message and waits for the reply, as long as `patience` in all. No redirect is followed. Errors: not_found
   /// (no connection), io (no whole reply of at most 1 MiB in time: the server may have it).
   [[nodiscard]] Result<Reply> post(const Message& message, std::chrono::milliseconds patience);
-  /// Ends a post() that is going on, and all that follow, at once. From any thread.
+  /// Ends a post() that is going on, and all that follow until resume(), at once. From any thread.
   void stop();
+  /// Takes stop() back. While no post() is going on.
+  void resume();
 
  private:
   struct Impl;

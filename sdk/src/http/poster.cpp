@@ -24,11 +24,14 @@ namespace usdt::http {
 namespace {
 
 using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostBytes = 8U << 20, kMostBatches = 64;
 constexpr milliseconds kAttemptPatience{10'000};  ///< with one attempt
 constexpr milliseconds kLongestPause{30'000};     ///< between attempts
 constexpr milliseconds kLongestRetryAfter{60'000};
+constexpr milliseconds kHopeless{10'000};  ///< is_hopeless()
+constexpr const char* kGivenUp = "it was given up";
 
 /// The first line of what a server said, if it is text.
 std::string words_of(const Reply& reply) {
@@ -95,6 +98,7 @@ struct Poster::Impl {
 
   void send_queued(std::unique_lock<std::mutex>& lock) {
     const Batch& batch = queue.front();
+    is_at_hand = true;
     lock.unlock();
     const std::string deflated = gzip(batch.body, GzipEffort::quick);
     Outcome outcome = deliver({.path = batch.path,
@@ -102,7 +106,10 @@ struct Poster::Impl {
                                .body = deflated.empty() ? std::string_view(batch.body) : std::string_view(deflated),
                                .is_gzip = !deflated.empty()});
     lock.lock();
+    is_at_hand = false;
     if (stopped && !outcome.accepted) return;  // stop() says what becomes of it
+    if (std::exchange(abandoned, false)) client.resume();
+    if (!outcome.accepted && outcome.why.empty()) outcome.why = kGivenUp;
     outcome.number = queue.front().number;
     settle(std::move(outcome));
   }
@@ -110,17 +117,32 @@ struct Poster::Impl {
   /// With the lock: the first batch has an outcome.
   void settle(Outcome outcome) {
     bytes -= queue.front().body.size();
-    const std::size_t owner = queue.front().owner;
+    if (outcome.accepted) gave_up.reset();
+    outcomes[queue.front().owner].push_back(std::move(outcome));
     queue.pop_front();
-    tell(owner, std::move(outcome));
-  }
-
-  /// With the lock.
-  void tell(std::size_t owner, Outcome outcome) {
-    outcomes[owner].push_back(std::move(outcome));
     ++settled;
     why.clear();
     changed.notify_all();
+  }
+
+  void give_up(std::size_t owner) {
+    std::unique_lock lock(mutex);
+    if (spool) return;
+    gave_up = Clock::now();
+    const std::string because = why.empty() ? kGivenUp : why;
+    const auto first = queue.begin() + (is_at_hand ? 1 : 0);
+    const auto dropped =
+        std::stable_partition(first, queue.end(), [&](const Batch& each) { return each.owner != owner; });
+    for (auto each = dropped; each != queue.end(); ++each) {
+      bytes -= each->body.size();
+      outcomes[owner].push_back({.number = each->number, .why = because});
+    }
+    queue.erase(dropped, queue.end());
+    if (!is_at_hand || queue.front().owner != owner) return;
+    abandoned = true;
+    client.stop();
+    changed.notify_all();
+    changed.wait(lock, [this] { return !abandoned || stopped; });
   }
 
   /// A batch that was put has its outcome at once: it is on disk, or lost.
@@ -169,6 +191,7 @@ struct Poster::Impl {
         if (rejected_by != nullptr) std::tie(outcome.rejected, outcome.why) = rejected_by(reply->body);
         return outcome;
       }
+      if (is_abandoned()) return outcome;
       outcome.why = reply ? words_of(*reply) : reply.error().message;
       if (verdict == Verdict::refused) return outcome;
       const auto asked = reply ? parse_retry_after(reply->retry_after, std::chrono::system_clock::now()) : std::nullopt;
@@ -180,7 +203,12 @@ struct Poster::Impl {
   bool pause(milliseconds time, const std::string& because) {
     std::unique_lock lock(mutex);
     why = because;
-    return !changed.wait_for(lock, time, [this] { return stopped; });
+    return !changed.wait_for(lock, time, [this] { return stopped || abandoned; });
+  }
+
+  [[nodiscard]] bool is_abandoned() {
+    const std::lock_guard lock(mutex);
+    return abandoned;
   }
 
   Verdict (*judge)(const Reply& reply);
@@ -197,6 +225,9 @@ struct Poster::Impl {
   std::uint64_t settled = 0;                             ///< batches with an outcome
   std::string why;                                       ///< the batch at hand was not taken yet
   bool stopped = false;
+  bool is_at_hand = false;                   ///< the queue's first batch: the thread is about to send it
+  bool abandoned = false;                    ///< and is to end that, since its owner has given up
+  std::optional<Clock::time_point> gave_up;  ///< somebody, and nothing was taken since
   std::mt19937_64 random{std::random_device()()};
   std::uniform_real_distribution<double> random_part;
   std::thread thread;
@@ -223,13 +254,14 @@ void Poster::put(Batch batch) {
   const std::lock_guard lock(impl_->mutex);
   impl_->bytes += batch.body.size();
   impl_->queue.push_back(std::move(batch));
-  if (impl_->stopped) impl_->settle({.number = impl_->queue.front().number, .why = "it was given up"});
+  if (impl_->stopped) impl_->settle({.number = impl_->queue.front().number, .why = kGivenUp});
   impl_->changed.notify_all();
 }
 
 std::vector<Outcome> Poster::take_outcomes(std::size_t owner) {
   const std::lock_guard lock(impl_->mutex);
-  return std::exchange(impl_->outcomes[owner], {});
+  auto outcomes = impl_->outcomes.extract(owner);
+  return outcomes ? std::move(outcomes.mapped()) : std::vector<Outcome>();
 }
 
 bool Poster::wait(milliseconds most) {
@@ -255,6 +287,13 @@ std::optional<Backlog> Poster::backlog() const {
                  .why = impl_->spool_trouble};
 }
 
+void Poster::give_up(std::size_t owner) { impl_->give_up(owner); }
+
+bool Poster::is_hopeless() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->gave_up && Clock::now() - *impl_->gave_up < kHopeless;
+}
+
 void Poster::stop() {
   {
     const std::lock_guard lock(impl_->mutex);
@@ -264,7 +303,7 @@ void Poster::stop() {
   impl_->client.stop();
   if (impl_->thread.joinable()) impl_->thread.join();
   const std::lock_guard lock(impl_->mutex);
-  const std::string why = impl_->why.empty() ? "it was given up" : impl_->why;
+  const std::string why = impl_->why.empty() ? kGivenUp : impl_->why;
   while (!impl_->queue.empty()) impl_->settle({.number = impl_->queue.front().number, .why = why});
 }
 

@@ -97,6 +97,12 @@ class Poster {
   [[nodiscard]] std::string trouble() const;
   /// Returns what waits on disk; nothing: batches wait in memory.
   [[nodiscard]] std::optional<Backlog> backlog() const;
+  /// Ends all attempts with an owner's batches, and no others: what is not sent by now has the outcome that it was
+  /// given up. What is on disk stays there.
+  void give_up(std::size_t owner);
+  /// Whether somebody gave up within the last ten seconds and the server has taken nothing since: there is no reason to
+  /// wait for it again.
+  [[nodiscard]] bool is_hopeless() const;
   /// Ends all attempts: what is not sent by now has the outcome that it was given up.
   void stop();
 

@@ -86,6 +86,24 @@ def files_that_are_wrong_change_nothing(run):
 
 
 @scenario
+def what_is_no_file_is_neither_waited_for_nor_the_end_of_an_agent(run):
+    path = build(run)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")})
+    agent.wait_for("attached")
+    odd = agent.directory / "odd.toml"
+    for make in (os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero"), lambda path: path.symlink_to("/nonexistent")):
+        make(odd)
+        refused = agent.metrics()["usdt_agent_reloads_total", "refused"]
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: agent.metrics()["usdt_agent_reloads_total", "refused"] > refused, f"a refusal of {os.lstat(odd)}")
+        done = subprocess.run([agent_of(run), "check", "--listen", "1", agent.directory], capture_output=True, text=True, timeout=60)
+        check_equal((done.returncode, "odd.toml" in done.stderr), (2, True), done.stderr)
+        os.rmdir(odd) if odd.is_dir() else odd.unlink()
+    check_equal(agent.metrics()["usdt_agent_questions", "traced"], 1, "what goes on")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
 def programs_come_and_are_replaced(run):
     built, collector = build(run), Collector(run)
     path = run.dir / "service"
@@ -148,6 +166,50 @@ def what_a_killed_agent_had_on_disk_is_sent_by_the_next_one(run):
     wait_until(lambda: agent.sum_of("usdt_agent_spool_bytes") == 0, "an empty spool")
     check_equal(agent.sum_of("usdt_agent_spool_lost_events_total"), 0, "lost")
     check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def a_question_that_ends_while_a_server_is_away_takes_it_from_no_other(run):
+    path = build(run)
+    program = Program(run, path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    agent = Agent(run, {"stays": question("stays", f"usdt:{path}:agent:hit", "print = 'arg0'"),
+                        "goes": question("goes", f"usdt:{path}:agent:odd", "print = 'arg0'")}, "--export", f"otlp=http://127.0.0.1:{port}")
+    agent.wait_for("attached", 2)
+    program.hit(1000)
+    (agent.directory / "goes.toml").unlink()
+    agent.reload()
+    agent.wait_for("goes: 0 events of 500 hits; lost: 0 ring_full, 0 discarded, 500 not_written")
+    collector = Collector(run, port=port)
+    program.hit(1000)
+    wait_until(lambda: numbers_of(collector) == once_each(2000), f"all hits of the question that stays, {agent.said}")
+    check_equal(agent.sum_of("usdt_stays_lost_total"), 0, "lost")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def an_agent_ends_soon_however_its_servers_are(run):
+    path = build(run)
+    resolver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    resolver.bind(("127.7.7.7", 53))  # and never answers
+    (run.dir / "resolv.conf").write_text("nameserver 127.7.7.7\noptions timeout:30\n")
+    hidden = ["unshare", "-m", "sh", "-c", f"mount --bind {run.dir}/resolv.conf /etc/resolv.conf; exec \"$@\"", "sh"]
+    slow = Collector(run, slow=1.0)
+    asked = question("NAME", f"usdt:{path}:agent:hit", "print = 'arg0'")
+    places = {"away": [f"otlp=http://127.0.0.1:{port}" for port in range(2, 8)], "slow": [f"otlp={slow.url}"],
+              "unknown": ["otlp=http://servers.example.org:4318"]}
+    for kind, exports in places.items():
+        program = Program(run, path)
+        agent = Agent(run, {kind: asked.replace("NAME", kind)}, *(word for place in exports for word in ("--export", place)), prefix=hidden)
+        agent.wait_for("attached")
+        program.begin(4000, 1000)
+        time.sleep(3)
+        began = time.monotonic()
+        check_equal(agent.end(), 0, "exit code")
+        check(time.monotonic() - began < 5, f"{kind}: {time.monotonic() - began} s until the end")
+        program.wait()
 
 
 @scenario
@@ -249,6 +311,16 @@ def what_an_agent_cannot_be_asked_is_refused_with_its_place(run):
                               capture_output=True, text=True, timeout=60)
         check_equal(done.returncode, 2, line)
         check("a.toml:" in done.stderr and why in done.stderr, f"{line}: {done.stderr}")
+
+
+@scenario
+def no_two_questions_have_metrics_of_one_name(run):
+    for first, second, why in (("a-b", "a_b", "would be called as those of a-b"), ("a", "agent", "of the agent itself"),
+                               ("a", "agent-spool", "of the agent itself"), ("a", "a-row", "of rows of another question"),
+                               ("é", "key", "would be called as those of é")):
+        (run.dir / "a.toml").write_text("".join(f"[question.'{name}']\nprobes = ['python:gc__start']\ncount = true\n" for name in (first, second)))
+        done = subprocess.run([agent_of(run), "check", "--listen", "1", run.dir / "a.toml"], capture_output=True, text=True, timeout=60)
+        check_equal((done.returncode, why in done.stderr), (2, True), f"{first} and {second}: {done.stderr}")
 
 
 @scenario

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A collector of OpenTelemetry for tests, which reads what it is sent by protoc."""
 
+import contextlib
 import gzip
 import http.server
 import threading
@@ -55,8 +56,9 @@ class Collector:
                 for name, value in headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(reply)))
-                self.end_headers()
-                self.wfile.write(reply)
+                with contextlib.suppress(BrokenPipeError):  # the client may have ended meanwhile
+                    self.end_headers()
+                    self.wfile.write(reply)
 
             def log_message(self, *_):
                 pass
