@@ -92,8 +92,8 @@ class Agent {
     if (const std::string words = state_.in_words(); words != said_) manager_.say_status(said_ = words);
   }
 
-  /// All files are read before anything is changed: if one is wrong, everything stays as it is. Those that are as they
-  /// were go on. What takes the place of others begins before they end.
+  /// All files are read before anything is changed: if one is wrong, everything stays as it is. Files that are as they
+  /// were go on. A file that has changed begins anew, and its old questions end only then.
   void reload() {
     manager_.say_reloading();
     auto read = read_files(options_, false);
