@@ -408,6 +408,15 @@ def promtool_has_no_complaint(run):
 
 
 @scenario
+def promtool_takes_the_configuration_of_a_fleet(run):
+    require_program("promtool")
+    place = pathlib.Path(__file__).resolve().parents[3] / "examples/fleet/prometheus"
+    done = subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=place, capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stdout + done.stderr)
+    check("3 rules found" in done.stdout, done.stdout)
+
+
+@scenario
 def promtool_has_no_complaint_about_an_agent(run):
     require_program("promtool")
     path, collector = agents.build(run), Collector(run)
