@@ -14,8 +14,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "vm"))
 
 import debian  # noqa: E402
 
-# The program runs on Debian 12, and the modules are Python that its protobuf takes: both were built for protobuf 3.21.
-OF_SID = ("victoria-metrics", "python3-opentelemetry-proto")
+# The programs run on Debian 12: of its libraries they want little. The modules are Python, for protobuf 3.21, which both have.
+OF_SID = ("victoria-metrics", "python3-opentelemetry-proto", "prometheus", "promtool")
 OF_NPM = ("speedscope@1.25.0", "@duckdb/node-api@1.5.6-r.1")
 
 
