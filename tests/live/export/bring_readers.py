@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """bring_readers.py DIRECTORY: puts readers of exports there that Debian 12 does not have, for readers_test.py: packages of Debian
-sid, unpacked and not installed (DIRECTORY/sid), and packages of npm (DIRECTORY/node_modules). What cannot be had is said, and
-the scenarios that need it are skipped."""
+sid, unpacked and not installed (DIRECTORY/sid), and packages of npm (DIRECTORY/node_modules). Those that cannot be had are named,
+and the scenarios that need them are skipped."""
 
 import pathlib
 import shutil

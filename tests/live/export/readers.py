@@ -66,7 +66,7 @@ class Victoria:
 
 
 class Official:
-    """What a collector was sent, by the messages that OpenTelemetry publishes for Python."""
+    """A collector whose posts are read by the messages that OpenTelemetry publishes for Python."""
 
     def __init__(self, run):
         modules = of_readers("sid/usr/lib/python3/dist-packages/opentelemetry").parent
