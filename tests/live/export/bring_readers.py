@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """bring_readers.py DIRECTORY: puts readers of exports there that Debian 12 does not have, for readers_test.py: packages of Debian
-sid, unpacked and not installed (DIRECTORY/sid), and packages of npm (DIRECTORY/node_modules). What cannot be had is said, and
-the scenarios that need it are skipped."""
+sid, unpacked and not installed (DIRECTORY/sid), and packages of npm (DIRECTORY/node_modules). Those that cannot be had are named,
+and the scenarios that need them are skipped."""
 
 import pathlib
 import shutil
@@ -14,8 +14,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "vm"))
 
 import debian  # noqa: E402
 
-# The program runs on Debian 12, and the modules are Python that its protobuf takes: both were built for protobuf 3.21.
-OF_SID = ("victoria-metrics", "python3-opentelemetry-proto")
+# The programs run on Debian 12: of its libraries they want little. The modules are Python, for protobuf 3.21, which both have.
+OF_SID = ("victoria-metrics", "python3-opentelemetry-proto", "prometheus", "promtool")
 OF_NPM = ("speedscope@1.25.0", "@duckdb/node-api@1.5.6-r.1")
 
 

@@ -4,9 +4,7 @@
 sqlite and DuckDB. Numbers and texts are those that the traced program says, and that JSON of the same trace has. `./run readers`
 brings what Debian 12 does not have, and runs it; without that its scenarios are skipped."""
 
-import base64
 import collections
-import importlib
 import json
 import math
 import os
@@ -14,30 +12,24 @@ import pathlib
 import re
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "agent")]
 
 import puppet  # noqa: E402, F401 (finds the harness)
 import agent as agents  # noqa: E402
-from browser import Page  # noqa: E402
 from collector import Collector, attributes_of  # noqa: E402
-from harness import Skip, check, check_equal, free_port, main, require_program, require_root, scenario, wait_until  # noqa: E402
+from harness import check, check_equal, main, require_program, require_root, scenario, wait_until  # noqa: E402
+from readers import READERS, Official, Prometheus, Victoria, by_duckdb, by_speedscope, by_sqlite, of_readers  # noqa: E402
 
-READERS = pathlib.Path(os.environ.get("USDT_READERS", ROOT / "build/readers"))
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sdt.h>
 /* Says each hit and call: a line with its number, its real number, its text in hexadecimal digits. */
-static char texts[][32] = {"plain", "with, comma", "\"quoted\"", "'; drop table t; --", "two\nlines", "\r\nafter", "", " spaces ", "=1+1",
-                           "tab\there", "\xff\xfe", "\xe2\x82\xac,\"", "a;b|c", "\"", ",", "NULL", "nan"};
+static char texts[][32] = {"plain", "with, comma", "\"quoted\"", "'; drop table t; --", "two\nlines", "\r\nafter", "",
+                           " spaces ", "=1+1", "tab\there", "\xff\xfe", "\xe2\x82\xac,\"", "a;b|c", "\"", ",", "NULL", "nan"};
 enum { kTexts = sizeof(texts) / sizeof(texts[0]) };
 struct request { int kind; double weight; char name[32]; };
 static void say(const char *what, long n, double real, const char *text) {
@@ -94,13 +86,6 @@ def build(run):
     return run.build("readers", [run.dir / "readers.c"], ["-O1", "-g"])
 
 
-def of_readers(path):
-    """A file that `./run readers` brought."""
-    if not (READERS / path).exists():
-        raise Skip(f"no {path}: ./run readers")
-    return READERS / path
-
-
 def trace(run, program, words, times="100", name="out", environment=None):
     """The lines of JSON, and what the program says of its hits and calls: {"hit": [...], "call": [...]}."""
     done = subprocess.run([run.tool, *words, "-f", "json", "-o", run.dir / f"{name}.json", "--", program, times],
@@ -121,53 +106,20 @@ def shown(text):
     kept = []
     for letter in text.decode(errors="surrogateescape"):
         byte = ord(letter) & 0xff
-        named = {"\n": "\\n", "\t": "\\t"}.get(letter)
-        kept.append(named or (f"\\x{byte:02x}" if letter < " " or letter == "\x7f" or letter >= "\udc80" and letter <= "\udcff" else letter))
+        is_text = letter >= " " and letter != "\x7f" and not "\udc80" <= letter <= "\udcff"
+        named = {"\n": "\\n", "\t": "\\t"}.get(letter, f"\\x{byte:02x}")
+        kept.append(letter if is_text else named)
     return "".join(kept)
 
 
 # --- VictoriaMetrics ------------------------------------------------------------------------------------------------
 
 
-class Victoria:
-    """A server of VictoriaMetrics."""
-
-    def __init__(self, run):
-        program = of_readers("sid/usr/bin/victoria-metrics")
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        run.start(program, f"-storageDataPath={run.dir}/victoria", f"-httpListenAddr=127.0.0.1:{port}", stdout=subprocess.DEVNULL,
-                  stderr=subprocess.DEVNULL)
-        wait_until(lambda: self.ask("/health") == "OK", "VictoriaMetrics to start", 60, every=0.1)
-
-    def ask(self, path, **fields):
-        try:
-            data = urllib.parse.urlencode(fields).encode() or None
-            with urllib.request.urlopen(self.url + path, data=data, timeout=20) as answer:
-                return answer.read().decode()
-        except OSError:
-            return ""
-
-    def series(self, service, least):
-        """{(name, {label: value} as a frozenset): last value} of a service; waits for so many of them, which the index may not have
-        at once."""
-        found = {}
-
-        def read():
-            self.ask("/internal/force_flush")
-            for line in self.ask("/api/v1/export", **{"match[]": f'{{service.name="{service}"}}'}).splitlines():
-                series = json.loads(line)
-                labels = {name: value for name, value in series["metric"].items()
-                          if name != "__name__" and not name.startswith(("host.", "os.", "scope.", "service."))}
-                found[series["metric"]["__name__"], frozenset(labels.items())] = series["values"][-1]
-            return len(found) >= least
-        wait_until(read, f"{least} series of {service}: {found}", 30, every=0.5)
-        return found
-
-    def trace(self, run, program, words, service, least):
-        lines, said = trace(run, program, [*words, "--export", f"otlp={self.url}/opentelemetry"], name=service,
-                            environment={"OTEL_SERVICE_NAME": service})
-        return self.series(service, least), lines, said
+def trace_to(server, run, program, words, service, least):
+    """The series of a service, of which there are so many at least, the lines of JSON, and what the program says."""
+    lines, said = trace(run, program, [*words, "--export", f"otlp={server.url}/opentelemetry"], name=service,
+                        environment={"OTEL_SERVICE_NAME": service})
+    return server.series(service, least), lines, said
 
 
 def range_of(value, scale, factor):
@@ -196,7 +148,8 @@ def read_ranges(series, name, labels=()):
 @scenario
 def victoria_metrics_has_the_numbers_of_rows(run):
     program, server = build(run), Victoria(run)
-    series, _, said = server.trace(run, program, [f"usdt:{program}:readers:hit", "--by", "arg0 % 3, str(arg2)", "--sum", "arg0"], "rows", 79)
+    words = [f"usdt:{program}:readers:hit", "--by", "arg0 % 3, str(arg2)", "--sum", "arg0"]
+    series, _, said = trace_to(server, run, program, words, "rows", 79)
     expected = collections.Counter()
     for hit in said["hit"]:
         key = str(int(math.fmod(hit.number, 3))), shown(hit.text)
@@ -213,55 +166,20 @@ def victoria_metrics_has_the_numbers_of_rows(run):
 def victoria_metrics_has_the_buckets_of_histograms(run):
     program, server = build(run), Victoria(run)
     for service, words, scale in (("coarse", ["--hist", "arg0"], 0), ("fine", ["--hist", "arg0", "--hist-detail", "4"], 3)):
-        series, lines, _ = server.trace(run, program, [f"usdt:{program}:readers:hit", *words], service, 10)
+        series, lines, _ = trace_to(server, run, program, [f"usdt:{program}:readers:hit", *words], service, 10)
         check_equal(series["usdt_values_count", frozenset()], 100, "values")
         check_equal(read_ranges(series, "usdt_values_bucket"), dict(ranges_of(rows_of(lines)[0], scale)), f"{words}")
-    series, lines, _ = server.trace(run, program, [f"ucall:{program}:work", "--latency", "--by", "n % 4"], "calls", 20)
+    series, lines, _ = trace_to(server, run, program, [f"ucall:{program}:work", "--latency", "--by", "n % 4"], "calls", 20)
     for row in rows_of(lines):
         labels = [("n_4", str(row["key"][0]))]
         check_equal(series["usdt_duration_seconds_count", frozenset(labels)], row["count"], "calls")
-        check(math.isclose(series["usdt_duration_seconds_sum", frozenset(labels)], row["total"] / 1e9, rel_tol=1e-9), f"{row['total']} ns")
-        check(math.isclose(series["usdt_maximum_seconds", frozenset(labels)], row["max"] / 1e9, rel_tol=1e-9), f"{row['max']} ns")
-        check_equal(read_ranges(series, "usdt_duration_seconds_bucket", labels), dict(ranges_of(row, 3, 1e-9)), f"durations of {labels}")
+        for name, member in (("usdt_duration_seconds_sum", "total"), ("usdt_maximum_seconds", "max")):
+            check(math.isclose(series[name, frozenset(labels)], row[member] / 1e9, rel_tol=1e-9), f"{row[member]} ns of {labels}")
+        read = read_ranges(series, "usdt_duration_seconds_bucket", labels)
+        check_equal(read, dict(ranges_of(row, 3, 1e-9)), f"durations of {labels}")
 
 
 # --- OpenTelemetry's own messages -----------------------------------------------------------------------------------
-
-
-class Official:
-    """What a collector was sent, by the messages that OpenTelemetry publishes for Python."""
-
-    def __init__(self, run):
-        modules = of_readers("sid/usr/lib/python3/dist-packages/opentelemetry").parent
-        if str(modules) not in sys.path:
-            sys.path.append(str(modules))  # last: all else is this machine's own
-        self.collector = Collector(run)
-
-    def items(self, signal):
-        """(resource's attributes, item) of "trace", "logs" or "metrics"."""
-        module = importlib.import_module(f"opentelemetry.proto.collector.{signal}.v1.{signal}_service_pb2")
-        name, of_resource, of_scope, of_item = {"trace": ("Trace", "resource_spans", "scope_spans", "spans"),
-                                                "logs": ("Logs", "resource_logs", "scope_logs", "log_records"),
-                                                "metrics": ("Metrics", "resource_metrics", "scope_metrics", "metrics")}[signal]
-        found = []
-        for path, body in self.collector.kept:
-            if path != {"trace": "/v1/traces"}.get(signal, f"/v1/{signal}"):
-                continue
-            message = getattr(module, f"Export{name}ServiceRequest").FromString(body)
-            check_all_is_known(message)
-            for resource in getattr(message, of_resource):
-                for scope in getattr(resource, of_scope):
-                    found += [(attributes_of(resource.resource.attributes), item) for item in getattr(scope, of_item)]
-        return found
-
-
-def check_all_is_known(message):
-    """There is no field, at any depth, that the reader does not know."""
-    check_equal(len(message.UnknownFields()), 0, f"unknown fields of {message.DESCRIPTOR.full_name}")
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            for each in value if field.label == field.LABEL_REPEATED else [value]:
-                check_all_is_known(each)
 
 
 @scenario
@@ -275,7 +193,8 @@ def opentelemetry_reads_spans(run):
         values = attributes_of(span.attributes)
         check_equal([values[name] for name in ("n", "r->kind", "r->weight", "r->name", "retval")],
                     [call.number, call.number, call.real, shown(call.text), call.number * 2 - 100], "values")
-        check_equal((span.name, span.SpanKind.Name(span.kind), span.status.code), ("ucall:work", "SPAN_KIND_INTERNAL", 0), "the span")
+        check_equal((span.name, span.SpanKind.Name(span.kind), span.status.code), ("ucall:work", "SPAN_KIND_INTERNAL", 0),
+                    "the span")
         check_equal((len(span.trace_id), len(span.span_id), resource["service.name"]), (16, 8, "readers"), "identities")
     durations = sorted(span.end_time_unix_nano - span.start_time_unix_nano for _, span in spans)
     check_equal(durations, sorted(line["duration_ns"] for line in lines if line["type"] == "event"), "durations")
@@ -311,33 +230,6 @@ def csv_of(run, program, words, times="1700"):
     return run.dir / "out.csv", said
 
 
-def by_sqlite(run, file, query):
-    require_program("sqlite3")
-    done = subprocess.run(["sqlite3", "-bail", "-cmd", ".mode csv", "-cmd", f".import {file} t", "-cmd", ".mode json", ":memory:", query],
-                          capture_output=True, text=True, timeout=60)
-    check_equal((done.returncode, done.stderr), (0, ""), "sqlite")
-    return json.loads(done.stdout)
-
-
-def by_duckdb(run, made_of, query):
-    """`made_of`: what the table t is."""
-    of_readers("node_modules/@duckdb/node-api")
-    require_program("node")
-    (run.dir / "query.cjs").write_text("""
-const { DuckDBInstance } = require("@duckdb/node-api");
-(async () => {
-  const engine = await (await DuckDBInstance.create(":memory:")).connect();
-  await engine.run(`create table t as select * from ${process.argv[2]}`);
-  const rows = (await engine.runAndReadAll(process.argv[3])).getRowObjectsJson();
-  console.log(JSON.stringify(rows));
-})().catch((error) => { console.error(String(error)); process.exit(1); });
-""")
-    done = subprocess.run(["node", run.dir / "query.cjs", made_of, query], capture_output=True, text=True, timeout=60,
-                          env={**os.environ, "NODE_PATH": str(READERS / "node_modules")})
-    check_equal((done.returncode, done.stderr), (0, ""), "DuckDB")
-    return json.loads(done.stdout)
-
-
 def check_hits(rows, said, what):
     read = [(int(row["arg0"]), float(row["arg1"]), bytes.fromhex(row["text"] or "").decode()) for row in rows]
     check_equal(sorted(read), sorted((hit.number, hit.real, shown(hit.text)) for hit in said["hit"]), what)
@@ -349,9 +241,9 @@ def sqlite_imports_comma_separated_values(run):
     require_program("sqlite3")
     file, said = csv_of(run, program, [f"usdt:{program}:readers:hit", "--print", "arg0, arg1, str(arg2)"])
     check_hits(by_sqlite(run, file, SAME_QUERY), said, "hits")
-    totals = by_sqlite(run, file, "select count(*) as n, sum(arg0) as numbers, sum(arg1) as reals, count(distinct time) as times from t")
-    check_equal(totals, [{"n": 1700, "numbers": sum(hit.number for hit in said["hit"]), "reals": sum(hit.real for hit in said["hit"]),
-                          "times": 1700}], "sums")
+    totals = by_sqlite(run, file, "select count(*) as n, sum(arg0) as numbers, sum(arg1) as reals from t")
+    numbers, reals = (sum(each) for each in zip(*[hit[:2] for hit in said["hit"]]))
+    check_equal(totals, [{"n": 1700, "numbers": numbers, "reals": reals}], "sums")
     file, said = csv_of(run, program, [f"usdt:{program}:readers:hit", "--by", "str(arg2)", "--sum", "arg0"])
     check_table(by_sqlite(run, file, ROWS_QUERY), said)
 
@@ -372,9 +264,10 @@ def duckdb_reads_comma_separated_values_and_json(run):
     file, said = csv_of(run, program, [f"usdt:{program}:readers:hit", "--print", "arg0, arg1, str(arg2)"])
     table = f"read_csv('{file}')"
     check_hits(by_duckdb(run, table, SAME_QUERY), said, "hits")
-    types = by_duckdb(run, table, "select distinct typeof(time) as time, typeof(pid) as pid, typeof(arg0) as arg0, typeof(arg1) as arg1 from t")
-    check_equal(types, [{"time": types[0]["time"], "pid": "BIGINT", "arg0": "BIGINT", "arg1": "DOUBLE"}], "types that it finds by itself")
-    check(types[0]["time"].startswith("TIMESTAMP"), f"times: {types}")
+    columns = ", ".join(f"typeof({name}) as {name}" for name in ("time", "pid", "arg0", "arg1"))
+    types = by_duckdb(run, table, f"select distinct {columns} from t")
+    check_equal([(each["time"].split()[0], each["pid"], each["arg0"], each["arg1"]) for each in types],
+                [("TIMESTAMP", "BIGINT", "BIGINT", "DOUBLE")], "types that it finds by itself")
     events = f"read_json('{run.dir}/out.json', format = 'newline_delimited')"
     rows = by_duckdb(run, events, "select count(*)::int as n, sum(args[1]::bigint)::int as numbers from t where type = 'event'")
     check_equal(rows, [{"n": 1700, "numbers": sum(hit.number for hit in said["hit"])}], "events of JSON")
@@ -386,9 +279,11 @@ def duckdb_reads_comma_separated_values_and_json(run):
 
 
 def check_metrics(page, what):
-    """promtool has nothing to say about a page."""
-    done = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, text=True, timeout=60)
-    check_equal((done.returncode, done.stdout + done.stderr), (0, ""), f"what promtool says of {what}")
+    """promtool, and the one of Prometheus 3 where it is there, have nothing to say about a page."""
+    newer = READERS / "sid/usr/bin/promtool"
+    for promtool in ["promtool", *([newer] if newer.exists() else [])]:
+        done = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, timeout=60)
+        check_equal((done.returncode, done.stdout + done.stderr), (0, ""), f"what {promtool} says of {what}")
 
 
 @scenario
@@ -396,11 +291,13 @@ def promtool_has_no_complaint(run):
     require_program("promtool")
     program = build(run)
     hit, page = f"usdt:{program}:readers:hit", run.dir / "page.prom"
+    call = f"ucall:{program}:work"
     for words in ([hit], [hit, "--by", "arg0 % 3, str(arg2)", "--avg", "arg0"], [hit, "--sum", "pid", "--by", "comm"],
-                  [hit, "--by", "pid", "--min", "arg0", "--max", "arg0"], [hit, "--sum", "arg1"], [hit, "--by", "tid", "--distinct", "arg0"],
-                  [hit, "--hist", "arg0"], [hit, "--hist", "arg0", "--hist-detail", "4"], [hit, "--hist", "arg1", "--by", "arg0 % 2"],
-                  [hit, "--lhist", "arg0:0:1000:100"], [hit, "--by", "arg0", "--top", "5"], [f"ucall:{program}:work", "--latency"],
-                  [f"ucall:{program}:work", "--by", "n % 3", "--sum", "duration"], [f"ucall:{program}:work", "--where", "n < 5"]):
+                  [hit, "--by", "pid", "--min", "arg0", "--max", "arg0"], [hit, "--sum", "arg1"],
+                  [hit, "--by", "tid", "--distinct", "arg0"], [hit, "--hist", "arg0"], [hit, "--hist", "arg0", "--hist-detail", "4"],
+                  [hit, "--hist", "arg1", "--by", "arg0 % 2"], [hit, "--lhist", "arg0:0:1000:100"],
+                  [hit, "--by", "arg0", "--top", "5"], [call, "--latency"], [call, "--by", "n % 3", "--sum", "duration"],
+                  [call, "--where", "n < 5"]):
         trace(run, program, [*words, "--export", f"prometheus={page}"])
         text = page.read_text()
         check("# TYPE usdt_" in text, text)
@@ -434,56 +331,25 @@ def promtool_has_no_complaint_about_an_agent(run):
     check_equal(agent.end(), 0, "exit code")
 
 
-class Prometheus:
-    """Prometheus itself, which scrapes a page four times a second."""
-
-    def __init__(self, run, page):
-        require_program("prometheus")
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        (run.dir / "prometheus.yml").write_text(
-            f"scrape_configs:\n- job_name: usdt\n  scrape_interval: 250ms\n  scrape_timeout: 250ms\n"
-            f"  static_configs: [{{targets: ['{urllib.parse.urlsplit(page).netloc}']}}]\n")
-        run.start("prometheus", f"--config.file={run.dir}/prometheus.yml", f"--storage.tsdb.path={run.dir}/tsdb",
-                  f"--web.listen-address=127.0.0.1:{port}", "--enable-feature=native-histograms", stdout=subprocess.DEVNULL,
-                  stderr=subprocess.DEVNULL)
-
-    def ask(self, query):
-        """The numbers of a query's series."""
-        try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/query?query={urllib.parse.quote(query)}", timeout=20) as answer:
-                return [float(each["value"][1]) for each in json.load(answer)["data"]["result"]]
-        except OSError:
-            return []
-
-    def refused_samples(self):
-        """Its own counters of samples that it did not take: {name: count}."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=20) as answer:
-            lines = answer.read().decode()
-        return {name: int(count) for name, count in
-                re.findall(r"^(prometheus_target_scrapes_(?:sample_\w+|exceeded_\w+)) (\d+)$", lines, re.M)}
-
-
-@scenario
-def no_scrape_fails_while_files_are_read_again(run):
+def scrape_while_files_are_read_again(run, prometheus):
     path = agents.build(run)
     program = agents.Program(run, path)
     asked = [agents.question("b", f"usdt:{path}:agent:hit", f"by = 'arg0 % {keys}'", "sum = 'arg0'") for keys in (3, 5)]
     agent = agents.Agent(run, {"a": agents.question("a", f"usdt:{path}:agent:hit", "hist = 'arg0'"), "b": asked[0]})
     agent.wait_for("attached", 2)
-    server = Prometheus(run, agent.page)
+    server = Prometheus(run, prometheus, agent.page)
     wait_until(lambda: server.ask("up") == [1], "Prometheus to scrape it", 60, every=0.2)
-    hits = 0
     for n in range(20):
         agent.write("b", asked[(n + 1) % 2])
         program.begin(200, 500)
         agent.reload()
-        hits = program.wait()
-    wait_until(lambda: server.ask("sum(usdt_a_hits_total)") == [hits], "the last of them", 30, every=0.2)
-    check_equal(server.ask("sum(histogram_count(usdt_a_values))"), [hits], "hits of the file that has not changed")
-    check_equal(server.ask("sum(resets(usdt_a_hits_total[10m]))"), [0], "times that its counter began again")
-    wait_until(lambda: server.ask("usdt_agent_reloads_total{result='done'}") == [20], "twenty reloads", 30, every=0.2)
-    wait_until(lambda: len(server.ask("usdt_b_row_hits_total")) == 3, "rows of the file that was read last", 30, every=0.2)
+        program.wait()
+    agent.wait_for("b: attached", 21)
+    hits = program.hit(30)
+    for query, numbers in (("sum(usdt_a_hits_total)", [hits]), ("sum(histogram_count(usdt_a_values))", [hits]),
+                           ("usdt_agent_reloads_total{result='done'}", [20]), ("count(usdt_b_row_hits_total)", [3])):
+        wait_until(lambda: server.ask(query) == numbers, f"{query} to be {numbers}", 30, every=0.2)
+    check_equal(server.ask("sum(resets(usdt_a_hits_total[10m]))"), [0], "times that the counter of the other file began again")
     scrapes = server.ask("count_over_time(up[10m])")[0]
     check(scrapes >= 25, f"{scrapes} scrapes")
     check_equal(server.ask("min_over_time(up[10m])"), [1], "every scrape")
@@ -492,36 +358,18 @@ def no_scrape_fails_while_files_are_read_again(run):
     check_equal(agent.end(), 0, "exit code")
 
 
+@scenario
+def no_scrape_fails_while_files_are_read_again(run):
+    require_program("prometheus")
+    scrape_while_files_are_read_again(run, "prometheus")
+
+
+@scenario
+def no_scrape_of_prometheus_3_fails_either(run):
+    scrape_while_files_are_read_again(run, of_readers("sid/usr/bin/prometheus"))
+
+
 # --- speedscope -----------------------------------------------------------------------------------------------------
-
-
-def by_speedscope(run, file):
-    """{stack, outermost first: weight} and the unit, by what it saves after it has read a file."""
-    index = of_readers("node_modules/speedscope/dist/release/index.html")
-    script = run.dir / f"{file.name}.js"
-    content = base64.b64encode(file.read_bytes()).decode()
-    script.write_text(f"speedscope.loadFileFromBase64({json.dumps(file.name)}, {json.dumps(content)})")
-    page = Page(index, fragment=f"localProfilePath={script}", may_log=True)
-    page.value("void (URL.createObjectURL = blob => (window.saved = blob.text(), 'data:,'))")
-    wait_until(lambda: file.name in page.value("document.body.innerText"), "speedscope to show it", 30, every=0.1)
-    page.value("void window.dispatchEvent(new KeyboardEvent('keydown', {key: 's', ctrlKey: true}))")
-    saved = json.loads(page.value("window.saved"))
-    page.close()
-    names = [frame["name"] for frame in saved["shared"]["frames"]]
-    weights = collections.Counter()
-    profile = saved["profiles"][saved.get("activeProfileIndex", 0)]
-    check_equal((profile["type"], len(saved["profiles"])), ("evented", 1), "what it saves")
-    stack, since = [], profile["startValue"]
-    for event in profile["events"]:
-        if event["at"] > since:
-            weights[tuple(stack)] += event["at"] - since
-        since = event["at"]
-        if event["type"] == "O":
-            stack.append(names[event["frame"]])
-        else:
-            check_equal(stack.pop(), names[event["frame"]], "nesting")
-    check_equal(profile["endValue"] - profile["startValue"], sum(weights.values()), "all of it")
-    return weights, profile["unit"]
 
 
 @scenario
@@ -531,8 +379,9 @@ def speedscope_reads_stacks(run):
     program = run.build("stacks", [run.dir / "stacks.c"], ["-O0", "-g"])
     for name, words in (("hits", ["--by", "ustack"]), ("sums", ["--by", "ustack", "--sum", "arg0"])):
         folded, pprof = run.dir / f"{name}.folded", run.dir / f"{name}.pb.gz"
-        done = subprocess.run([run.tool, f"usdt:{program}:stacks:hit", *words, "-o", run.dir / "shown", "--export", f"folded={folded}",
-                               "--export", f"pprof={pprof}", "--", program, "300"], capture_output=True, text=True, timeout=60)
+        exports = ["--export", f"folded={folded}", "--export", f"pprof={pprof}"]
+        done = subprocess.run([run.tool, f"usdt:{program}:stacks:hit", *words, "-o", run.dir / "shown", *exports, "--", program, "300"],
+                              capture_output=True, text=True, timeout=60)
         check_equal(done.returncode, 0, done.stderr)
         said = int(done.stdout.split()[0 if name == "hits" else 1])
         ours = collections.Counter()
@@ -544,8 +393,8 @@ def speedscope_reads_stacks(run):
         check_equal((weights, unit), (ours, "none"), "folded stacks")
         weights, unit = by_speedscope(run, pprof)
         # A folded stack has no ";" in a name, pprof's has.
-        weights = collections.Counter({tuple(name.replace(";", ":") for name in stack): weight for stack, weight in weights.items()})
-        check_equal((weights, unit), (ours, "none"), "pprof")
+        weights = {tuple(name.replace(";", ":") for name in stack): weight for stack, weight in weights.items()}
+        check_equal((weights, unit), (dict(ours), "none"), "pprof")
 
 
 if __name__ == "__main__":
