@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,7 +43,7 @@ class Agent {
     if (auto opened = exports_.open(); !opened) return complain(opened.error(), kRunTimeFailure);
     say_where_pages_are();
     for (QuestionFile& file : *files) {
-      files_.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
+      files_.push_back(std::make_shared<RunningFile>(std::move(file), exports_));
       files_.back()->begin();
     }
     release_memory();
@@ -66,11 +67,13 @@ class Agent {
     for (const int fd : descriptors) watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     static_cast<void>(::poll(watched.data(), watched.size(), static_cast<int>(longest.count())));
     exports_.wait_at_most(kLongestEnd);
-    if (signals_.take_reload()) reload();
+    // Versions of files do not pile up: there is one that is answered, and one that is starting.
+    if (!is_starting_ && signals_.take_reload()) reload();
     for (const auto& file : files_) file->step();
-    const bool is_starting =
-        std::ranges::any_of(files_, [](const auto& file) { return file->state() == FileState::starting; });
-    if (std::exchange(is_starting_, is_starting) && !is_starting) release_memory();
+    const bool was_starting = std::exchange(is_starting_, std::ranges::any_of(files_, [](const auto& file) {
+                                              return file->state() == FileState::starting;
+                                            }));
+    if (was_starting && !is_starting_) release_memory();
     look_around();
   }
 
@@ -83,8 +86,7 @@ class Agent {
     if (const std::string words = state_.in_words(); words != said_) manager_.say_status(said_ = words);
   }
 
-  /// All files are read before anything is changed: if one is wrong, everything stays as it is. Those that are as they
-  /// were go on. What takes the place of others begins before they end.
+  /// All files are read before anything is changed: if one is wrong, everything stays as it is.
   void reload() {
     manager_.say_reloading();
     auto read = read_files(options_, false);
@@ -99,24 +101,32 @@ class Agent {
     manager_.say_ready();
   }
 
+  /// Files that are as they were go on. What takes the place of others, whatever file it is in now, begins before they
+  /// end.
   void exchange(std::vector<QuestionFile> read) {
-    std::vector<std::unique_ptr<RunningFile>> next;
+    const auto stays = [&](const QuestionFile& file, const RunningFile& running) {
+      return running.file().path == file.path && running.file().text == file.text;
+    };
     std::vector<usdt_trace::ExportPart> places;
-    for (QuestionFile& file : read) {
-      for (const AskedQuestion& asked : file.questions)
+    std::vector<std::shared_ptr<RunningFile>> next(read.size());
+    for (std::size_t n = 0; n < read.size(); ++n) {
+      for (const AskedQuestion& asked : read[n].questions)
         places.insert(places.end(), asked.exports.begin(), asked.exports.end());
-      const auto before = std::ranges::find_if(
-          files_, [&](const auto& running) { return running && running->file().path == file.path; });
-      const bool is_there = before != files_.end();
-      if (is_there && (*before)->file().text == file.text) {
-        next.push_back(std::move(*before));
-        continue;
-      }
-      next.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
-      next.back()->begin_beside(is_there ? std::move(*before) : nullptr);
+      const auto same = std::ranges::find_if(files_, [&](const auto& running) { return stays(read[n], *running); });
+      if (same == files_.end()) continue;
+      next[n] = std::move(*same);
+      files_.erase(same);
     }
-    std::swap(files_, next);
-    next.clear();
+    for (std::size_t n = 0; n < read.size(); ++n) {
+      if (next[n]) continue;
+      std::vector<std::shared_ptr<RunningFile>> before;
+      std::ranges::copy_if(files_, std::back_inserter(before),
+                           [&](const auto& running) { return running->is_before(read[n]); });
+      next[n] = std::make_shared<RunningFile>(std::move(read[n]), exports_);
+      next[n]->begin_beside(std::move(before));
+    }
+    files_ = std::move(next);
+    is_starting_ = true;
     exports_.keep_only(places);
   }
 
@@ -142,7 +152,7 @@ class Agent {
   ServiceManager manager_;
   AgentState state_;
   Exports exports_;
-  std::vector<std::unique_ptr<RunningFile>> files_;
+  std::vector<std::shared_ptr<RunningFile>> files_;
   Reloads reloads_;
   bool is_starting_ = false;  ///< some file
   Clock::time_point looked_ = {};

@@ -18,7 +18,16 @@ void RunningFile::begin() {
   take(prepared ? session_->begin() : std::move(prepared));
 }
 
-void RunningFile::begin_beside(std::unique_ptr<RunningFile> before) {
+bool RunningFile::is_before(const QuestionFile& other) const {
+  if (other.path == file_.path) return true;
+  return std::ranges::any_of(file_.questions, [&](const AskedQuestion& mine) {
+    return std::ranges::any_of(other.questions, [&](const AskedQuestion& theirs) {
+      return mine.flags.question.name == theirs.flags.question.name;
+    });
+  });
+}
+
+void RunningFile::begin_beside(std::vector<std::shared_ptr<RunningFile>> before) {
   before_ = std::move(before);
   auto prepared = prepare();
   if (!prepared) return take(prepared);
@@ -32,7 +41,7 @@ void RunningFile::begin_beside(std::unique_ptr<RunningFile> before) {
 
 /// The session has begun, or not. What it takes the place of ends.
 void RunningFile::take(const usdt::Result<void>& begun) {
-  before_.reset();
+  before_.clear();
   if (!begun) return fail(begun.error());
   failure_.clear();
   waits_for_subject_ = false;
@@ -75,7 +84,7 @@ void RunningFile::try_later() {
 }
 
 void RunningFile::step() {
-  if (before_) before_->step();
+  for (const auto& before : before_) before->step();
   if (thread_.joinable()) {
     if (!is_begun_) return;
     thread_.join();
@@ -84,7 +93,7 @@ void RunningFile::step() {
   if (!session_) {
     if (Clock::now() < next_) return;
     ++restarts_;
-    return begin_beside(nullptr);
+    return begin_beside({});
   }
   const auto more = session_->step(milliseconds(0));
   if (more && *more) return;
@@ -97,7 +106,7 @@ void RunningFile::step() {
 }
 
 void RunningFile::end() {
-  before_.reset();
+  before_.clear();
   if (!session_) return;
   if (thread_.joinable()) {
     session_->request_stop();
@@ -125,7 +134,7 @@ FileState RunningFile::state() const {
 }
 
 void RunningFile::add_descriptors(std::vector<int>& all) {
-  if (before_) before_->add_descriptors(all);
+  for (const auto& before : before_) before->add_descriptors(all);
   if (!session_ || thread_.joinable()) return;
   if (const auto fd = session_->fd()) all.push_back(*fd);
 }

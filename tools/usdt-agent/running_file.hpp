@@ -30,15 +30,17 @@ class RunningFile {
 
   /// Asks the questions; returns when they are asked. If that fails, step() tries again.
   void begin();
-  /// Asks the questions in a thread of its own, since finding and attaching takes a while. `before` goes on until they
-  /// are asked, and ends then.
-  void begin_beside(std::unique_ptr<RunningFile> before);
+  /// Asks the questions in a thread of its own, since finding and attaching takes a while. `before` go on until they
+  /// are asked, and end then, unless others wait for the same.
+  void begin_beside(std::vector<std::shared_ptr<RunningFile>> before);
   /// Hands over what has come, without waiting.
   void step();
   /// Detaches, hands over what is left, and says what became of all hits.
   void end();
 
   [[nodiscard]] const QuestionFile& file() const noexcept { return file_; }
+  /// Whether that file takes the place of this one: it is this file, or has a question of this one.
+  [[nodiscard]] bool is_before(const QuestionFile& other) const;
   [[nodiscard]] FileState state() const;
   /// Returns why the questions are not answered; empty: they are, or wait for something to trace.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
@@ -58,7 +60,7 @@ class RunningFile {
 
   QuestionFile file_;
   Exports& exports_;
-  std::unique_ptr<RunningFile> before_ = {};  ///< the version of the file that is answered until this one is
+  std::vector<std::shared_ptr<RunningFile>> before_ = {};  ///< whose questions are answered until these are
   std::vector<std::unique_ptr<usdt::Sink>> sinks_ = {};
   std::vector<std::unique_ptr<usdt_trace::Notices>> notices_ = {};
   std::optional<usdt::Session> session_ = {};     ///< after what it refers to

@@ -69,6 +69,48 @@ def questions_that_stay_lose_no_hit_while_others_change(run):
 
 
 @scenario
+def questions_lose_no_hit_when_they_move_to_other_files(run):
+    path, collector = build(run), Collector(run)
+    program = Program(run, path)
+    hits, odds = question("hits", f"usdt:{path}:agent:hit", "print = 'arg0'"), question("odds", f"usdt:{path}:agent:odd", "print = 'arg0'")
+    agent = Agent(run, {"both": hits + odds}, "--export", f"otlp={collector.url}")
+    agent.wait_for("attached", 2)
+    program.begin(12_000, 500)
+    for files in ({"renamed": hits + odds}, {"a": hits, "b": odds}, {"a": odds, "b": hits}, {"one": odds + hits}):
+        for file in agent.directory.glob("*.toml"):
+            file.unlink()
+        for name, text in files.items():
+            agent.write(name, text)
+        agent.reload()
+        wait_until(lambda: agent.metrics()["usdt_agent_questions", "traced"] == 2, "questions that are traced")  # no sample is there twice
+    check_equal(program.wait(), 12_000, "hits by the program")
+    check_equal(agent.end(), 0, "exit code")
+    for name, numbers in (("agent:hit", range(12_000)), ("agent:odd", range(1, 12_000, 2))):
+        came = {attributes_of(log.attributes)["arg0"] for _, log in collector.logs() if log.event_name == name}
+        check_equal(sorted(set(numbers) - came), [], f"{name} that are nowhere")
+
+
+@scenario
+def many_reloads_at_once_pile_nothing_up(run):
+    path, collector = build(run), Collector(run)
+    program = Program(run, path)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}, "--export", f"otlp={collector.url}")
+    agent.wait_for("attached")
+    program.begin(4000, 500)
+    most = 0
+    for n in range(100):
+        (agent.directory / "new").write_text(question("a", f"usdt:{path}:agent:hit", "print = 'arg0'", f"where = 'arg0 != {10_000 + n}'"))
+        os.rename(agent.directory / "new", agent.directory / "a.toml")
+        agent.process.send_signal(signal.SIGHUP)
+        most = max(most, len(os.listdir(f"/proc/{agent.process.pid}/task")))
+        time.sleep(0.01)
+    check(most <= 12, f"{most} threads, where one reload has up to 9")
+    check_equal(program.wait(), 4000, "hits by the program")
+    check_equal(agent.end(), 0, "exit code")
+    check_equal(sorted(set(range(4000)) - set(numbers_of(collector))), [], "hits that are nowhere")
+
+
+@scenario
 def files_that_are_wrong_change_nothing(run):
     path = build(run)
     agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")})
