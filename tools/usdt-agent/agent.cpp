@@ -4,15 +4,20 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "agent_state.hpp"
 #include "common/report.hpp"
+#include "common/thread.hpp"
 #include "exports.hpp"
 #include "io/stream.hpp"
 #include "memory.hpp"
@@ -29,6 +34,10 @@ using std::chrono::milliseconds;
 
 /// Waiting for servers that are slow or away, when questions end and batches wait in memory.
 constexpr milliseconds kLongestEnd{2000};
+/// Until the service is ready; systemd ends one that is not for long.
+constexpr std::chrono::seconds kLongestStart{30};
+constexpr std::ptrdiff_t kMostBeginning = 2;  ///< files: finding takes memory, and processors that others need
+constexpr std::size_t kMostEnding = 16;       ///< files at once
 
 class Agent {
  public:
@@ -42,25 +51,21 @@ class Agent {
     if (!files) return complain(files.error(), kUsageError);
     if (auto opened = exports_.open(); !opened) return complain(opened.error(), kRunTimeFailure);
     say_where_pages_are();
-    for (QuestionFile& file : *files) {
-      files_.push_back(std::make_shared<RunningFile>(std::move(file), exports_));
-      files_.back()->begin();
-    }
-    release_memory();
-    look_around();
+    for (QuestionFile& file : *files) files_.push_back(std::make_shared<RunningFile>(std::move(file), exports_));
+    is_starting_ = true;
+    const auto ready = Clock::now() + kLongestStart;
+    while (is_starting_ && Clock::now() < ready && !signals_.end_is_asked_for()) turn();
     manager_.say_ready();
     while (!signals_.end_is_asked_for()) turn();
     manager_.say_stopping();
-    exports_.wait_at_most(kLongestEnd);
-    files_.clear();
-    say_what_waits();
+    end();
     return kSuccess;
   }
 
  private:
   /// Waits until there is something to do, and does it.
   void turn() {
-    constexpr milliseconds longest{250};
+    const milliseconds longest{is_starting_ ? 10 : 250};
     std::vector<pollfd> watched{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
     std::vector<int> descriptors;
     for (const auto& file : files_) file->add_descriptors(descriptors);
@@ -69,12 +74,45 @@ class Agent {
     exports_.wait_at_most(kLongestEnd);
     // Versions of files do not pile up: there is one that is answered, and one that is starting.
     if (!is_starting_ && signals_.take_reload()) reload();
-    for (const auto& file : files_) file->step();
+    for (const auto& file : files_) file->step(beginning() < kMostBeginning);
     const bool was_starting = std::exchange(is_starting_, std::ranges::any_of(files_, [](const auto& file) {
                                               return file->state() == FileState::starting;
                                             }));
-    if (was_starting && !is_starting_) release_memory();
+    if (was_starting && !is_starting_) {
+      release_memory();
+      looked_ = {};  // what there is to say is said at once
+    }
     look_around();
+  }
+
+  /// Files whose questions are being asked.
+  [[nodiscard]] std::ptrdiff_t beginning() const {
+    return std::ranges::count_if(files_, [](const auto& file) { return file->is_beginning(); });
+  }
+
+  /// Ends everything within seconds. Ends of sessions wait for the kernel, and do that beside each other. One that is
+  /// still beginning has answered nothing: if it does not end soon, the process ends without it.
+  void end() {
+    exports_.wait_at_most(kLongestEnd);
+    for (const auto& file : files_) file->stop_beginning();
+    const auto deadline = Clock::now() + kLongestEnd;
+    std::atomic<std::size_t> next = 0;
+    const auto end_some = [&] {
+      for (std::size_t n = 0; (n = next++) < files_.size();) {
+        while (files_[n]->is_beginning() && Clock::now() < deadline) std::this_thread::sleep_for(milliseconds(10));
+        if (!files_[n]->is_beginning()) files_[n]->end();
+      }
+    };
+    {
+      std::vector<std::jthread> helpers;
+      for (std::size_t n = 1; n < std::min(kMostEnding, files_.size()); ++n)
+        helpers.push_back(usdt::tools::start_helper(end_some));
+      end_some();
+    }
+    say_what_waits();
+    if (beginning() == 0) return;
+    usdt::tools::print_notice(kTool, "it ends while questions are starting");
+    std::_Exit(kSuccess);
   }
 
   void look_around() {
@@ -122,8 +160,7 @@ class Agent {
       std::vector<std::shared_ptr<RunningFile>> before;
       std::ranges::copy_if(files_, std::back_inserter(before),
                            [&](const auto& running) { return running->is_before(read[n]); });
-      next[n] = std::make_shared<RunningFile>(std::move(read[n]), exports_);
-      next[n]->begin_beside(std::move(before));
+      next[n] = std::make_shared<RunningFile>(std::move(read[n]), exports_, std::move(before));
     }
     files_ = std::move(next);
     is_starting_ = true;

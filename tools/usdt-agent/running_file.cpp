@@ -13,11 +13,6 @@ namespace usdt_agent {
 
 using std::chrono::milliseconds;
 
-void RunningFile::begin() {
-  auto prepared = prepare();
-  take(prepared ? session_->begin() : std::move(prepared));
-}
-
 bool RunningFile::is_before(const QuestionFile& other) const {
   if (other.path == file_.path) return true;
   return std::ranges::any_of(file_.questions, [&](const AskedQuestion& mine) {
@@ -27,8 +22,8 @@ bool RunningFile::is_before(const QuestionFile& other) const {
   });
 }
 
-void RunningFile::begin_beside(std::vector<std::shared_ptr<RunningFile>> before) {
-  before_ = std::move(before);
+void RunningFile::begin() {
+  ++begun_times_;
   auto prepared = prepare();
   if (!prepared) return take(prepared);
   is_begun_ = false;
@@ -83,17 +78,16 @@ void RunningFile::try_later() {
   next_ = Clock::now() + pause_;
 }
 
-void RunningFile::step() {
-  for (const auto& before : before_) before->step();
+void RunningFile::step(bool may_begin) {
+  for (const auto& before : before_) before->step(false);
   if (thread_.joinable()) {
     if (!is_begun_) return;
     thread_.join();
     return take(*begun_);
   }
   if (!session_) {
-    if (Clock::now() < next_) return;
-    ++restarts_;
-    return begin_beside({});
+    if (may_begin && Clock::now() >= next_) begin();
+    return;
   }
   const auto more = session_->step(milliseconds(0));
   if (more && *more) return;
@@ -103,6 +97,11 @@ void RunningFile::step() {
   failure_ = "everything that was traced is gone";
   waits_for_subject_ = true;
   try_later();
+}
+
+void RunningFile::stop_beginning() {
+  before_.clear();
+  if (is_beginning()) session_->request_stop();
 }
 
 void RunningFile::end() {
@@ -128,7 +127,7 @@ void RunningFile::drop() {
 }
 
 FileState RunningFile::state() const {
-  if (thread_.joinable()) return FileState::starting;
+  if (thread_.joinable() || begun_times_ == 0) return FileState::starting;
   if (session_) return session_->traces() ? FileState::traced : FileState::waiting;
   return waits_for_subject_ ? FileState::waiting : FileState::failing;
 }

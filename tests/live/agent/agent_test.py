@@ -151,7 +151,7 @@ def programs_come_and_are_replaced(run):
     path = run.dir / "service"
     agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}, "--export", f"otlp={collector.url}")
     agent.wait_for("waiting")
-    check_equal(agent.metrics()["usdt_agent_questions", "waiting"], 1, "questions that wait")
+    wait_until(lambda: agent.metrics()["usdt_agent_questions", "waiting"] == 1, "questions that wait")
     check_equal(agent.get("/healthz")[0], 200, "waiting is well")
     first = 0
     for generation in range(3):
@@ -255,6 +255,33 @@ def an_agent_ends_soon_however_its_servers_are(run):
 
 
 @scenario
+def an_agent_ends_soon_while_questions_are_starting(run):
+    libraries = pathlib.Path(next(line.split()[-1] for line in open("/proc/self/maps") if "/libc.so" in line)).parent
+    path = build(run)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")})
+    agent.wait_for("attached")
+    agent.write("much", question("much", f"ucall:{libraries}/*:*e", "count = true"))
+    agent.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: agent.metrics()["usdt_agent_questions", "starting"] == 1, "a question that is starting")
+    time.sleep(1)
+    began = time.monotonic()
+    check_equal(agent.end(), 0, "exit code")
+    check(time.monotonic() - began < 5, f"{time.monotonic() - began} s until the end")
+    agent.wait_for("a: 0 hits counted")
+
+
+@scenario
+def many_files_end_soon(run):
+    path = build(run)
+    agent = Agent(run, {f"a{n}": question(f"a{n}", f"usdt:{path}:agent:hit", "count = true") for n in range(60)})
+    agent.wait_for("attached", 60)
+    began = time.monotonic()
+    check_equal(agent.end(), 0, "exit code")
+    check(time.monotonic() - began < 5, f"{time.monotonic() - began} s until the end")
+    agent.wait_for("0 hits counted", 60)
+
+
+@scenario
 def a_full_spool_is_counted(run):
     path = build(run)
     program = Program(run, path)
@@ -284,6 +311,7 @@ def a_file_whose_questions_fail_is_said_and_the_others_go_on(run):
     agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true"),
                         "b": "disable-feature = 'uprobe_multi'\n" + question("b", f"usdt:{path}:agent:odd", "backend = 'uprobe_multi'")})
     agent.wait_for("it is tried again")
+    agent.wait_for("a: attached")
     program.hit(100)
     wait_until(lambda: agent.sum_of("usdt_a_hits_total") == 100, "hits of the other file")
     status, text = agent.get("/healthz")
