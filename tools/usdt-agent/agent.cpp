@@ -4,14 +4,20 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "agent_state.hpp"
 #include "common/report.hpp"
+#include "common/thread.hpp"
 #include "exports.hpp"
 #include "io/stream.hpp"
 #include "memory.hpp"
@@ -28,6 +34,10 @@ using std::chrono::milliseconds;
 
 /// Waiting for servers that are slow or away, when questions end and batches wait in memory.
 constexpr milliseconds kLongestEnd{2000};
+/// Until the service is ready; systemd ends one that is not for long.
+constexpr std::chrono::seconds kLongestStart{30};
+constexpr std::ptrdiff_t kMostBeginning = 2;  ///< files: finding takes memory, and processors that others need
+constexpr std::size_t kMostEnding = 16;       ///< files at once
 
 class Agent {
  public:
@@ -41,18 +51,14 @@ class Agent {
     if (!files) return complain(files.error(), kUsageError);
     if (auto opened = exports_.open(); !opened) return complain(opened.error(), kRunTimeFailure);
     say_where_pages_are();
-    for (QuestionFile& file : *files) {
-      files_.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
-      files_.back()->begin();
-    }
-    release_memory();
-    look_around();
+    for (QuestionFile& file : *files) files_.push_back(std::make_shared<RunningFile>(std::move(file), exports_));
+    is_starting_ = true;
+    const auto ready = Clock::now() + kLongestStart;
+    while (is_starting_ && Clock::now() < ready && !signals_.end_is_asked_for()) turn();
     manager_.say_ready();
     while (!signals_.end_is_asked_for()) turn();
     manager_.say_stopping();
-    exports_.wait_at_most(kLongestEnd);
-    files_.clear();
-    say_what_waits();
+    end();
     return kSuccess;
   }
 
@@ -60,18 +66,24 @@ class Agent {
   /// Waits until there is something to do, and does it. Events come in portions: nobody looks at each as it comes, and
   /// to be woken for each would cost more than all that is done with it. Rings have room for what comes meanwhile.
   void turn() {
-    constexpr milliseconds longest{250}, portion{25};
+    constexpr milliseconds portion{25};
+    const milliseconds longest{is_starting_ ? 10 : 250};
     std::vector<int> descriptors{signals_.fd()};
     for (const auto& file : files_) file->add_descriptors(descriptors);
     wait_for(descriptors, longest);
     wait_for({signals_.fd()}, std::chrono::ceil<milliseconds>(turned_ + portion - Clock::now()));
     turned_ = Clock::now();
     exports_.wait_at_most(kLongestEnd);
-    if (signals_.take_reload()) reload();
-    for (const auto& file : files_) file->step();
-    const bool is_starting =
-        std::ranges::any_of(files_, [](const auto& file) { return file->state() == FileState::starting; });
-    if (std::exchange(is_starting_, is_starting) && !is_starting) release_memory();
+    // Versions of files do not pile up: there is one that is answered, and one that is starting.
+    if (!is_starting_ && signals_.take_reload()) reload();
+    for (const auto& file : files_) file->step(beginning() < kMostBeginning);
+    const bool was_starting = std::exchange(is_starting_, std::ranges::any_of(files_, [](const auto& file) {
+                                              return file->state() == FileState::starting;
+                                            }));
+    if (was_starting && !is_starting_) {
+      release_memory();
+      looked_ = {};  // what there is to say is said at once
+    }
     look_around();
   }
 
@@ -83,6 +95,36 @@ class Agent {
     static_cast<void>(::poll(watched.data(), watched.size(), timeout));
   }
 
+  /// Files whose questions are being asked.
+  [[nodiscard]] std::ptrdiff_t beginning() const {
+    return std::ranges::count_if(files_, [](const auto& file) { return file->is_beginning(); });
+  }
+
+  /// Ends everything within seconds. Ends of sessions wait for the kernel, and do that beside each other. One that is
+  /// still beginning has answered nothing: if it does not end soon, the process ends without it.
+  void end() {
+    exports_.wait_at_most(kLongestEnd);
+    for (const auto& file : files_) file->stop_beginning();
+    const auto deadline = Clock::now() + kLongestEnd;
+    std::atomic<std::size_t> next = 0;
+    const auto end_some = [&] {
+      for (std::size_t n = 0; (n = next++) < files_.size();) {
+        while (files_[n]->is_beginning() && Clock::now() < deadline) std::this_thread::sleep_for(milliseconds(10));
+        if (!files_[n]->is_beginning()) files_[n]->end();
+      }
+    };
+    {
+      std::vector<std::jthread> helpers;
+      for (std::size_t n = 1; n < std::min(kMostEnding, files_.size()); ++n)
+        helpers.push_back(usdt::tools::start_helper(end_some));
+      end_some();
+    }
+    say_what_waits();
+    if (beginning() == 0) return;
+    usdt::tools::print_notice(kTool, "it ends while questions are starting");
+    std::_Exit(kSuccess);
+  }
+
   void look_around() {
     constexpr milliseconds pause{500};
     manager_.say_alive();
@@ -92,8 +134,7 @@ class Agent {
     if (const std::string words = state_.in_words(); words != said_) manager_.say_status(said_ = words);
   }
 
-  /// All files are read before anything is changed: if one is wrong, everything stays as it is. Files that are as they
-  /// were go on. A file that has changed begins anew, and its old questions end only then.
+  /// All files are read before anything is changed: if one is wrong, everything stays as it is.
   void reload() {
     manager_.say_reloading();
     auto read = read_files(options_, false);
@@ -108,24 +149,31 @@ class Agent {
     manager_.say_ready();
   }
 
+  /// Files that are as they were go on. What takes the place of others, whatever file it is in now, begins before they
+  /// end.
   void exchange(std::vector<QuestionFile> read) {
-    std::vector<std::unique_ptr<RunningFile>> next;
+    const auto stays = [&](const QuestionFile& file, const RunningFile& running) {
+      return running.file().path == file.path && running.file().text == file.text;
+    };
     std::vector<usdt_trace::ExportPart> places;
-    for (QuestionFile& file : read) {
-      for (const AskedQuestion& asked : file.questions)
+    std::vector<std::shared_ptr<RunningFile>> next(read.size());
+    for (std::size_t n = 0; n < read.size(); ++n) {
+      for (const AskedQuestion& asked : read[n].questions)
         places.insert(places.end(), asked.exports.begin(), asked.exports.end());
-      const auto before = std::ranges::find_if(
-          files_, [&](const auto& running) { return running && running->file().path == file.path; });
-      const bool is_there = before != files_.end();
-      if (is_there && (*before)->file().text == file.text) {
-        next.push_back(std::move(*before));
-        continue;
-      }
-      next.push_back(std::make_unique<RunningFile>(std::move(file), exports_));
-      next.back()->begin_beside(is_there ? std::move(*before) : nullptr);
+      const auto same = std::ranges::find_if(files_, [&](const auto& running) { return stays(read[n], *running); });
+      if (same == files_.end()) continue;
+      next[n] = std::move(*same);
+      files_.erase(same);
     }
-    std::swap(files_, next);
-    next.clear();
+    for (std::size_t n = 0; n < read.size(); ++n) {
+      if (next[n]) continue;
+      std::vector<std::shared_ptr<RunningFile>> before;
+      std::ranges::copy_if(files_, std::back_inserter(before),
+                           [&](const auto& running) { return running->is_before(read[n]); });
+      next[n] = std::make_shared<RunningFile>(std::move(read[n]), exports_, std::move(before));
+    }
+    files_ = std::move(next);
+    is_starting_ = true;
     exports_.keep_only(places);
   }
 
@@ -151,7 +199,7 @@ class Agent {
   ServiceManager manager_;
   AgentState state_;
   Exports exports_;
-  std::vector<std::unique_ptr<RunningFile>> files_;
+  std::vector<std::shared_ptr<RunningFile>> files_;
   Reloads reloads_;
   bool is_starting_ = false;  ///< some file
   Clock::time_point turned_ = {}, looked_ = {};

@@ -52,7 +52,7 @@ usdt::OwnMetric counter(std::string name, std::string help, std::uint64_t value,
 
 }  // namespace
 
-void AgentState::take(const std::vector<std::unique_ptr<RunningFile>>& files, const Exports& exports,
+void AgentState::take(const std::vector<std::shared_ptr<RunningFile>>& files, const Exports& exports,
                       const Reloads& reloads) {
   const std::lock_guard lock(mutex_);
   questions_ = {};

@@ -21,7 +21,7 @@ struct Reloads {
 class AgentState {
  public:
   /// Writes down how things are. For the loop's thread.
-  void take(const std::vector<std::unique_ptr<RunningFile>>& files, const Exports& exports, const Reloads& reloads);
+  void take(const std::vector<std::shared_ptr<RunningFile>>& files, const Exports& exports, const Reloads& reloads);
   /// Returns "questions: 0 starting, 1 waiting, 3 traced, 0 failing".
   [[nodiscard]] std::string in_words() const;
 

@@ -13,13 +13,17 @@ namespace usdt_agent {
 
 using std::chrono::milliseconds;
 
-void RunningFile::begin() {
-  auto prepared = prepare();
-  take(prepared ? session_->begin() : std::move(prepared));
+bool RunningFile::is_before(const QuestionFile& other) const {
+  if (other.path == file_.path) return true;
+  return std::ranges::any_of(file_.questions, [&](const AskedQuestion& mine) {
+    return std::ranges::any_of(other.questions, [&](const AskedQuestion& theirs) {
+      return mine.flags.question.name == theirs.flags.question.name;
+    });
+  });
 }
 
-void RunningFile::begin_beside(std::unique_ptr<RunningFile> before) {
-  before_ = std::move(before);
+void RunningFile::begin() {
+  ++begun_times_;
   auto prepared = prepare();
   if (!prepared) return take(prepared);
   is_begun_ = false;
@@ -32,7 +36,7 @@ void RunningFile::begin_beside(std::unique_ptr<RunningFile> before) {
 
 /// The session has begun, or not. What it takes the place of ends.
 void RunningFile::take(const usdt::Result<void>& begun) {
-  before_.reset();
+  before_.clear();
   if (!begun) return fail(begun.error());
   failure_.clear();
   waits_for_subject_ = false;
@@ -74,17 +78,16 @@ void RunningFile::try_later() {
   next_ = Clock::now() + pause_;
 }
 
-void RunningFile::step() {
-  if (before_) before_->step();
+void RunningFile::step(bool may_begin) {
+  for (const auto& before : before_) before->step(false);
   if (thread_.joinable()) {
     if (!is_begun_) return;
     thread_.join();
     return take(*begun_);
   }
   if (!session_) {
-    if (Clock::now() < next_) return;
-    ++restarts_;
-    return begin_beside(nullptr);
+    if (may_begin && Clock::now() >= next_) begin();
+    return;
   }
   const auto more = session_->step(milliseconds(0));
   if (more && *more) return;
@@ -96,8 +99,13 @@ void RunningFile::step() {
   try_later();
 }
 
+void RunningFile::stop_beginning() {
+  before_.clear();
+  if (is_beginning()) session_->request_stop();
+}
+
 void RunningFile::end() {
-  before_.reset();
+  before_.clear();
   if (!session_) return;
   if (thread_.joinable()) {
     session_->request_stop();
@@ -119,13 +127,13 @@ void RunningFile::drop() {
 }
 
 FileState RunningFile::state() const {
-  if (thread_.joinable()) return FileState::starting;
+  if (thread_.joinable() || begun_times_ == 0) return FileState::starting;
   if (session_) return session_->traces() ? FileState::traced : FileState::waiting;
   return waits_for_subject_ ? FileState::waiting : FileState::failing;
 }
 
 void RunningFile::add_descriptors(std::vector<int>& all) {
-  if (before_) before_->add_descriptors(all);
+  for (const auto& before : before_) before->add_descriptors(all);
   if (!session_ || thread_.joinable()) return;
   if (const auto fd = session_->fd()) all.push_back(*fd);
 }

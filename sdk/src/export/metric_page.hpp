@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,10 +22,11 @@ class MetricPage {
  public:
   using Families = std::vector<metrics::Family>;
 
-  /// Adds the place of another question's metrics.
-  [[nodiscard]] std::size_t add_slot() {
+  /// Adds the place of another question's metrics. Of questions that have one name the last one's are shown: the others
+  /// are about to end. `question`: its name; empty: it has none.
+  [[nodiscard]] std::size_t add_slot(std::string question) {
     const std::lock_guard lock(mutex_);
-    slots_.emplace(next_, Families());
+    slots_.emplace(next_, Slot{std::move(question), {}});
     return next_++;
   }
   /// Whether no question was added behind it.
@@ -34,7 +37,7 @@ class MetricPage {
   /// Replaces the metrics of one question.
   void put(std::size_t slot, Families families) {
     const std::lock_guard lock(mutex_);
-    slots_[slot] = std::move(families);
+    slots_[slot].families = std::move(families);
     gather();
   }
   /// Nobody asks that question any more.
@@ -50,15 +53,25 @@ class MetricPage {
   }
 
  private:
+  struct Slot {
+    std::string question;
+    Families families;  ///< none: nothing is known yet
+  };
+
   /// With the lock.
   void gather() {
+    std::map<std::string_view, std::size_t> last;
+    for (const auto& [number, slot] : slots_)
+      if (!slot.families.empty()) last[slot.question] = number;
     auto all = std::make_shared<Families>();
-    for (const auto& [number, families] : slots_) all->insert(all->end(), families.begin(), families.end());
+    for (const auto& [number, slot] : slots_)
+      if (slot.question.empty() || last[slot.question] == number)
+        all->insert(all->end(), slot.families.begin(), slot.families.end());
     all_ = std::move(all);
   }
 
   mutable std::mutex mutex_;
-  std::map<std::size_t, Families> slots_;
+  std::map<std::size_t, Slot> slots_;
   std::size_t next_ = 0;
   std::shared_ptr<const Families> all_ = std::make_shared<Families>();
 };

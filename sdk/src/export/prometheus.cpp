@@ -31,7 +31,7 @@ class PrometheusOutput final : public Output {
       : Output(start, place),
         metrics_(start.question),
         page_(*place.shared.metric_page),
-        slot_(page_.add_slot()),
+        slot_(page_.add_slot(start.question.name)),
         is_served_(!place.shared.options.listen.empty()) {
     const std::string& file = place.shared.options.file;
     if (!is_served_ && !file.empty() && place.out.file()) file_.emplace(file);

@@ -69,6 +69,48 @@ def questions_that_stay_lose_no_hit_while_others_change(run):
 
 
 @scenario
+def questions_lose_no_hit_when_they_move_to_other_files(run):
+    path, collector = build(run), Collector(run)
+    program = Program(run, path)
+    hits, odds = question("hits", f"usdt:{path}:agent:hit", "print = 'arg0'"), question("odds", f"usdt:{path}:agent:odd", "print = 'arg0'")
+    agent = Agent(run, {"both": hits + odds}, "--export", f"otlp={collector.url}")
+    agent.wait_for("attached", 2)
+    program.begin(12_000, 500)
+    for files in ({"renamed": hits + odds}, {"a": hits, "b": odds}, {"a": odds, "b": hits}, {"one": odds + hits}):
+        for file in agent.directory.glob("*.toml"):
+            file.unlink()
+        for name, text in files.items():
+            agent.write(name, text)
+        agent.reload()
+        wait_until(lambda: agent.metrics()["usdt_agent_questions", "traced"] == 2, "questions that are traced")  # no sample is there twice
+    check_equal(program.wait(), 12_000, "hits by the program")
+    check_equal(agent.end(), 0, "exit code")
+    for name, numbers in (("agent:hit", range(12_000)), ("agent:odd", range(1, 12_000, 2))):
+        came = {attributes_of(log.attributes)["arg0"] for _, log in collector.logs() if log.event_name == name}
+        check_equal(sorted(set(numbers) - came), [], f"{name} that are nowhere")
+
+
+@scenario
+def many_reloads_at_once_pile_nothing_up(run):
+    path, collector = build(run), Collector(run)
+    program = Program(run, path)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}, "--export", f"otlp={collector.url}")
+    agent.wait_for("attached")
+    program.begin(4000, 500)
+    most = 0
+    for n in range(100):
+        (agent.directory / "new").write_text(question("a", f"usdt:{path}:agent:hit", "print = 'arg0'", f"where = 'arg0 != {10_000 + n}'"))
+        os.rename(agent.directory / "new", agent.directory / "a.toml")
+        agent.process.send_signal(signal.SIGHUP)
+        most = max(most, len(os.listdir(f"/proc/{agent.process.pid}/task")))
+        time.sleep(0.01)
+    check(most <= 12, f"{most} threads, where one reload has up to 9")
+    check_equal(program.wait(), 4000, "hits by the program")
+    check_equal(agent.end(), 0, "exit code")
+    check_equal(sorted(set(range(4000)) - set(numbers_of(collector))), [], "hits that are nowhere")
+
+
+@scenario
 def files_that_are_wrong_change_nothing(run):
     path = build(run)
     agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")})
@@ -109,7 +151,7 @@ def programs_come_and_are_replaced(run):
     path = run.dir / "service"
     agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}, "--export", f"otlp={collector.url}")
     agent.wait_for("waiting")
-    check_equal(agent.metrics()["usdt_agent_questions", "waiting"], 1, "questions that wait")
+    wait_until(lambda: agent.metrics()["usdt_agent_questions", "waiting"] == 1, "questions that wait")
     check_equal(agent.get("/healthz")[0], 200, "waiting is well")
     first = 0
     for generation in range(3):
@@ -213,6 +255,33 @@ def an_agent_ends_soon_however_its_servers_are(run):
 
 
 @scenario
+def an_agent_ends_soon_while_questions_are_starting(run):
+    libraries = pathlib.Path(next(line.split()[-1] for line in open("/proc/self/maps") if "/libc.so" in line)).parent
+    path = build(run)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")})
+    agent.wait_for("attached")
+    agent.write("much", question("much", f"ucall:{libraries}/*:*e", "count = true"))
+    agent.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: agent.metrics()["usdt_agent_questions", "starting"] == 1, "a question that is starting")
+    time.sleep(1)
+    began = time.monotonic()
+    check_equal(agent.end(), 0, "exit code")
+    check(time.monotonic() - began < 5, f"{time.monotonic() - began} s until the end")
+    agent.wait_for("a: 0 hits counted")
+
+
+@scenario
+def many_files_end_soon(run):
+    path = build(run)
+    agent = Agent(run, {f"a{n}": question(f"a{n}", f"usdt:{path}:agent:hit", "count = true") for n in range(60)})
+    agent.wait_for("attached", 60)
+    began = time.monotonic()
+    check_equal(agent.end(), 0, "exit code")
+    check(time.monotonic() - began < 5, f"{time.monotonic() - began} s until the end")
+    agent.wait_for("0 hits counted", 60)
+
+
+@scenario
 def a_full_spool_is_counted(run):
     path = build(run)
     program = Program(run, path)
@@ -242,6 +311,7 @@ def a_file_whose_questions_fail_is_said_and_the_others_go_on(run):
     agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true"),
                         "b": "disable-feature = 'uprobe_multi'\n" + question("b", f"usdt:{path}:agent:odd", "backend = 'uprobe_multi'")})
     agent.wait_for("it is tried again")
+    agent.wait_for("a: attached")
     program.hit(100)
     wait_until(lambda: agent.sum_of("usdt_a_hits_total") == 100, "hits of the other file")
     status, text = agent.get("/healthz")
