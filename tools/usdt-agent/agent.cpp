@@ -65,7 +65,7 @@ class Agent {
  private:
   /// Waits until there is something to do, and does it.
   void turn() {
-    const milliseconds longest{is_starting_ ? 10 : 250};
+    const milliseconds longest{is_starting_ || beginning() > 0 ? 10 : 250};
     std::vector<pollfd> watched{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
     std::vector<int> descriptors;
     for (const auto& file : files_) file->add_descriptors(descriptors);
@@ -73,7 +73,7 @@ class Agent {
     static_cast<void>(::poll(watched.data(), watched.size(), static_cast<int>(longest.count())));
     exports_.wait_at_most(kLongestEnd);
     // Versions of files do not pile up: there is one that is answered, and one that is starting.
-    if (!is_starting_ && signals_.take_reload()) reload();
+    if (!is_starting_ && beginning() == 0 && signals_.take_reload()) reload();
     for (const auto& file : files_) file->step(beginning() < kMostBeginning);
     const bool was_starting = std::exchange(is_starting_, std::ranges::any_of(files_, [](const auto& file) {
                                               return file->state() == FileState::starting;
