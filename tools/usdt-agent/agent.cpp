@@ -67,7 +67,7 @@ class Agent {
   /// to be woken for each would cost more than all that is done with it. Rings have room for what comes meanwhile.
   void turn() {
     constexpr milliseconds portion{25};
-    const milliseconds longest{is_starting_ ? 10 : 250};
+    const milliseconds longest{is_starting_ || beginning() > 0 ? 10 : 250};
     std::vector<int> descriptors{signals_.fd()};
     for (const auto& file : files_) file->add_descriptors(descriptors);
     wait_for(descriptors, longest);
@@ -75,7 +75,7 @@ class Agent {
     turned_ = Clock::now();
     exports_.wait_at_most(kLongestEnd);
     // Versions of files do not pile up: there is one that is answered, and one that is starting.
-    if (!is_starting_ && signals_.take_reload()) reload();
+    if (!is_starting_ && beginning() == 0 && signals_.take_reload()) reload();
     for (const auto& file : files_) file->step(beginning() < kMostBeginning);
     const bool was_starting = std::exchange(is_starting_, std::ranges::any_of(files_, [](const auto& file) {
                                               return file->state() == FileState::starting;

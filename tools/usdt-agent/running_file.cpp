@@ -127,8 +127,10 @@ void RunningFile::drop() {
 }
 
 FileState RunningFile::state() const {
-  if (thread_.joinable() || begun_times_ == 0) return FileState::starting;
-  if (session_) return session_->traces() ? FileState::traced : FileState::waiting;
+  const bool is_beginning = thread_.joinable() || begun_times_ == 0;
+  if (is_beginning && failure_.empty())
+    return FileState::starting;  // else it is tried again, and fails until it does not
+  if (session_ && !is_beginning) return session_->traces() ? FileState::traced : FileState::waiting;
   return waits_for_subject_ ? FileState::waiting : FileState::failing;
 }
 

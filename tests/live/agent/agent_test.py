@@ -312,11 +312,14 @@ def a_file_whose_questions_fail_is_said_and_the_others_go_on(run):
                         "b": "disable-feature = 'uprobe_multi'\n" + question("b", f"usdt:{path}:agent:odd", "backend = 'uprobe_multi'")})
     agent.wait_for("it is tried again")
     agent.wait_for("a: attached")
+    wait_until(lambda: agent.sum_of("usdt_agent_questions") == 2 and agent.get("/healthz")[0] == 503, "a failure")
     program.hit(100)
     wait_until(lambda: agent.sum_of("usdt_a_hits_total") == 100, "hits of the other file")
-    status, text = agent.get("/healthz")
-    check_equal((status, "b.toml" in text), (503, True), text)
-    check_equal(agent.metrics()["usdt_agent_questions", "failing"], 1, "questions that fail")
+    for _ in range(20):  # whether it is tried again at the moment or not
+        status, text = agent.get("/healthz")
+        check_equal((status, "b.toml" in text), (503, True), text)
+        check_equal(agent.metrics()["usdt_agent_questions", "failing"], 1, "questions that fail")
+        time.sleep(0.1)
     check_equal(agent.end(), 0, "exit code")
 
 
