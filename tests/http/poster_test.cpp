@@ -216,7 +216,7 @@ TEST(PosterWithSpool, counts_what_a_server_refuses_later) {
 TEST(PosterWithSpool, says_at_once_what_has_no_room) {
   const TemporaryDirectory directory;
   FakeServer away({"HTTP/1.1 503 No\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"});
-  const auto poster = away.poster(nullptr, spool_at(directory.path(), 60));
+  const auto poster = away.poster(nullptr, spool_at(directory.path(), 4096));
   poster->put(batch_with(1));
   poster->put(batch_with(1));
   std::vector<Outcome> outcomes = poster->take_outcomes(0);

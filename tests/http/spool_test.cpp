@@ -67,7 +67,8 @@ TEST(Spool, finds_what_another_process_left_and_goes_on_behind_it) {
 
 TEST(Spool, leaves_files_alone_that_are_no_batches) {
   const TemporaryDirectory directory;
-  for (const char* name : {"a", "1-2.batch", "00000000000000000001-2.batch.old", "-.batch"})
+  for (const char* name :
+       {"a", "1-2.batch", "00000000000000000001-2.batch.old", "-.batch", "18446744073709551615-1.batch"})
     std::ofstream(directory.path() + "/" + name) << "mine";
   fs::create_symlink("/etc/passwd", directory.path() + "/00000000000000000003-2.batch");
   const auto before = files_in(directory.path());
@@ -94,14 +95,22 @@ TEST(Spool, says_that_a_file_was_damaged_and_goes_on) {
 }
 
 TEST(Spool, takes_no_more_than_it_has_room_for) {
+  constexpr std::uint64_t most = 64 << 10;
   const TemporaryDirectory directory;
-  Spool spool = spool_at(directory.path(), 4096);
+  Spool spool = spool_at(directory.path(), most);
   int taken = 0;
   Result<void> put;
   while ((put = spool.put(spooled(1, std::string(1000, 'x'))))) ++taken;
-  EXPECT_EQ(taken, 3);
+  EXPECT_EQ(taken, 16);
   EXPECT_EQ(put.error().kind, ErrorKind::limit);
-  EXPECT_LE(spool.bytes(), 4096U);
+  EXPECT_LE(spool.bytes(), most);
+  std::uint64_t on_disk = 0;
+  for (const auto& name : files_in(directory.path())) {
+    struct stat st {};
+    ASSERT_EQ(::stat((directory.path() + "/" + name).c_str(), &st), 0);
+    on_disk += static_cast<std::uint64_t>(st.st_blocks) * 512;
+  }
+  EXPECT_LE(on_disk, most) << "what du counts";
   spool.pop();
   EXPECT_TRUE(spool.put(spooled(1, std::string(1000, 'x'))));
 }

@@ -112,7 +112,14 @@ void Exports::keep_only(const std::vector<ExportPart>& wanted) {
   std::set<Key> keys;
   for (const ExportPart& place : wanted) keys.insert(key_of(place));
   for (const ExportPart& place : places_of(options_)) keys.insert(key_of(place));
-  std::erase_if(open_, [&](const auto& each) { return !keys.contains(each.first); });
+  std::erase_if(open_, [&](const auto& each) {
+    const bool goes = !keys.contains(each.first);
+    if (const auto backlog = each.second->backlog(); goes && backlog && backlog->events > 0)
+      usdt::tools::print_notice(
+          kTool, fmt::format("{}: {} wait on disk, and are sent when a question goes there again", each.second->name(),
+                             usdt::tools::counted(backlog->events, "event")));
+    return goes;
+  });
 }
 
 std::vector<std::pair<std::string, const usdt::Sink*>> Exports::all() const {

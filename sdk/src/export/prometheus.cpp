@@ -57,6 +57,10 @@ class PrometheusOutput final : public Output {
     if (failure_) give_up();
     if (!is_served_ && !file_ && page_.is_last(slot_)) out_.lines(write_page(*page_.families(), PageFormat::text));
   }
+  /// Nothing comes through the stream of a page that is served, which threads share.
+  [[nodiscard]] Flushed write_out(const io::Stream::Patience& patience) override {
+    return is_served_ ? Flushed::all : Output::write_out(patience);
+  }
   /// Events are nowhere else.
   void give_up() override {
     Output::give_up();

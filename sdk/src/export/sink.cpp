@@ -71,7 +71,8 @@ void Sink::begin(const AnswerStart& start) {
     impl_->written = false;
     return;
   }
-  if (!impl_->row->is_of_metrics) impl_->stream().make_empty();
+  const bool is_written = !impl_->row->is_of_metrics && !impl_->row->format.is_sent;
+  if (is_written) impl_->stream().make_empty();  // nothing comes through that of others, which threads share
   impl_->output = impl_->row->make(start, {impl_->stream(), *impl_->destination});
 }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -18,6 +19,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/try.hpp"
 #include "http/close_on_exec.hpp"
@@ -30,6 +32,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::ip::tcp;
 using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
 using Response = beast::http::response<beast::http::string_body>;
 
 constexpr std::size_t kMostConnections = 8;
@@ -39,15 +42,10 @@ constexpr std::chrono::seconds kPatience{30};  ///< with a client that sends, ta
 /// Answers requests of one client, one after the other; lives as long as something is to come of it.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, const Server::Handler& handler, std::size_t& open)
-      : stream_(std::move(socket)), handler_(handler), open_(open) {
-    ++open_;
-  }
-  ~Connection() { --open_; }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  Connection(tcp::socket socket, const Server::Handler& handler) : stream_(std::move(socket)), handler_(handler) {}
 
   void read() {
+    since_ = Clock::now();
     parser_.emplace();
     parser_->header_limit(kMostHeaderBytes);
     parser_->body_limit(0);
@@ -56,9 +54,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
       if (!error) self->write();
     });
   }
+  /// Since when the client is waited for.
+  [[nodiscard]] Clock::time_point since() const noexcept { return since_; }
+  /// Ends it, whatever is waited for.
+  void close() { stream_.close(); }
 
  private:
   void write() {
+    since_ = Clock::now();
     answer();
     stream_.expires_after(kPatience);
     const auto written = [self = shared_from_this()](error_code error, std::size_t) {
@@ -96,7 +99,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   beast::tcp_stream stream_;
   const Server::Handler& handler_;
-  std::size_t& open_;
+  Clock::time_point since_;
   beast::flat_buffer buffer_{kMostHeaderBytes};
   std::optional<beast::http::request_parser<beast::http::empty_body>> parser_;
   Response response_;
@@ -158,12 +161,23 @@ struct Server::Impl {
     });
   }
 
-  /// A client there is no room or memory for is refused, and others are served on.
+  /// Where there is no room, the client that is waited for longest gives way: others could keep everybody out by asking
+  /// for nothing. A client there is no memory for is refused, and others are served on.
   void serve(tcp::socket socket) {
     close_on_exec(socket.native_handle());
-    if (connections >= kMostConnections) return;
     try {
-      std::make_shared<Connection>(std::move(socket), handler, connections)->read();
+      std::erase_if(connections, [](const auto& each) { return each.expired(); });
+      if (connections.size() >= kMostConnections) {
+        const auto longest = std::ranges::min_element(connections, {}, [](const auto& each) {
+          const auto connection = each.lock();
+          return connection ? connection->since() : Clock::time_point();
+        });
+        if (const auto connection = longest->lock()) connection->close();
+        connections.erase(longest);
+      }
+      const auto connection = std::make_shared<Connection>(std::move(socket), handler);
+      connections.push_back(connection);
+      connection->read();
     } catch (const std::bad_alloc&) {
       return;
     }
@@ -178,7 +192,7 @@ struct Server::Impl {
   }
 
   Handler handler;
-  std::size_t connections = 0;
+  std::vector<std::weak_ptr<Connection>> connections;
   asio::io_context context{1};
   tcp::acceptor acceptor{context};
   asio::steady_timer timer{context};

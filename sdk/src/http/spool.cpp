@@ -30,6 +30,12 @@ std::string name_of(std::uint64_t number, std::uint64_t events) {
   return fmt::format("{:020}-{}{}", number, events, kSuffix);
 }
 
+/// Bytes that a file takes from the disk, which gives whole blocks: batches are often small.
+std::uint64_t on_disk(std::uint64_t bytes) {
+  constexpr std::uint64_t block = 4096;
+  return (bytes + block - 1) / block * block;
+}
+
 /// Number and events by the name of a file; nothing: it is no batch.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_name(std::string_view name) {
   std::uint64_t number = 0, events = 0;
@@ -38,6 +44,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_name(std::string_vi
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
   const auto second = std::from_chars(first.ptr + 1, end, events);
   if (second.ec != std::errc() || name != name_of(number, events)) return std::nullopt;
+  if (number == UINT64_MAX) return std::nullopt;  // there would be no number behind it
   return std::pair(number, events);
 }
 
@@ -99,7 +106,7 @@ Result<void> Spool::find_files() {
     std::error_code unknown;
     if (!named || !each->is_regular_file(unknown) || each->is_symlink(unknown)) continue;
     const std::uint64_t bytes = each->file_size(unknown);
-    if (!unknown) files_.push_back({.number = named->first, .bytes = bytes, .events = named->second});
+    if (!unknown) files_.push_back({.number = named->first, .bytes = on_disk(bytes), .events = named->second});
   }
   if (error) return fail(os_failure(ErrorKind::io, "read " + directory_, error.value()));
   std::ranges::sort(files_, {}, &File::number);
@@ -116,7 +123,8 @@ bool Spool::has_room() const noexcept {
 Result<void> Spool::put(const SpooledBatch& batch) {
   static constexpr const char* kUnfinished = "unfinished";
   const std::string bytes = encode(batch);
-  if (bytes_ + bytes.size() > most_bytes_ || bytes.size() > kMostOfOne)
+  const std::uint64_t room = on_disk(bytes.size());
+  if (bytes_ + room > most_bytes_ || bytes.size() > kMostOfOne)
     return fail(ErrorKind::limit, fmt::format("the spool {} is full", directory_));
   const std::string name = name_of(next_, batch.events);
   if (!write_file(fd_.get(), kUnfinished, bytes) || ::renameat(fd_.get(), kUnfinished, fd_.get(), name.c_str()) != 0) {
@@ -124,8 +132,8 @@ Result<void> Spool::put(const SpooledBatch& batch) {
     static_cast<void>(::unlinkat(fd_.get(), kUnfinished, 0));
     return fail(os_failure(ErrorKind::io, "write to the spool " + directory_, error));
   }
-  files_.push_back({.number = next_++, .bytes = bytes.size(), .events = batch.events});
-  bytes_ += bytes.size();
+  files_.push_back({.number = next_++, .bytes = room, .events = batch.events});
+  bytes_ += room;
   events_ += batch.events;
   return {};
 }

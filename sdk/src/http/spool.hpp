@@ -27,14 +27,15 @@ struct SpooledBatch {
 class Spool {
  public:
   /// Makes the directory, for its owner alone, where it is not there, and finds what was left in it. Files that are no
-  /// batches stay as they are. `most_bytes`: of all batches together. Errors: io, no_permission; limit (another process
-  /// uses the directory).
+  /// batches stay as they are. `most_bytes`: that all batches together take from the disk. Errors: io, no_permission;
+  /// limit (another process uses the directory).
   [[nodiscard]] static Result<Spool> open(std::string directory, std::uint64_t most_bytes);
 
   [[nodiscard]] bool is_empty() const noexcept { return files_.empty(); }
   /// Whether another batch of an ordinary size has a place.
   [[nodiscard]] bool has_room() const noexcept;
   [[nodiscard]] std::uint64_t batches() const noexcept { return files_.size(); }
+  /// Bytes that they take from the disk.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
 
