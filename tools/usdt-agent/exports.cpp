@@ -33,11 +33,14 @@ std::vector<ExportPart> places_of(const Options& options) {
   return places;
 }
 
-/// "otlp-http___127_0_0_1_4318"
+/// "otlp-http%3a%2f%2f127.0.0.1%3a4318": places that differ have directories that differ.
 std::string directory_name(const ExportPart& place) {
-  std::string name = place.format + "-" + place.file;
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
+  std::string name = place.format + "-";
+  for (const char c : place.file) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_';
+    is_plain ? name.push_back(c) : void(name += fmt::format("%{:02x}", byte));
+  }
   return name;
 }
 

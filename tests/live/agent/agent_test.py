@@ -282,6 +282,21 @@ def many_files_end_soon(run):
 
 
 @scenario
+def places_that_look_alike_have_spools_of_their_own(run):
+    path = build(run)
+    program = Program(run, path)
+    servers = [Collector(run) for _ in range(2)]
+    places = [f"{server.url}/{name}" for server, name in zip(servers, ("a.b", "a_b"))]
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")},
+                  *(word for place in places for word in ("--export", f"otlp={place}")), "--spool", run.dir / "spool")
+    agent.wait_for("attached")
+    program.hit(100)
+    wait_until(lambda: all(len(server.kept) > 0 for server in servers), f"batches at both, {agent.said}")
+    check_equal(len(list((run.dir / "spool").iterdir())), 2, "directories")
+    check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
 def a_full_spool_is_counted(run):
     path = build(run)
     program = Program(run, path)
