@@ -7,8 +7,8 @@
 #include <array>
 #include <numeric>
 #include <optional>
-#include <ranges>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "export/frames.hpp"
@@ -343,7 +343,7 @@ void write_ledger(JsonWriter& json, const SessionSummary& summary, const Questio
   if (summary.missed) member(json, "missed", *summary.missed);
   member(json, "skipped", summary.skipped.size());
   json_key(json, "sites"), json.StartArray();
-  for (const SkippedSite& site : summary.skipped | std::views::take(kMostSites)) {
+  for (const SkippedSite& site : std::span(summary.skipped).first(std::min(kMostSites, summary.skipped.size()))) {
     json.StartArray();
     json_text(json, io::printable(full_name(plan, plan.probes[site.probe])));
     json_text(json, io::printable(site.reason));

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "export/output.hpp"
 #include "export/report_fold.hpp"
 #include "export/table_output.hpp"
 #include "io/json.hpp"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ranges>
 #include <tuple>
 
 namespace usdt::exports::report {
@@ -155,7 +154,8 @@ class Ranking {
 void KeptSpans::fold() {
   constexpr std::uint64_t kMostStretches = 1024;
   const std::size_t most = std::max<std::size_t>(most_ / 2, 1);
-  const auto [first, last] = std::ranges::minmax(spans_ | std::views::transform(&KeptSpan::begin));
+  const auto [earliest, latest] = std::ranges::minmax_element(spans_, {}, &KeptSpan::begin);
+  const std::uint64_t first = earliest->begin, last = latest->begin;
   while ((last >> shift_) - (first >> shift_) >= kMostStretches) ++shift_;
   Ranking ranking(spans_);
   ranking.group(shift_);
