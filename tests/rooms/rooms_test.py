@@ -137,8 +137,8 @@ class Rooms(unittest.TestCase):
 
 
 class Walks(unittest.TestCase):
-    def test_there_are_five(self):
-        self.assertEqual(5, len(list(walks())))
+    def test_there_are_six(self):
+        self.assertEqual(6, len(list(walks())))
 
     def test_each_function_is_in_its_file(self):
         for function, file in [step for walk in walks() for step in walk]:

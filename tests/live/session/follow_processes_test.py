@@ -18,9 +18,9 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from cgroup import Cgroup  # noqa: E402
 from follow_support import Later, attach, finish, followed, wait_followed, wait_let_go  # noqa: E402
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until, with_long  # noqa: E402
+from cgroup import Cgroup  # noqa: E402 (the harness is found by now)
+from harness import check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until, with_long  # noqa: E402
 
 CONTAINER = "0123456789abcdef" * 4
 
