@@ -43,7 +43,7 @@ Result<std::shared_ptr<Destination>> open_poster(const FormatRow& row, SinkOptio
   endpoint.rejected_by = row.rejected_by;
   std::optional<http::Spool> spool;
   if (!options.spool.empty()) spool.emplace(TRY(http::Spool::open(options.spool, options.spool_size)));
-  auto poster = TRY(http::Poster::start(std::move(endpoint), std::move(spool)));
+  auto poster = TRY(http::Poster::start(endpoint, std::move(spool)));
   auto destination = std::make_shared<Destination>(nowhere(), std::move(options));
   destination->poster = std::move(poster);
   return destination;

@@ -75,9 +75,9 @@ Verdict judge_status(const Reply& reply) {
 }
 
 struct Poster::Impl {
-  Impl(Endpoint endpoint, std::optional<Spool> kept)
+  Impl(const Endpoint& endpoint, std::optional<Spool> kept)
       : judge(endpoint.judge),
-        client(std::move(endpoint.url), std::move(endpoint.headers)),
+        client(endpoint.url, endpoint.headers),
         rejected_by(endpoint.rejected_by),
         spool(std::move(kept)) {}
 
@@ -235,8 +235,8 @@ struct Poster::Impl {
 
 Poster::Poster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<Poster>> Poster::start(Endpoint endpoint, std::optional<Spool> spool) {
-  auto impl = std::make_unique<Impl>(std::move(endpoint), std::move(spool));
+Result<std::unique_ptr<Poster>> Poster::start(const Endpoint& endpoint, std::optional<Spool> spool) {
+  auto impl = std::make_unique<Impl>(endpoint, std::move(spool));
   impl->thread = TRY(sys::start_thread("that sends answers", [raw = impl.get()] { raw->run(); }));
   return std::unique_ptr<Poster>(new Poster(std::move(impl)));
 }

@@ -79,7 +79,7 @@ class Poster {
  public:
   /// `spool`: batches wait there and not in memory. Those that are there from before are sent first. Errors: limit (no
   /// thread).
-  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(Endpoint endpoint, std::optional<Spool> spool = {});
+  [[nodiscard]] static Result<std::unique_ptr<Poster>> start(const Endpoint& endpoint, std::optional<Spool> spool = {});
   /// Gives up what is not sent, but for what is on disk.
   ~Poster();
   Poster(const Poster&) = delete;
