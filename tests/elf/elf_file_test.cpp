@@ -66,6 +66,23 @@ TEST_F(OpenFile, notices_a_write_in_place) {
   EXPECT_FALSE(file.unchanged());
 }
 
+TEST_F(OpenFile, is_not_changed_by_what_takes_its_name) {
+  const ElfFile replaced = open(library_with(stapsdt_note({.name = "old"})));
+  std::filesystem::rename(dir_.write("new", library_with(stapsdt_note({.name = "new"}))), dir_ / "file");
+  EXPECT_TRUE(replaced.unchanged());
+  const ElfFile removed = open(library_with(stapsdt_note({})));
+  std::filesystem::remove(dir_ / "file");
+  EXPECT_TRUE(removed.unchanged());
+}
+
+TEST_F(OpenFile, notices_a_write_before_it_lost_its_name) {
+  const ElfFile file = open(library_with(stapsdt_note({})));
+  std::filesystem::create_hard_link(dir_ / "file", dir_ / "link");
+  dir_.write("link", "something else");
+  std::filesystem::remove(dir_ / "file");
+  EXPECT_FALSE(file.unchanged());
+}
+
 TEST_F(OpenFile, closes_its_descriptor_with_it) {
   int fd = -1;
   {

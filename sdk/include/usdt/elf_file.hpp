@@ -83,7 +83,7 @@ class ElfFile {
   [[nodiscard]] std::string build_id() const;
   /// Returns the open descriptor, which this object owns. `/proc/self/fd/N` names exactly the inode that was scanned.
   [[nodiscard]] int fd() const noexcept;
-  /// Returns whether fstat(2) shows the inode as it was at open (size, mtime, ctime): false after a write in place.
+  /// Returns whether the inode is as it was at open by fstat(2): false after a write in place, not by losing its name.
   [[nodiscard]] bool unchanged() const noexcept;
 
   /// Reads every stapsdt note: of all sections named .note.stapsdt, else of the PT_NOTE segments, else of the separate

@@ -52,8 +52,10 @@ std::uint64_t File::stored() const noexcept {
 
 bool File::unchanged() const noexcept {
   struct stat now {};
-  return ::fstat(fd(), &now) == 0 && now.st_size == at_open_.st_size && same_time(now.st_mtim, at_open_.st_mtim) &&
-         same_time(now.st_ctim, at_open_.st_ctim);
+  if (::fstat(fd(), &now) != 0 || now.st_size != at_open_.st_size || !same_time(now.st_mtim, at_open_.st_mtim))
+    return false;
+  // That it lost a name is a change of the inode, too: what takes its place is another file.
+  return same_time(now.st_ctim, at_open_.st_ctim) || now.st_nlink < at_open_.st_nlink;
 }
 
 bool File::is_trusted() const noexcept {

@@ -35,7 +35,7 @@ class File {
   /// At least as many bytes as the file system keeps of it: less than size() where a sparse file is mostly holes. What
   /// may be read of a file in all is measured by this, since a size costs its writer nothing.
   [[nodiscard]] std::uint64_t stored() const noexcept;
-  /// True while fstat still shows the size, mtime and ctime seen at open.
+  /// True while fstat still shows the size, mtime and ctime seen at open; of a file that lost a name the first two.
   [[nodiscard]] bool unchanged() const noexcept;
   /// True when nobody but root and who runs this can write to it.
   [[nodiscard]] bool is_trusted() const noexcept;

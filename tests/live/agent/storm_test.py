@@ -27,8 +27,8 @@ from harness import LONG, check, check_equal, main, require_program, require_roo
 
 SECONDS = with_long(600, 50)
 SPOOL_MEGABYTES = 1
-HITS = 40_000  # of one program, in some sixteen seconds
-PAUSE = 4  # seconds between their beginnings: some 10,000 hits a second
+HITS = 20_000  # of one program, in some eight seconds
+PAUSE = 2  # seconds between their beginnings: some 10,000 hits a second
 AWAY = range(8, 22)  # the seconds of every 25 in which the server is not there
 
 # It hits once somebody traces it: no hit is before that, and its number says how many there are.
