@@ -149,8 +149,8 @@ class Agent {
     manager_.say_ready();
   }
 
-  /// Files that are as they were go on. What takes the place of others, whatever file it is in now, begins before they
-  /// end.
+  /// Files that are as they were go on. Questions that take the place of others, whatever file they are in now, begin
+  /// before these end.
   void exchange(std::vector<QuestionFile> read) {
     const auto stays = [&](const QuestionFile& file, const RunningFile& running) {
       return running.file().path == file.path && running.file().text == file.text;

@@ -32,7 +32,7 @@ namespace usdt_agent {
 /// Opens sinks. Those of one place share it.
 class Exports {
  public:
-  /// What a page of metrics serves besides; called by the thread that serves it.
+  /// Further parts of a page of metrics; called by the thread that serves it.
   struct Pages {
     std::function<std::vector<usdt::OwnMetric>()> own_metrics;
     std::function<usdt::ProgramHealth()> health;

@@ -21,7 +21,7 @@ int release_object(dl_phdr_info* object, std::size_t /*size*/, void* /*unused*/)
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
     const std::uintptr_t end = (object->dlpi_addr + segment.p_vaddr + segment.p_memsz) & ~(page - 1);
-    // (What is not there any more is mapped again when it is used; a refusal changes nothing.)
+    // (The kernel maps a page again when it is used; a refusal changes nothing.)
     if (end > begin) static_cast<void>(::madvise(std::bit_cast<void*>(begin), end - begin, MADV_DONTNEED));
   }
   return 0;

@@ -34,7 +34,7 @@ void RunningFile::begin() {
   if (!thread_.joinable()) take(session_->begin());
 }
 
-/// The session has begun, or not. What it takes the place of ends.
+/// The session has begun, or not. Those before it end.
 void RunningFile::take(const usdt::Result<void>& begun) {
   before_.clear();
   if (!begun) return fail(begun.error());

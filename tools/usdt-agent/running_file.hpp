@@ -17,7 +17,7 @@
 
 namespace usdt_agent {
 
-/// What a file's questions are doing.
+/// The state of a file's questions.
 enum class FileState { starting, waiting, traced, failing };
 
 class RunningFile {

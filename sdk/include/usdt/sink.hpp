@@ -84,7 +84,7 @@ struct SinkOptions {
   /// Returns what is served as "/healthz", with status 200, or 503 if the program is not well. Called by that thread.
   /// Null: there is no such page.
   std::function<ProgramHealth()> health = nullptr;
-  /// Of forms that are sent: a directory of this sink and its siblings alone, where batches wait for a server that is
+  /// Where the form is sent: a directory of this sink and its siblings alone, where batches wait for a server that is
   /// slow or away, also beyond the end of the process: who opens a sink with it next sends them. It is made if it is
   /// not there. Empty: they wait in memory.
   std::string spool = {};

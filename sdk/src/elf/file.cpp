@@ -54,7 +54,7 @@ bool File::unchanged() const noexcept {
   struct stat now {};
   if (::fstat(fd(), &now) != 0 || now.st_size != at_open_.st_size || !same_time(now.st_mtim, at_open_.st_mtim))
     return false;
-  // That it lost a name is a change of the inode, too: what takes its place is another file.
+  // To lose a name changes the inode, too: another file takes its place, and nobody wrote to this one.
   return same_time(now.st_ctim, at_open_.st_ctim) || now.st_nlink < at_open_.st_nlink;
 }
 

@@ -118,7 +118,8 @@ void BatchOutput::lose(const std::vector<std::uint32_t>& probes, std::size_t cou
   if (why_.empty()) why_ = io::printable(why);
   if (told_ && Clock::now() - *told_ < pause) return;
   told_ = Clock::now();
-  tell(fmt::format("{}: {} not taken: {}", place_, counted(count, "event"), io::printable(why)));
+  tell(fmt::format("{}: {} not taken: {}", place_, count > 0 ? counted(count, "event") : "a batch of numbers",
+                   io::printable(why)));
 }
 
 void BatchOutput::tell_trouble() {

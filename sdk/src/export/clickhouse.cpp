@@ -201,7 +201,7 @@ void ClickHouseOutput::add_event(const Event& event) {
   end_row(events_, row);
 }
 
-/// What the environment says of all of them goes before.
+/// A container that the environment names, for all of them, goes before.
 void ClickHouseOutput::write_container(RowWriter& row, const Event& event) {
   const auto owner = event.owner();
   const proc::CgroupName* const cgroup = owner && is_live_ ? cgroups_.find(owner->cgroup) : nullptr;

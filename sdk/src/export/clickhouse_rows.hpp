@@ -53,7 +53,7 @@ class RowWriter {
   }
   /// A number beyond all, or none at all, is "inf", "nan".
   void real(std::string_view name, double value);
-  /// What is JSON already.
+  /// Adds a value that is JSON already.
   void written(std::string_view name, std::string_view json) { column(name), out_ += json; }
   void frames(std::string_view name, const Stack& stack);
 
@@ -99,7 +99,7 @@ class ValueMaps {
   JsonValues json_{writer_};
 };
 
-/// What `row` of a table comes to: its keys, count, sum and extremes, and its histogram.
+/// Writes a row of a table: its keys, count, sum and extremes, and its histogram.
 void write_table_row(RowWriter& row, const AttachPlan& plan, const View& view, const PlannedTable& table,
                      const ArrangedRow& arranged);
 

@@ -22,7 +22,7 @@ struct FormatRow {
   std::unique_ptr<Output> (*make)(const AnswerStart& start, const OutputPlace& place);
   /// Says what of a question it cannot write.
   Result<void> (*check)(const Question& question) = nullptr;
-  /// Of forms that are sent: reads the place. Null: it is a URL and no more.
+  /// Reads the place, where the form is sent. Null: it is a URL and no more.
   Result<http::Endpoint> (*find_endpoint)(const std::string& place) = nullptr;
   http::RejectedBy rejected_by = nullptr;  ///< of forms that are sent: servers may take a part of a batch
   bool records = false;                    ///< it needs records of a live trace

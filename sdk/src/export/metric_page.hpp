@@ -22,7 +22,7 @@ class MetricPage {
  public:
   using Families = std::vector<metrics::Family>;
 
-  /// Adds the place of another question's metrics. Of questions that have one name the last one's are shown: the others
+  /// Adds the place of another question's metrics. The last one's are shown where questions have one name: the others
   /// are about to end. `question`: its name; empty: it has none.
   [[nodiscard]] std::size_t add_slot(std::string question) {
     const std::lock_guard lock(mutex_);
@@ -58,7 +58,7 @@ class MetricPage {
     Families families;  ///< none: nothing is known yet
   };
 
-  /// With the lock.
+  /// Puts the families of all questions together. The lock is held.
   void gather() {
     std::map<std::string_view, std::size_t> last;
     for (const auto& [number, slot] : slots_)

@@ -241,7 +241,7 @@ void QuestionMetrics::add_rows(const PlannedTable& table, const std::vector<std:
                       {{{}, Int128(rows_.refused())}}});
 }
 
-/// Of several rows together nobody knows how many values differ. Of texts that were cut there may be more.
+/// Nobody knows how many values of several rows together differ. There may be more where texts were cut.
 void QuestionMetrics::add_distinct(const std::vector<std::string>& labels,
                                    const std::map<std::vector<std::string>, Row>& rows, const std::string& value) {
   Family family{name("distinct"), Kind::gauge, "", fmt::format("different values of {}, at least", value), {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a report has of the events of a trace, and how its page is given it (report_page.html).
+// The data that a report has of the events of a trace, and how its page is given them (report_page.html).
 #pragma once
 
 #include <cstddef>

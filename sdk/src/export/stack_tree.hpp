@@ -19,7 +19,7 @@ class StackTree {
  public:
   /// Adds a stack, with ';' between its frames, and its number, a whole one in decimal.
   void add(std::string_view stack, std::string number);
-  /// Leaves about `most` frames, those with the largest numbers. What was on the others is on frames "[folded]" in
+  /// Leaves about `most` frames, those with the largest numbers. The others' hits are on frames "[folded]" in
   /// their place. Returns how many frames were folded.
   std::size_t fold(std::size_t most);
   /// Writes members of an object: "names", each with at most so many bytes, and by node "names_of", "parents",

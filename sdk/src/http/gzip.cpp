@@ -11,7 +11,7 @@ std::string gzip(std::string_view data, GzipEffort effort) {
   const int level = effort == GzipEffort::quick ? Z_BEST_SPEED : Z_DEFAULT_COMPRESSION;
   z_stream stream{};
   if (::deflateInit2(&stream, level, Z_DEFLATED, kWithGzipHeader, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK) return {};
-  // What is sent is mostly text that repeats itself: room for all of it would be memory that nobody writes to.
+  // Batches are mostly text that repeats itself: room for all of it would be memory that nobody writes to.
   std::string deflated;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
   stream.avail_in = static_cast<uInt>(data.size());

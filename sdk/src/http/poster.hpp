@@ -52,7 +52,7 @@ struct Outcome {
 /// Whether a server that answered so wants it once more later (OTLP's specification names these and no others).
 [[nodiscard]] bool is_worth_another_attempt(unsigned status) noexcept;
 
-/// What a reply means for the batch that it answers.
+/// The meaning of a reply for the batch that it answers.
 enum class Verdict : std::uint8_t {
   accepted,
   again,        ///< it is sent once more later
@@ -98,7 +98,7 @@ class Poster {
   /// Returns what waits on disk; nothing: batches wait in memory.
   [[nodiscard]] std::optional<Backlog> backlog() const;
   /// Ends all attempts with an owner's batches, and no others: what is not sent by now has the outcome that it was
-  /// given up. What is on disk stays there.
+  /// given up. Batches on disk stay there.
   void give_up(std::size_t owner);
   /// Whether somebody gave up within the last ten seconds and the server has taken nothing since: there is no reason to
   /// wait for it again.

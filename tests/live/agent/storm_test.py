@@ -69,7 +69,7 @@ class Server:
         self.port = int(self.collector.url.rsplit(":", 1)[1])
 
     def go(self):
-        self.collector.go_away()
+        self.collector.close()
         self.take()
 
     def take(self):
@@ -145,7 +145,7 @@ def start_agent(run, path, server):
 
 
 def weather(agent, server, second):
-    """What happens in this second of the storm."""
+    """Lets happen what is due in this second of the storm."""
     if second % 4 == 0:
         agent.write("changes", question("changes", "usdt:*service:storm:other", f"where = 'arg0 > {second}'", "by = 'arg0 % 3'"))
         agent.process.send_signal(signal.SIGHUP)

@@ -75,7 +75,7 @@ def of_type(lines, kind):
 @scenario
 def hits_are_the_rows_that_the_program_says(run):
     program, house = build(run), House()
-    lines, said, _ = trace(run, [hit(program), "--print", "arg0, str(arg1), str(arg2)"], program, ["700"], house.place + "/d", env=ENVIRONMENT)
+    lines, said, _ = trace(run, [hit(program), "--print", "arg0, str(arg1), str(arg2)"], program, ["700"], house.url + "/d", env=ENVIRONMENT)
     rows = house.rows["usdt_events"]
     check_equal([(str(row["nums"]["arg0"]), row["args"]["str(arg1)"]) for row in rows],
                 [(n, 'a"b\\\\n\\xff\\x1b[31m' if which == "odd" else "plain") for n, which in said], "numbers and texts")
@@ -95,7 +95,7 @@ def hits_are_the_rows_that_the_program_says(run):
 @scenario
 def calls_are_spans_and_values_within_values_are_json(run):
     program, house = build(run), House()
-    lines, said, _ = trace(run, [f"ucall:{program}:work", "--print", "r->weight, *r, big, retval"], program, ["90"], house.place)
+    lines, said, _ = trace(run, [f"ucall:{program}:work", "--print", "r->weight, *r, big, retval"], program, ["90"], house.url)
     rows, events = house.rows["usdt_events"], of_type(lines, "event")
     check_equal(len(rows), len(said), "calls")
     for n, (row, event) in enumerate(zip(rows, events)):
@@ -107,7 +107,7 @@ def calls_are_spans_and_values_within_values_are_json(run):
 @scenario
 def the_ledger_and_the_batches_have_no_gap(run):
     program, house = build(run), House()
-    trace(run, [hit(program), "--where", "arg0 < 10"], program, ["50"], house.place)
+    trace(run, [hit(program), "--where", "arg0 < 10"], program, ["50"], house.url)
     check_equal((house.ledger("hits"), house.ledger("events"), house.ledger("rejected")), (50, 10, 40), "hits")
     rows = [row for table in house.rows.values() for row in table]
     check_equal(len({(row["host"], row["boot"], row["trace"]) for row in rows}), 1, "one trace")
@@ -117,12 +117,12 @@ def the_ledger_and_the_batches_have_no_gap(run):
 @scenario
 def tables_are_rows_with_their_histograms(run):
     program, house = build(run), House()
-    lines, _, _ = trace(run, [hit(program), "--by", "arg0 % 3, str(arg1)", "--sum", "arg0"], program, ["90"], house.place)
+    lines, _, _ = trace(run, [hit(program), "--by", "arg0 % 3, str(arg1)", "--sum", "arg0"], program, ["90"], house.url)
     shown = of_type(lines, "table")[-1]["rows"]
     check_equal({(row["keys"]["arg0 % 3"], row["keys"]["str(arg1)"][:5], row["count"], row["sum"]) for row in house.rows["usdt_tables"]},
                 {(str(row["key"][0]), row["key"][1][:5].replace("\\", "\\\\")[:5], row["count"], row["sum"]) for row in shown}, "rows")
     house = House()
-    trace(run, [hit(program), "--hist", "arg0", "--hist-detail", "4"], program, ["1000"], house.place)
+    trace(run, [hit(program), "--hist", "arg0", "--hist-detail", "4"], program, ["1000"], house.url)
     row = house.rows["usdt_tables"][-1]
     check_equal((row["scale"], row["zeros"], row["count"], sum(row["positive_count"])), (3, 1, 1000, 999), "values")
     below = 0
@@ -131,7 +131,7 @@ def tables_are_rows_with_their_histograms(run):
         least, most = (sum(0 < value <= limit for value in range(1000)) for limit in (bound / (1 + 1 / 16) - 1, bound + 1e-6))
         check(least <= below <= most, f"{least} <= {below} <= {most} values up to {bound}")
     house = House()
-    trace(run, [hit(program), "--lhist", "arg0:0:1000:100"], program, ["1200"], house.place)
+    trace(run, [hit(program), "--lhist", "arg0:0:1000:100"], program, ["1200"], house.url)
     row = house.rows["usdt_tables"][-1]
     check_equal((row["bounds"], row["bound_counts"]), ([99 + 100 * n for n in range(10)] + ["inf"], [100] * 10 + [200]), "each width")
 
@@ -139,7 +139,7 @@ def tables_are_rows_with_their_histograms(run):
 @scenario
 def durations_have_indices_in_seconds(run):
     program, house = build(run), House()
-    lines, _, _ = trace(run, [f"ucall:{program}:work", "--latency"], program, ["50"], house.place)
+    lines, _, _ = trace(run, [f"ucall:{program}:work", "--latency"], program, ["50"], house.url)
     row, shown = house.rows["usdt_tables"][-1], of_type(lines, "table")[-1]["rows"][0]
     check_equal((row["scale"], row["unit"], row["sum"], row["max"], sum(row["positive_count"])), (3, "ns", shown["total"], shown["max"], 50),
                 "those of JSON")
@@ -161,7 +161,7 @@ def what_passes_comes_again_with_the_same_token(run):
                           ((200, {EXCEPTION: "159"}, b"", True), True), ((200, {}, TOO_MANY, False), False), ((503, {}, b"", False), False),
                           ((None, {}, b"", True), True)):
         house = House([answer])
-        lines, _, stderr = trace(run, [hit(program)], program, ["100"], house.place)
+        lines, _, stderr = trace(run, [hit(program)], program, ["100"], house.url)
         check_equal(len(house.rows["usdt_events"]), 100, f"all arrive once after {answer}")
         check_equal(house.posts[1][1]["insert_deduplication_token"], house.posts[0][1]["insert_deduplication_token"], "its token")
         accounted(lines, stderr, 100, 100)
@@ -177,7 +177,7 @@ def what_a_server_refuses_is_lost(run):
                           ((403, {EXCEPTION: "516"}, b"Code: 516. DB::Exception: usdt: Authentication failed", False), "Authentication failed"),
                           ((500, {}, b"", False), "500")):
         house = House([answer])
-        lines, _, stderr = trace(run, [hit(program)], program, ["100"], house.place, code=1)
+        lines, _, stderr = trace(run, [hit(program)], program, ["100"], house.url, code=1)
         check_equal(len(house.rows["usdt_events"]), 0, "nothing is there")
         accounted(lines, stderr, 100, 0)
         check(words in stderr and "\x1b" not in stderr, stderr)
@@ -186,7 +186,7 @@ def what_a_server_refuses_is_lost(run):
 @scenario
 def a_server_that_goes_and_comes_back_has_all(run):
     program, house = build(run), House()
-    traced = run.start(run.tool, hit(program), "-f", "json", "-o", run.dir / "out.json", "--export", f"clickhouse={house.place}", "--",
+    traced = run.start(run.tool, hit(program), "-f", "json", "-o", run.dir / "out.json", "--export", f"clickhouse={house.url}", "--",
                        program, "4000", "1000", stderr=subprocess.PIPE, text=True)
     while not house.rows["usdt_events"]:
         time.sleep(0.05)
@@ -206,7 +206,7 @@ def a_server_that_goes_and_comes_back_has_all(run):
 def settings_go_along_and_users_are_headers(run):
     program, house = build(run), House()
     env = {**os.environ, "USDT_CLICKHOUSE_USER": "usdt", "USDT_CLICKHOUSE_PASSWORD": "s3 cret"}
-    trace(run, [hit(program)], program, ["5"], house.place + "/d?async_insert=1&insert_deduplication_token=&max_partitions_per_insert_block=7",
+    trace(run, [hit(program)], program, ["5"], house.url + "/d?async_insert=1&insert_deduplication_token=&max_partitions_per_insert_block=7",
           env=env)
     check_equal(len(house.rows["usdt_events"]), 5, "rows")
     _, query, headers = house.posts[0]
@@ -236,8 +236,8 @@ def places_that_are_none_are_refused(run):
 def a_recording_gives_the_rows_of_the_trace(run):
     program, live, again = build(run), House(), House()
     recording = run.dir / "out.usdtrec"
-    trace(run, [f"ucall:{program}:work", "--record", recording], program, ["100"], live.place)
-    subprocess.run([run.tool, "--replay", recording, "--export", f"clickhouse={again.place}"], capture_output=True, check=True, timeout=60)
+    trace(run, [f"ucall:{program}:work", "--record", recording], program, ["100"], live.url)
+    subprocess.run([run.tool, "--replay", recording, "--export", f"clickhouse={again.url}"], capture_output=True, check=True, timeout=60)
     of_both = [[{name: value for name, value in row.items() if name not in ("trace", "seq")} for row in house.rows["usdt_events"]]
                for house in (live, again)]
     check_equal(len(of_both[0]), 100, "spans")

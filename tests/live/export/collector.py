@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A collector of OpenTelemetry for tests, which reads what it is sent by protoc."""
 
-import contextlib
 import gzip
-import http.server
-import threading
 import time
 
 from harness import check_equal
 from messages import compiled
+from post_server import PostServer
 
 
 def value_of(value):
@@ -26,53 +24,22 @@ def attributes_of(pairs):
     return {pair.key: value_of(pair.value) for pair in pairs}
 
 
-class Collector:
+class Collector(PostServer):
     """Takes what is posted; `answers` are (status, headers, body) of the first posts, one each, and 200 after that. None: the
     connection is closed without an answer; bytes: they are the answer, whatever they are."""
 
     def __init__(self, run, answers=(), slow=0.0, port=0):
-        self.messages, self.answers, self.posts, self.kept, self.is_away = compiled(run.dir, "otlp"), list(answers), [], [], False
-        collector = self
+        self.messages, self.answers, self.posts, self.kept, self.slow = compiled(run.dir, "otlp"), list(answers), [], [], slow
+        super().__init__(port)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if collector.is_away:
-                    self.close_connection = True
-                    return
-                time.sleep(slow)
-                answer = collector.answers.pop(0) if collector.answers else (200, {}, b"")
-                collector.posts.append((time.monotonic(), self.path, answer[0] if isinstance(answer, tuple) else answer))
-                if not isinstance(answer, tuple):
-                    self.wfile.write(answer or b"")
-                    self.close_connection = True
-                    return
-                status, headers, reply = answer
-                if status == 200:
-                    collector.keep(self.path, self.headers, body)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(reply)))
-                with contextlib.suppress(BrokenPipeError):  # the client may have ended meanwhile
-                    self.end_headers()
-                    self.wfile.write(reply)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def go_away(self):
-        """From now on nothing is taken, on open connections either."""
-        self.is_away = True
-        self.server.shutdown()
-        self.server.server_close()
+    def answer(self, path, headers, body):
+        time.sleep(self.slow)
+        answer = self.answers.pop(0) if self.answers else (200, {}, b"")
+        status = answer[0] if isinstance(answer, tuple) else answer
+        self.posts.append((time.monotonic(), path, status))
+        if status == 200:
+            self.keep(path, headers, body)
+        return answer
 
     def keep(self, path, headers, body):
         check_equal((headers["Content-Type"], headers["Content-Encoding"]), ("application/x-protobuf", "gzip"), "headers")

@@ -115,7 +115,7 @@ def processes_have_their_container_and_pod(run):
     inner.make()
     try:
         tracing = run.start(run.tool, f"usdt:{program}:otlp:hit", "--containers", "-f", "json", "-o", run.dir / "out.json", "--export",
-                            f"otlp={collector.url}", "--export", f"clickhouse={house.place}", "-M", "30", stderr=subprocess.PIPE, text=True)
+                            f"otlp={collector.url}", "--export", f"clickhouse={house.url}", "-M", "30", stderr=subprocess.PIPE, text=True)
         while "attached" not in (line := tracing.stderr.readline()):
             check(line, "the trace ended")
         inner.run(program, "20")

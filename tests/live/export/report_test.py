@@ -87,7 +87,7 @@ def of_type(lines, kind):
 
 
 def data_of(file):
-    """What the page was given, without a browser."""
+    """The data that the page was given, without a browser."""
     text = file.read_text()
     begin = text.index(">", text.index('<script id="data"')) + 1
     return json.loads(text[begin:text.index("</script>", begin)])

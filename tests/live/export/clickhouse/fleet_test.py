@@ -5,7 +5,6 @@ what the traced programs say, nothing is lost or doubled beyond what the ledger 
 one slow container is found. `./run fleet` brings chdb and runs it; numbers go to build/fleet/figures.json."""
 
 import concurrent.futures
-import http.server
 import json
 import math
 import os
@@ -16,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.parse
@@ -25,9 +23,11 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
 sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(1, str(HERE.parent))
 
 import puppet  # noqa: E402, F401 (finds the harness)
 from harness import Skip, check, check_equal, free_port, main, require_root, scenario  # noqa: E402
+from post_server import PostServer  # noqa: E402
 
 TABLES = ROOT / "examples/fleet/clickhouse/tables.sql"
 QUERIES = ROOT / "examples/fleet/clickhouse/queries"
@@ -94,7 +94,7 @@ class Engine:
         self.process.wait()
 
     def seconds(self):
-        """Of its processor time."""
+        """Seconds of its processor time."""
         words = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -139,7 +139,7 @@ def record(run, name, words, program, *arguments):
 
 
 def replay(run, recording, place, **attributes):
-    """What it said, and the seconds of processor time that it took."""
+    """The words it said, and the seconds of processor time that it took."""
     given = ",".join(f"{name.replace('_', '.')}={value}" for name, value in attributes.items())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([run.tool, "--replay", recording, "-o", "/dev/null", "--export", f"clickhouse={place}"], capture_output=True,
@@ -182,26 +182,19 @@ def queries_say_what_the_program_says(run):
     engine.kill()
 
 
-class Relay:
+class Relay(PostServer):
     """Hands what is posted to the engine, as often as `times` says, and tells what the sender is to see of it."""
 
     def __init__(self, engine, times, other_token=False):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                for n in range(times):
-                    path = self.path.replace("deduplication_token=", f"deduplication_token={n}-") if other_token else self.path
-                    request = urllib.request.Request(engine.place() + path.lstrip("/"), data=body, headers={"Content-Encoding": "gzip"})
-                    urllib.request.urlopen(request).close()
-                self.send_response(200)
-                self.end_headers()
+        self.engine, self.times, self.other_token = engine, times, other_token
+        super().__init__()
 
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.place = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    def answer(self, path, headers, body):
+        for n in range(self.times):
+            own = path.replace("deduplication_token=", f"deduplication_token={n}-") if self.other_token else path
+            request = urllib.request.Request(self.engine.place() + own.lstrip("/"), data=body, headers={"Content-Encoding": "gzip"})
+            urllib.request.urlopen(request).close()
+        return 200, {}, b""
 
 
 @scenario
@@ -209,16 +202,16 @@ def a_batch_that_comes_twice_is_taken_once(run):
     program, engine = build(run), chdb(run)
     recording = record(run, "calls", [f"ucall:{program}:serve"], program, "calls", "300", "1", "0.1")
     counts = "SELECT (SELECT count() FROM usdt_events), (SELECT countMerge(events) FROM usdt_minutes)"
-    replay(run, recording, Relay(engine, 2).place)
+    replay(run, recording, Relay(engine, 2).url)
     check_equal(engine.ask(counts), [["300", "300"]], "events, and those of the view")
     check_equal(engine.run(QUERIES / "doubles.sql"), [], "doubles")
-    replay(run, recording, Relay(engine, 2, other_token=True).place)
+    replay(run, recording, Relay(engine, 2, other_token=True).url)
     check_equal(engine.ask(counts), [["900", "900"]], "by other tokens it is there twice")
     check_equal([row[-1] for row in engine.run(QUERIES / "doubles.sql")], ["300"], "which is found")
     check_equal([row[2:] for row in engine.run(QUERIES / "losses.sql")], [["not_here", "-300"]], "by the ledger, too")
     # Tables count from the beginning: a look that is there twice changes nothing.
     done = subprocess.run([run.tool, "--replay", recording, "--by", "kind", "-o", "/dev/null", "--export",
-                           f"clickhouse={Relay(engine, 2, other_token=True).place}"], timeout=60)
+                           f"clickhouse={Relay(engine, 2, other_token=True).url}"], timeout=60)
     check_equal(done.returncode, 0, "a table")
     check_equal(engine.ask("SELECT sum(count) FROM usdt_tables"), [["600"]], "looks")
     check_equal({(row[2], row[4]) for row in engine.run(QUERIES / "top_keys.sql")}, {(f"{{'kind':'{n}'}}", "60") for n in range(5)}, "hits")
