@@ -55,14 +55,14 @@ std::map<std::string, std::string, std::less<>> resource_attributes() {
 }  // namespace
 
 ServiceIdentity identity_of(const AttachPlan& plan) {
-  constexpr std::size_t kMostBytes = 255;
+  constexpr std::size_t kMostLength = 255;  ///< in bytes, of each
   const auto attributes = resource_attributes();
   /// The first that there is.
   const auto choose = [&](std::string first, std::string_view attribute, std::string otherwise) {
     const auto found = attributes.find(attribute);
     if (first.empty() && found != attributes.end()) first = found->second;
     if (first.empty()) first = std::move(otherwise);
-    return io::printable(first.substr(0, kMostBytes));
+    return io::printable(first.substr(0, kMostLength));
   };
   std::string file = "usdt";
   if (plan.files.size() == 1) file = plan.files[Index<PlannedFile>(0)].target.path.filename().native();
