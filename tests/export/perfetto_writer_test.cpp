@@ -17,8 +17,8 @@ using protozero::pbf_message;
 
 /// The packets of a block, as zlib inflates them.
 std::string packets_of(PacketBlock& block) {
-  const std::string trace = block.take();
-  pbf_message<Trace> outer(trace);
+  const Bytes trace = block.take();
+  pbf_message<Trace> outer(trace.data(), trace.size());
   EXPECT_TRUE(outer.next(Trace::packet));
   pbf_message<Packet> packet(outer.get_message());
   EXPECT_TRUE(packet.next(Packet::compressed));
@@ -42,19 +42,17 @@ class NameReader {
   [[nodiscard]] int begun() const noexcept { return begun_; }
 
  private:
+  /// The order of the fields says nothing: an event has the names that its own packet sends.
   void take(pbf_message<Packet> packet) {
-    while (packet.next()) {
-      if (packet.tag() == Packet::sequence_flags) {
-        if ((packet.get_uint32() & kStateCleared) != 0) names_.clear(), ++begun_;
-      } else if (packet.tag() == Packet::interned) {
-        pbf_message<Interned> interned(packet.get_message());
-        while (interned.next(Interned::event_name)) learn(pbf_message<InternedText>(interned.get_message()));
-      } else if (packet.tag() == Packet::track_event) {
-        pbf_message<TrackEvent> event(packet.get_message());
-        while (event.next(TrackEvent::name_iid)) seen_.push_back(names_.at(event.get_uint64()));
-      } else {
-        packet.skip();
-      }
+    for (pbf_message<Packet> fields = packet; fields.next(Packet::sequence_flags);)
+      if ((fields.get_uint32() & kStateCleared) != 0) names_.clear(), ++begun_;
+    for (pbf_message<Packet> fields = packet; fields.next(Packet::interned);) {
+      pbf_message<Interned> interned(fields.get_message());
+      while (interned.next(Interned::event_name)) learn(pbf_message<InternedText>(interned.get_message()));
+    }
+    while (packet.next(Packet::track_event)) {
+      pbf_message<TrackEvent> event(packet.get_message());
+      while (event.next(TrackEvent::name_iid)) seen_.push_back(names_.at(event.get_uint64()));
     }
   }
   void learn(pbf_message<InternedText> text) {
@@ -79,10 +77,9 @@ TEST(TrackSequence, begins_anew_before_its_names_take_much_memory_and_readers_kn
   for (int n = 0; n < 5000; ++n) {
     names.push_back(fmt::format("function_{}", n % 3000));
     sequence.begin_event();
-    std::string event;
-    protozero::pbf_builder<TrackEvent>(event).add_uint64(
-        TrackEvent::name_iid, sequence.names().number_of(Interned::event_name, names.back()));
-    sequence.add(block, 1000 + static_cast<std::uint64_t>(n), event);
+    sequence.add(block, 1000 + static_cast<std::uint64_t>(n), [&](Builder<TrackEvent>& event) {
+      event.add_uint64(TrackEvent::name_iid, sequence.names().number_of(Interned::event_name, names.back()));
+    });
     EXPECT_LE(sequence.names().size(), 1024U);
   }
   NameReader reader;

@@ -31,6 +31,10 @@ std::string name_of_argument(const Arg& arg, std::size_t n) {
   return arg.name().empty() ? fmt::format("arg{}", n) : std::string(arg.name());
 }
 
+std::string name_among_ends(const Arg& arg, std::size_t n) {
+  return (arg.of_end && !arg.result ? "end." : "") + name_of_argument(arg, n);
+}
+
 bool has_members(const Arg& arg) { return arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array; }
 
 namespace {

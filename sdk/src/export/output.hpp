@@ -122,6 +122,8 @@ class Columns {
 
 /// The name of an argument as it can be asked for: "req", "arg1", "retval".
 [[nodiscard]] std::string name_of_argument(const Arg& arg, std::size_t n);
+/// Returns that name as it is unique among those of both ends of a span: "end.count".
+[[nodiscard]] std::string name_among_ends(const Arg& arg, std::size_t n);
 /// The text of a site's argument that its provider describes as text.
 [[nodiscard]] std::optional<Text> described_text(const AttachPlan& plan, const Event& event, std::size_t n);
 /// Whether the argument is shown with its members, if it has any.

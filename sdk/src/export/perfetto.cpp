@@ -22,12 +22,13 @@ namespace usdt::exports {
 namespace {
 
 using perfetto::AnnotationWriter;
+using perfetto::Builder;
+using perfetto::Bytes;
 using perfetto::EventType;
 using perfetto::Interned;
 using perfetto::Packet;
 using perfetto::TrackEvent;
 using perfetto::TrackSequence;
-using protozero::pbf_builder;
 
 /// A track: its packets, and the slices that it has room for.
 struct Lane {
@@ -51,9 +52,9 @@ class Tracks {
   template <class Describe>
   [[nodiscard]] TrackSequence add(const Describe& describe) {
     const std::uint32_t number = ++given_;
-    block_.add([&](pbf_builder<Packet>& packet) {
+    block_.add([&](Builder<Packet>& packet) {
       packet.add_uint32(Packet::sequence, number);
-      pbf_builder<perfetto::Track> track(packet, Packet::track_descriptor);
+      Builder<perfetto::Track> track(packet, Packet::track_descriptor);
       track.add_uint64(perfetto::Track::uuid, number);
       describe(track);
     });
@@ -76,8 +77,8 @@ class Tracks {
 
 void Tracks::add_process(const Event& event) {
   if (!processes_.insert(event.pid()).second) return;
-  static_cast<void>(add([&](pbf_builder<perfetto::Track>& track) {
-    pbf_builder<perfetto::Process> process(track, perfetto::Track::process);
+  static_cast<void>(add([&](Builder<perfetto::Track>& track) {
+    Builder<perfetto::Process> process(track, perfetto::Track::process);
     process.add_int32(perfetto::Process::pid, static_cast<std::int32_t>(event.pid()));
     process.add_string(perfetto::Process::name, perfetto::safe_text(event.comm()));
   }));
@@ -95,9 +96,9 @@ ThreadTracks& Tracks::of(const Event& event) {
   if (!thread.lanes.empty()) return thread;
   const bool is_visible = event.pid() != 0;
   if (is_visible) add_process(event);
-  thread.lanes.push_back({add([&](pbf_builder<perfetto::Track>& track) {
+  thread.lanes.push_back({add([&](Builder<perfetto::Track>& track) {
     if (!is_visible) return track.add_string(perfetto::Track::name, "threads of another pid namespace");
-    pbf_builder<perfetto::Thread> described(track, perfetto::Track::thread);
+    Builder<perfetto::Thread> described(track, perfetto::Track::thread);
     described.add_int32(perfetto::Thread::pid, static_cast<std::int32_t>(event.pid()));
     described.add_int64(perfetto::Thread::tid, event.tid());
     described.add_string(perfetto::Thread::name, perfetto::safe_text(event.comm()));
@@ -111,7 +112,7 @@ Lane& Tracks::lane_for(const Event& event, ThreadTracks& thread) {
   const std::uint64_t begin = event.timestamp(), end = begin + event.duration();
   for (Lane& lane : thread.lanes)
     if (lane.slices.take(begin, end)) return lane;
-  thread.lanes.push_back({add([&](pbf_builder<perfetto::Track>& track) {
+  thread.lanes.push_back({add([&](Builder<perfetto::Track>& track) {
     track.add_string(perfetto::Track::name, "at the same time");
     track.add_uint64(perfetto::Track::parent, thread.uuid);
   })});
@@ -119,6 +120,10 @@ Lane& Tracks::lane_for(const Event& event, ThreadTracks& thread) {
   Lane& lane = thread.lanes.back();
   static_cast<void>(lane.slices.take(begin, end));
   return lane;
+}
+
+void add_type(Builder<TrackEvent>& event, EventType type) {
+  event.add_int32(TrackEvent::type, static_cast<std::int32_t>(type));
 }
 
 class PerfettoOutput final : public Output {
@@ -177,7 +182,7 @@ class PerfettoOutput final : public Output {
 
   void put_block() {
     if (!block_.is_empty()) {
-      const std::string packets = block_.take();
+      const Bytes packets = block_.take();
       out_.bytes(std::as_bytes(std::span(packets)));
     }
     Output::printed(std::exchange(events_, 0));
@@ -185,8 +190,8 @@ class PerfettoOutput final : public Output {
   }
 
   void show(const Event& event);
-  void add_values(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence);
-  void add_stacks(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence);
+  void add_values(const Event& event, Builder<TrackEvent>& shown, TrackSequence& sequence);
+  void add_stacks(const Event& event, Builder<TrackEvent>& shown, TrackSequence& sequence);
   void show_notice(std::string_view text);
   void show_losses(const SessionSummary& summary);
   void tell_time(const Event& event);
@@ -204,7 +209,6 @@ class PerfettoOutput final : public Output {
   std::uint64_t lost_ = 0;                   ///< as shown last
   std::optional<std::int64_t> wall_offset_;  ///< as told last
   std::uint64_t latest_ = 0;                 ///< time of the last event so far
-  std::string shown_;                        ///< room for a TrackEvent
 };
 
 /// Says which time of day it is at the event, where it was set since.
@@ -213,10 +217,10 @@ void PerfettoOutput::tell_time(const Event& event) {
   const std::int64_t offset = around_.wall_offset();
   if (wall_offset_ && std::abs(offset - *wall_offset_) < kMuch) return;
   wall_offset_ = offset;
-  block_.add([&](pbf_builder<Packet>& packet) {
-    pbf_builder<perfetto::Clocks> clocks(packet, Packet::clock_snapshot);
+  block_.add([&](Builder<Packet>& packet) {
+    Builder<perfetto::Clocks> clocks(packet, Packet::clock_snapshot);
     const auto add = [&](std::uint32_t id, std::uint64_t time) {
-      pbf_builder<perfetto::Clock> clock(clocks, perfetto::Clocks::clock);
+      Builder<perfetto::Clock> clock(clocks, perfetto::Clocks::clock);
       clock.add_uint32(perfetto::Clock::id, id);
       clock.add_uint64(perfetto::Clock::timestamp, time);
     };
@@ -228,8 +232,10 @@ void PerfettoOutput::tell_time(const Event& event) {
 
 void PerfettoOutput::show(const Event& event) {
   tell_time(event);
-  if (latest_ == 0) latest_ = event.timestamp();
-  for (const std::string& text : std::exchange(early_notices_, {})) show_notice(text);
+  if (latest_ == 0) {
+    latest_ = event.timestamp();
+    for (const std::string& text : std::exchange(early_notices_, {})) show_notice(text);
+  }
   latest_ = std::max(latest_, event.timestamp() + event.duration());
   ThreadTracks& thread = tracks_.of(event);
   const bool is_open = question_.view.in_flight;
@@ -237,23 +243,19 @@ void PerfettoOutput::show(const Event& event) {
   TrackSequence& sequence =
       lasts && !is_open ? tracks_.lane_for(event, thread).sequence : thread.lanes.front().sequence;
   sequence.begin_event();
-  shown_.clear();
-  {
-    pbf_builder<TrackEvent> shown(shown_);
-    shown.add_int32(TrackEvent::type, static_cast<std::int32_t>(lasts ? EventType::begin : EventType::instant));
+  sequence.add(block_, event.timestamp(), [&](Builder<TrackEvent>& shown) {
+    add_type(shown, lasts ? EventType::begin : EventType::instant);
     shown.add_uint64(TrackEvent::name_iid,
                      sequence.names().number_of(Interned::event_name, short_names_[event.site().probe.value]));
     add_values(event, shown, sequence);
     add_stacks(event, shown, sequence);
-  }
-  sequence.add(block_, event.timestamp(), shown_);
+  });
   if (!lasts || is_open) return;
-  shown_.clear();
-  pbf_builder<TrackEvent>(shown_).add_int32(TrackEvent::type, static_cast<std::int32_t>(EventType::end));
-  sequence.add(block_, event.timestamp() + event.duration(), shown_);
+  sequence.add(block_, event.timestamp() + event.duration(),
+               [](Builder<TrackEvent>& shown) { add_type(shown, EventType::end); });
 }
 
-void PerfettoOutput::add_values(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence) {
+void PerfettoOutput::add_values(const Event& event, Builder<TrackEvent>& shown, TrackSequence& sequence) {
   const auto begin = [&](std::string_view name) {
     annotations_.begin(shown, sequence.names().number_of(Interned::annotation_name, name));
   };
@@ -265,7 +267,7 @@ void PerfettoOutput::add_values(const Event& event, pbf_builder<TrackEvent>& sho
 }
 
 /// An event has room for one stack; the kernel's beside a process's is one of its values.
-void PerfettoOutput::add_stacks(const Event& event, pbf_builder<TrackEvent>& shown, TrackSequence& sequence) {
+void PerfettoOutput::add_stacks(const Event& event, Builder<TrackEvent>& shown, TrackSequence& sequence) {
   const AskedStacks& asked = question_.stacks;
   const bool user = asked.user_depth > 0 && !asked.user_in_lists;
   const bool kernel = asked.kernel_depth > 0 && !asked.kernel_in_lists && !event.probe().file;
@@ -280,14 +282,12 @@ void PerfettoOutput::add_stacks(const Event& event, pbf_builder<TrackEvent>& sho
 
 void PerfettoOutput::show_notice(std::string_view text) {
   if (!notices_) {
-    notices_ =
-        tracks_.add([](pbf_builder<perfetto::Track>& track) { track.add_string(perfetto::Track::name, "notices"); });
+    notices_ = tracks_.add([](Builder<perfetto::Track>& track) { track.add_string(perfetto::Track::name, "notices"); });
   }
-  std::string encoded;
-  pbf_builder<TrackEvent> shown(encoded);
-  shown.add_int32(TrackEvent::type, static_cast<std::int32_t>(EventType::instant));
-  shown.add_string(TrackEvent::name, perfetto::safe_text(text));
-  notices_->add(block_, latest_, encoded);
+  notices_->add(block_, latest_, [&](Builder<TrackEvent>& shown) {
+    add_type(shown, EventType::instant);
+    shown.add_string(TrackEvent::name, perfetto::safe_text(text));
+  });
 }
 
 /// A counter on its own track: the hits that have no event although nobody asked for that.
@@ -295,18 +295,17 @@ void PerfettoOutput::show_losses(const SessionSummary& summary) {
   const std::uint64_t lost = summary.total().lost();
   if (latest_ == 0 || (losses_ && lost == lost_)) return;
   if (!losses_) {
-    losses_ = tracks_.add([](pbf_builder<perfetto::Track>& track) {
+    losses_ = tracks_.add([](Builder<perfetto::Track>& track) {
       track.add_string(perfetto::Track::name, "lost");
-      pbf_builder<perfetto::Counter> counter(track, perfetto::Track::counter);
+      Builder<perfetto::Counter> counter(track, perfetto::Track::counter);
       counter.add_int32(perfetto::Counter::unit, perfetto::kUnitCount);
     });
   }
   lost_ = lost;
-  std::string encoded;
-  pbf_builder<TrackEvent> shown(encoded);
-  shown.add_int32(TrackEvent::type, static_cast<std::int32_t>(EventType::counter));
-  shown.add_int64(TrackEvent::counter_value, static_cast<std::int64_t>(lost));
-  losses_->add(block_, latest_, encoded);
+  losses_->add(block_, latest_, [&](Builder<TrackEvent>& shown) {
+    add_type(shown, EventType::counter);
+    shown.add_int64(TrackEvent::counter_value, static_cast<std::int64_t>(lost));
+  });
 }
 
 }  // namespace

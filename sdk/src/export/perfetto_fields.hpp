@@ -3,11 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <protozero/pbf_builder.hpp>
+#include <protozero/basic_pbf_builder.hpp>
+#include <protozero/buffer_vector.hpp>
+#include <vector>
 
 namespace usdt::exports::perfetto {
 
 using protozero::pbf_tag_type;
+
+/// What is encoded. A vector takes a byte in a few instructions, a string in some twenty.
+using Bytes = std::vector<char>;
+template <class Tag>
+using Builder = protozero::basic_pbf_builder<Bytes, Tag>;
 
 enum class Trace : pbf_tag_type { packet = 1 };
 

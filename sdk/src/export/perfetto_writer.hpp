@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "export/perfetto_fields.hpp"
+#include "export/text_hash.hpp"
 #include "usdt/stack.hpp"
 
 namespace usdt::exports::perfetto {
@@ -21,29 +21,25 @@ class PacketBlock {
   /// Adds a packet, whose fields `write` adds.
   template <class Write>
   void add(const Write& write) {
-    encoded_.clear();
-    {
-      protozero::pbf_builder<Packet> packet(encoded_);
-      write(packet);
-    }
-    protozero::pbf_builder<Trace>(packets_).add_message(Trace::packet, encoded_);
+    Builder<Trace> trace(packets_);
+    Builder<Packet> packet(trace, Trace::packet);
+    write(packet);
   }
   /// Whether more of them would make nothing smaller.
   [[nodiscard]] bool is_full() const noexcept { return packets_.size() >= (std::size_t{256} << 10); }
   [[nodiscard]] bool is_empty() const noexcept { return packets_.empty(); }
   /// Returns them as a piece of a trace, deflated, and has none any more.
-  [[nodiscard]] std::string take();
+  [[nodiscard]] Bytes take();
 
  private:
-  std::string packets_;
-  std::string encoded_;  ///< room for one packet
+  Bytes packets_;
 };
 
 /// The values of one event as annotations, which have names (value_tree.hpp: TreeWriter).
 class AnnotationWriter {
  public:
   /// Begins the annotation of `event` whose name has this number; one value follows.
-  void begin(protozero::pbf_builder<TrackEvent>& event, std::uint64_t name);
+  void begin(Builder<TrackEvent>& event, std::uint64_t name);
 
   void begin_object() { target().kind = Level::Kind::object; }
   void member(std::string_view name);
@@ -69,9 +65,9 @@ class AnnotationWriter {
   struct Level {
     enum class Kind : std::uint8_t { value, object, list };
     template <class Tag>
-    Level(protozero::pbf_writer& outer, Tag tag) : builder(outer, tag) {}
+    Level(protozero::basic_pbf_writer<Bytes>& outer, Tag tag) : builder(outer, tag) {}
 
-    protozero::pbf_builder<Annotation> builder;
+    Builder<Annotation> builder;
     Kind kind = Kind::value;
   };
 
@@ -94,13 +90,11 @@ class SentNames {
   /// How many there are.
   [[nodiscard]] std::size_t size() const noexcept { return events_.size() + annotations_.size(); }
   /// Adds what is to be sent to a packet.
-  void send(protozero::pbf_builder<Packet>& packet);
+  void send(Builder<Packet>& packet);
 
  private:
-  using Numbers = std::map<std::string, std::uint64_t, std::less<>>;
-
-  Numbers events_, annotations_;
-  std::string pending_;  ///< encoded
+  TextTable<std::uint64_t> events_, annotations_;
+  Bytes pending_;  ///< encoded
 };
 
 /// The sequence of packets of one track.
@@ -113,11 +107,27 @@ class TrackSequence {
   /// take much memory.
   void begin_event();
   [[nodiscard]] SentNames& names() noexcept { return names_; }
-  /// Adds a packet with an event at `time`, ns of CLOCK_MONOTONIC; in any order, but quickest in that of time.
-  void add(PacketBlock& block, std::uint64_t time, const std::string& track_event);
+  /// Adds a packet with an event at `time`, ns of CLOCK_MONOTONIC, whose fields `write` adds; in any order, but
+  /// quickest in that of time.
+  template <class Write>
+  void add(PacketBlock& block, std::uint64_t time, const Write& write) {
+    if (last_ == 0) begin(block, time);
+    block.add([&](Builder<Packet>& packet) {
+      add_time(packet, time);
+      packet.add_uint32(Packet::sequence, number_);
+      packet.add_uint32(Packet::sequence_flags, kNeedsState);
+      {
+        Builder<TrackEvent> event(packet, Packet::track_event);
+        write(event);
+      }
+      names_.send(packet);
+    });
+  }
 
  private:
-  void begin(protozero::pbf_builder<Packet>& packet, std::uint64_t time);
+  /// Says what holds for all packets to come: the track of their events, and their clock.
+  void begin(PacketBlock& block, std::uint64_t time);
+  void add_time(Builder<Packet>& packet, std::uint64_t time);
 
   std::uint32_t number_;
   std::uint64_t track_;
@@ -126,7 +136,7 @@ class TrackSequence {
 };
 
 /// Adds the stack of an event, outermost first.
-void add_stack(protozero::pbf_builder<TrackEvent>& event, const Stack& stack);
+void add_stack(Builder<TrackEvent>& event, const Stack& stack);
 
 /// Foreign text as protobuf has it, UTF-8, without control characters.
 [[nodiscard]] std::string safe_text(std::string_view text);

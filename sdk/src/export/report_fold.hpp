@@ -10,10 +10,10 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "export/text_hash.hpp"
 #include "expr/numbers.hpp"
 #include "usdt/int128.hpp"
 #include "usdt/view.hpp"
@@ -118,11 +118,8 @@ class TextCounts {
   [[nodiscard]] const Counted& others() const noexcept { return others_; }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
   std::size_t most_;
-  std::unordered_map<std::string, Counted, Hash, std::equal_to<>> counts_;
+  TextTable<Counted> counts_;
   Counted others_;
 };
 

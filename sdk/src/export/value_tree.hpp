@@ -54,6 +54,7 @@ class ValueTree {
     plan_ = &plan;
     names_ = full_names(plan);
     columns_ = Columns(plan, printed_);
+    labels_.assign(plan.args.size(), {});
   }
 
   /// Returns the full names of the plan's probes.
@@ -70,10 +71,18 @@ class ValueTree {
     for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
       const Arg& arg = event.arg_info(n);
       if (arg.derived || is_to_come(*plan_, question.view, arg)) continue;
-      begin((arg.of_end && !arg.result ? "end." : "") + name_of_argument(arg, n));
+      begin(label(event, n));
       const auto text = unasked_text(*plan_, event, n, question.values.likely_texts.value_or(false));
       text ? this->text(*text) : unasked(event, n);
     }
+  }
+
+  /// Returns how argument `n` is called among the others of its event.
+  [[nodiscard]] const std::string& label(const Event& event, std::size_t n) {
+    std::vector<std::string>& labels = labels_[event.site().args.value];
+    while (labels.size() < event.arg_count())
+      labels.push_back(name_among_ends(event.arg_info(labels.size()), labels.size()));
+    return labels[n];
   }
 
   /// Writes item `i` of the list by which the event is shown.
@@ -222,7 +231,8 @@ class ValueTree {
   Surroundings& around_;
   std::uint64_t& unreadable_;
   const AttachPlan* plan_ = nullptr;
-  std::vector<std::string> names_;  ///< full_names()
+  std::vector<std::string> names_;                ///< full_names()
+  std::vector<std::vector<std::string>> labels_;  ///< of arguments, by PlannedSite::args; as far as they were asked for
   Columns columns_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <deque>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -20,10 +21,13 @@ Result<PlannedQuestion> not_taken(const Question& question) {
               fmt::format("a trace with {}max-overhead has what there was when it began", question.option_prefix));
 }
 
-/// Returns the device and inode of a file, equal for all its names.
-std::pair<dev_t, ino_t> inode_of(const ElfFile& elf) {
+/// A device and the number of an inode there.
+using Inode = std::pair<dev_t, ino_t>;
+
+/// Returns those of a file, equal for all its names.
+Inode inode_of(const ElfFile& elf) {
   struct stat st {};
-  return ::fstat(elf.fd(), &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
+  return ::fstat(elf.fd(), &st) == 0 ? Inode(st.st_dev, st.st_ino) : Inode();
 }
 
 }  // namespace
@@ -45,7 +49,7 @@ Result<void> LiveQuestion::begin_waiting(const Error& nothing_yet) {
 }
 
 bool LiveQuestion::look() {
-  std::vector<FollowEvent> events = std::exchange(rest_, {});
+  std::deque<FollowEvent> events = std::exchange(rest_, {});
   std::ranges::move(following_.take(), std::back_inserter(events));
   for (FollowEvent& event : events) {
     if (first_ || event.kind == FollowKind::gone)
@@ -94,34 +98,49 @@ void LiveQuestion::wait_again(const Error& changed) {
   following_.refused(*std::exchange(first_, std::nullopt));
 }
 
-/// Traces what came.
+/// Traces what came, for a while: what is left waits until events were taken, whose ring would be full else.
 void LiveQuestion::take_followed() {
+  constexpr std::chrono::milliseconds kLong(100);
   if (first_) following_.done(*std::exchange(first_, std::nullopt));
-  take_in_order(std::exchange(rest_, {}));
-  take_in_order(following_.take());
+  const auto end = std::chrono::steady_clock::now() + kLong;
+  do {
+    std::vector<FollowEvent> came = following_.take();
+    std::ranges::move(came, std::back_inserter(rest_));
+    if (!came.empty()) leave_out_gone();
+    detach_gone();
+    if (rest_.empty()) return;
+    const FollowEvent next = std::move(rest_.front());
+    rest_.pop_front();
+    follow(next);
+  } while (std::chrono::steady_clock::now() < end);
+  if (!rest_.empty()) run_.arrival().wake();
 }
 
-/// A file that went may be found again behind that.
-void LiveQuestion::take_in_order(std::vector<FollowEvent> events) {
-  std::vector<FollowEvent> gone;
-  for (FollowEvent& event : events) {
-    if (event.kind == FollowKind::gone) {
-      gone.push_back(std::move(event));
+/// Files that went before they could be attached are not attached any more: where the processors are busy, the work on
+/// those would hold up that on others.
+void LiveQuestion::leave_out_gone() {
+  std::set<Inode> gone;
+  std::deque<FollowEvent> left;
+  for (auto event = rest_.rbegin(); event != rest_.rend(); ++event) {
+    const bool goes = event->kind == FollowKind::gone;
+    if (goes && event->file.elf != nullptr) gone.insert(inode_of(*event->file.elf));
+    if (goes || gone.empty() || !gone.contains(inode_of(*event->file.elf))) {
+      left.push_front(std::move(*event));
       continue;
     }
-    detach_gone(std::exchange(gone, {}));
-    follow(event);
+    tell(followed_in_vain(*event, {ErrorKind::not_found, "it was gone before it could be attached"}));
+    following_.done(*event);
   }
-  detach_gone(gone);
+  rest_ = std::move(left);
 }
 
-/// One notice of all, however many they are.
-void LiveQuestion::detach_gone(const std::vector<FollowEvent>& gone) {
-  if (gone.empty()) return;
+/// One notice of all that are next, however many they are. A file that went may be found again behind that.
+void LiveQuestion::detach_gone() {
   // The two sides of a span have opened the same file each for itself.
-  std::set<std::pair<dev_t, ino_t>> wanted;
-  for (const FollowEvent& event : gone)
-    if (event.file.elf != nullptr) wanted.insert(inode_of(*event.file.elf));
+  std::set<Inode> wanted;
+  for (; !rest_.empty() && rest_.front().kind == FollowKind::gone; rest_.pop_front())
+    if (rest_.front().file.elf != nullptr) wanted.insert(inode_of(*rest_.front().file.elf));
+  if (wanted.empty()) return;
   const AttachPlan& plan = tracer_->plan();
   std::vector<Index<PlannedFile>> files;
   std::vector<std::string> names;

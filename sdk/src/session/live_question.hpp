@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -80,8 +81,8 @@ class LiveQuestion {
   [[nodiscard]] Result<Tracer> start(TraceOptions options);
   void begin_answers();
   void take_followed();
-  void take_in_order(std::vector<FollowEvent> events);
-  void detach_gone(const std::vector<FollowEvent>& gone);
+  void leave_out_gone();
+  void detach_gone();
   void follow(const FollowEvent& event);
   [[nodiscard]] bool follow(const FollowEvent& event, PlannedQuestion more);
   void has_grown();
@@ -100,7 +101,7 @@ class LiveQuestion {
   Printed printed_;                         ///< of the tracer's plan
   FoundPoints so_far_;                      ///< with AskedFollowing::wait: of spans maybe one side,
   std::optional<FollowEvent> first_;        ///< what was waited for,
-  std::vector<FollowEvent> rest_ = {};      ///< and what came with it
+  std::deque<FollowEvent> rest_ = {};       ///< and what came since, in its order
   std::shared_ptr<EventRing> ring_;         ///< made while what is to be traced is looked for
   std::optional<Tracer> tracer_;
   Following following_{question_};

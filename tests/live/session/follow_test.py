@@ -196,6 +196,26 @@ def files_that_are_gone_make_room_for_others(run):
 
 
 @scenario
+def files_that_go_before_they_can_be_attached_hold_up_nobody(run):
+    """Programs that come and go faster than they can be attached, as they do where the processors are busy."""
+    later, count = Later(run), 300
+    tracing = attach(run, ["late:own"], "--wait", "--max-followed", count, ready="waiting: ")
+    time.sleep(0.05)
+    for n in range(count):
+        path = run.dir / f"brief{n}"
+        shutil.copy(later.program, path)
+        subprocess.run([path, "1"], check=True)
+        os.unlink(path)
+    later.start()
+    wait_until(lambda: f"process {later.process.pid} runs" in tracing.stderr(), "the one that stays", 20)
+    check_equal(subprocess.run([later.program, "3"]).returncode, 0, "exit code of the program")
+    result = finish(tracing)
+    too_late = result.stderr.count("it was gone before it could be attached")
+    print(f"  {too_late} of {count} files were gone before they could be attached")
+    check_equal([probe["hits"] for probe in result.summary["probes"] if probe["hits"] > 1], [3], "hits of the one that stays")
+
+
+@scenario
 def a_file_that_is_gone_is_traced_as_long_as_somebody_runs_it(run):
     """By those that have it mapped, whatever became of its name; and by who had it open, and maps it again."""
     later = Later(run)
