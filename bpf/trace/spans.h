@@ -245,6 +245,15 @@ question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, 
 	return question;
 }
 
+static __always_inline void take_ender(struct usdt_ender *ender)
+{
+	const __u64 pid_tgid = usdt_pid_tgid();
+
+	ender->pid = pid_tgid >> 32;
+	ender->tid = (__u32)pid_tgid;
+	bpf_get_current_comm(ender->comm, sizeof(ender->comm));
+}
+
 /* The record of the beginning goes to the ring, with the values of the end. The room is checked once: verifiers before
  * Linux 5.11 do not know that a second look finds the same. */
 static __always_inline void record_span(const struct usdt_ctx *ctx, const struct usdt_event *begun,
@@ -275,6 +284,8 @@ static __always_inline void record_span(const struct usdt_ctx *ctx, const struct
 	}
 	event->duration = span->duration;
 	event->site = usdt_stock()->record.site_base + pair_of(span);
+	if (usdt_stock()->record.ender_at)
+		take_ender((void *)event + usdt_stock()->record.ender_at);
 	bpf_ringbuf_submit(event, wake_flags());
 }
 

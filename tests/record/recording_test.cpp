@@ -114,6 +114,32 @@ TEST(Recording, says_that_its_account_contradicts_itself) {
               HasSubstr("contradicts"));
 }
 
+TEST(Recording, has_who_ended_each_span) {
+  const AttachPlan plan = plan_of_three_sites();
+  EventLayout layout = testing::layout_of(plan, kStringSize);
+  layout.enders = true;
+  const File file;
+  auto writer = RecordingWriter::create(file.path(), plan, layout, {});
+  ASSERT_TRUE(writer);
+  const std::vector<SpanEnder> threads{
+      {7, 7, "synthetic"}, {7, 8, "other"}, {7, 8, "renamed"}, {}, {9, UINT32_MAX, ""}};
+  std::vector<SpanEnder> were;
+  std::mt19937 random(7);
+  for (std::uint64_t n = 0; n < 5'000; ++n) {
+    were.push_back(threads[random() % threads.size()]);
+    const auto record = testing::EventBuilder(plan, layout).timestamp(n).pid(7).ended_by(were.back()).build();
+    ASSERT_TRUE(writer->event(*Event::from(*record, plan, layout), 0));
+  }
+  ASSERT_TRUE(writer->finish({}));
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  for (const SpanEnder& was : were) {
+    const auto event = recording->next();
+    ASSERT_TRUE(event && *event);
+    ASSERT_EQ((*event)->ended_by(), was == SpanEnder() ? std::nullopt : std::optional(was));
+  }
+}
+
 TEST(Recording, has_whose_each_process_was_at_the_hit) {
   AttachPlan plan = plan_of_three_sites();
   plan.owners = true;

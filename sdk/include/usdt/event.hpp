@@ -65,6 +65,14 @@ struct HitOwner {
   friend bool operator==(const HitOwner&, const HitOwner&) = default;
 };
 
+/// Holds the thread that ended a span.
+struct SpanEnder {
+  std::uint32_t pid = 0;  ///< numbered as Event::pid() and tid() are
+  std::uint32_t tid = 0;
+  std::string_view comm = {};  ///< its name, as Event::comm() has that of the thread that began it
+  friend bool operator==(const SpanEnder&, const SpanEnder&) = default;
+};
+
 /// Points to the stacks of an event with the names of their functions, which cannot be found once the process has
 /// ended; null: there is none.
 struct EventStacks {
@@ -88,6 +96,7 @@ struct EventLayout {
   std::uint32_t user_copy_pieces = 0;
   double weight = 1;    ///< hits, calls or spans that each record stands for (TraceOptions::sample)
   bool owners = false;  ///< records have a struct usdt_owner (PlanOptions::owners)
+  bool enders = false;  ///< records have a struct usdt_ender: of spans that may end in another thread
   /// With `owners`, in recordings: processes have a parent. Those of earlier versions do not.
   bool parents = true;
   /// The bytes of all texts of an OwnedEvent, which lie one behind another in the order of the arguments. Nothing:
@@ -111,11 +120,15 @@ struct EventLayout {
     const std::size_t size = texts_at() + (packed_texts ? *packed_texts : string_slots * std::size_t{string_size});
     return static_cast<std::uint32_t>((size + 7) / 8 * 8);
   }
-  /// Returns the offset of struct usdt_owner, if records have one: behind all else, at a multiple of 8 bytes.
-  [[nodiscard]] std::uint32_t owner_at() const noexcept {
+  /// Returns the offset of struct usdt_ender, if records have one: behind the stack, at a multiple of 8 bytes.
+  [[nodiscard]] std::uint32_t ender_at() const noexcept {
     if (user_stack_depth == 0) return user_stack_at();
     const std::uint32_t copy = user_copy_piece * (user_copy_pieces + 1);
     return user_stack_at() + static_cast<std::uint32_t>(sizeof(usdt_user_stack) + user_addresses * 8ULL + copy);
+  }
+  /// Returns the offset of struct usdt_owner, if records have one: behind all else, at a multiple of 8 bytes.
+  [[nodiscard]] std::uint32_t owner_at() const noexcept {
+    return ender_at() + (enders ? static_cast<std::uint32_t>(sizeof(usdt_ender)) : 0);
   }
   /// Returns the size of each record in bytes, a multiple of 8.
   [[nodiscard]] std::uint32_t record_size() const noexcept {
@@ -148,6 +161,9 @@ class Event {
   /// Returns the user, group, cgroup and parent of the process at the hit, or where the call or span began. Nothing:
   /// they were not recorded (PlanOptions::owners).
   [[nodiscard]] std::optional<HitOwner> owner() const noexcept;
+  /// Returns the thread that ended a span, valid as long as the event. Nothing: the one that began it, which alone
+  /// could (spans are paired by threads); or it has not ended (View::in_flight), or that was not recorded.
+  [[nodiscard]] std::optional<SpanEnder> ended_by() const noexcept;
   /// Returns the address of the breakpoint in the process, or of the kernel function.
   [[nodiscard]] ProcessAddr ip() const noexcept {
     return ProcessAddr(header_->ip ? header_->ip : pc_of(*plan_, *site_).value_or(VirtAddr()).value);

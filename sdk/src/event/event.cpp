@@ -100,6 +100,14 @@ std::optional<HitOwner> Event::owner() const noexcept {
                   .ppid = static_cast<std::int32_t>(owner->parent)};
 }
 
+std::optional<SpanEnder> Event::ended_by() const noexcept {
+  if (!layout_.enders) return std::nullopt;
+  const auto* ender = reinterpret_cast<const usdt_ender*>(record().data() + layout_.ender_at());
+  const std::string_view comm(ender->comm, ::strnlen(ender->comm, sizeof(ender->comm)));
+  if (ender->tid == 0 && comm.empty()) return std::nullopt;
+  return SpanEnder{.pid = ender->pid, .tid = ender->tid, .comm = comm};
+}
+
 Result<std::span<const std::uint64_t>> Event::kernel_stack() const {
   if (header_->stack_size < 0) return fail(os_failure(ErrorKind::io, "the kernel's stack", -header_->stack_size));
   const std::size_t depth = static_cast<std::size_t>(header_->stack_size) / sizeof(std::uint64_t);

@@ -46,7 +46,8 @@ usdt_record_constants describe_record(const EventLayout& layout, std::uint32_t f
           .string_size = layout.string_size,
           .stack_depth = layout.stack_depth,
           .site_base = first_site,
-          .owners = layout.owners ? 1U : 0U};
+          .owners = layout.owners ? 1U : 0U,
+          .ender_at = layout.enders ? layout.ender_at() : 0};
 }
 
 usdt_user_stack_constants describe_user_stack(const EventLayout& layout) {

@@ -98,10 +98,11 @@ bool is_paired_by(const AttachPlan& plan, HitField field) {
 
 }  // namespace
 
+bool may_end_elsewhere(const AttachPlan& plan) { return plan.spans && !is_paired_by(plan, HitField::tid); }
+
 /// A program that a thread executes has no end of what the one before it began. The kernel may: at what executes it.
 usdt_pair_life life_of_beginnings(const AttachPlan& plan) {
-  if (plan.spans && !is_paired_by(plan, HitField::tid))
-    return is_paired_by(plan, HitField::pid) ? USDT_PAIR_PROCESS : USDT_PAIR_FOREVER;
+  if (may_end_elsewhere(plan)) return is_paired_by(plan, HitField::pid) ? USDT_PAIR_PROCESS : USDT_PAIR_FOREVER;
   const bool in_kernel =
       std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.source != USDT_SOURCE_USER; });
   return in_kernel ? USDT_PAIR_THREAD : USDT_PAIR_IMAGE;

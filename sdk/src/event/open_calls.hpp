@@ -25,6 +25,8 @@ namespace usdt::event {
 [[nodiscard]] bool keeps_beginnings(const AttachPlan& plan, const TraceOptions& options);
 /// How long the threads, processes and programs last that alone can end what they began.
 [[nodiscard]] usdt_pair_life life_of_beginnings(const AttachPlan& plan);
+/// Whether the plan is of spans that other threads may end.
+[[nodiscard]] bool may_end_elsewhere(const AttachPlan& plan);
 /// Makes room for them; before the load.
 [[nodiscard]] Result<void> size_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                                            const TraceOptions& options);

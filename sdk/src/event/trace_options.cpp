@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/try.hpp"
+#include "event/open_calls.hpp"
 
 namespace usdt::event {
 namespace {
@@ -117,6 +118,7 @@ Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& optio
   EventLayout layout{plan.spans ? plan.spans->args : plan.max_args, plan.string_slots, 0};
   layout.weight = options.sample;
   layout.owners = plan.owners;
+  layout.enders = may_end_elsewhere(plan);
   layout.stack_shown = options.kernel_stack_depth;
   // Raw tracepoints have up to five frames of their own.
   constexpr std::uint32_t most_tracer_frames = 8;

@@ -33,6 +33,7 @@ struct Destination {
   SinkOptions options;
   std::string name;
   bool has_header = false;                       ///< one of them has said what the columns of events are
+  std::uint32_t flows = 0;                       ///< of such traces: as tracks, arrows from one track to another
   std::uint32_t tracks = 0;                      ///< of traces with tracks: how many they have, each with a number
   std::shared_ptr<MetricPage> metric_page = {};  ///< of forms that are metrics
   std::unique_ptr<http::Server> server = {};     ///< which serves it

@@ -86,6 +86,7 @@ class JsonOutput final : public Output {
     if (event.weight() != 1) weight(event.weight());
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
     if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
+    if (const auto ender = event.ended_by()) ended_by(*ender);
     json_key(json_, "args"), args(event);
     returned(event);
     texts(event);
@@ -97,6 +98,14 @@ class JsonOutput final : public Output {
     const PrintList& list = printed_.of(event.site());
     if (!has_word(list, HitField::kstack)) stack(event);
     if (!has_word(list, HitField::ustack)) user_stack();
+  }
+
+  void ended_by(const SpanEnder& thread) {
+    json_key(json_, "ended_by"), json_.StartObject();
+    json_key(json_, "pid"), json_.Uint(thread.pid);
+    json_key(json_, "tid"), json_.Uint(thread.tid);
+    json_key(json_, "comm"), json_text(json_, thread.comm);
+    json_.EndObject();
   }
 
   void table(const ArrangedTable& look) override {

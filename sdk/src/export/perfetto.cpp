@@ -36,6 +36,15 @@ struct Lane {
   SliceLane slices = {};
 };
 
+/// A thread as the tracer's pid namespace numbers it, and its name.
+struct ThreadName {
+  explicit ThreadName(const Event& event) : pid(event.pid()), tid(event.tid()), comm(event.comm()) {}
+  explicit ThreadName(const SpanEnder& ender) : pid(ender.pid), tid(ender.tid), comm(ender.comm) {}
+
+  std::uint32_t pid, tid;
+  std::string_view comm;
+};
+
 /// The tracks of a thread: the first is its own, the others have calls and spans that cross those of the tracks before.
 struct ThreadTracks {
   std::uint64_t uuid = 0;  ///< of its own track
@@ -60,13 +69,13 @@ class Tracks {
     });
     return {number, number};
   }
-  /// Returns those of the event's thread.
-  [[nodiscard]] ThreadTracks& of(const Event& event);
+  /// Returns those of a thread.
+  [[nodiscard]] ThreadTracks& of(const ThreadName& thread);
   /// Returns the track of `thread` that has room for what the event is of.
   [[nodiscard]] Lane& lane_for(const Event& event, ThreadTracks& thread);
 
  private:
-  void add_process(const Event& event);
+  void add_process(const ThreadName& thread);
 
   perfetto::PacketBlock& block_;
   std::uint32_t& given_;
@@ -75,33 +84,33 @@ class Tracks {
   std::size_t lanes_ = 0;                                    ///< of all threads
 };
 
-void Tracks::add_process(const Event& event) {
-  if (!processes_.insert(event.pid()).second) return;
+void Tracks::add_process(const ThreadName& thread) {
+  if (!processes_.insert(thread.pid).second) return;
   static_cast<void>(add([&](Builder<perfetto::Track>& track) {
     Builder<perfetto::Process> process(track, perfetto::Track::process);
-    process.add_int32(perfetto::Process::pid, static_cast<std::int32_t>(event.pid()));
-    process.add_string(perfetto::Process::name, perfetto::safe_text(event.comm()));
+    process.add_int32(perfetto::Process::pid, static_cast<std::int32_t>(thread.pid));
+    process.add_string(perfetto::Process::name, perfetto::safe_text(thread.comm));
   }));
 }
 
 /// Threads come and go: of very many the tracks so far are forgotten, and what goes on has new ones.
-ThreadTracks& Tracks::of(const Event& event) {
+ThreadTracks& Tracks::of(const ThreadName& name) {
   constexpr std::size_t kMost = 8192;
   if (lanes_ >= kMost) {
     threads_.clear();
     processes_.clear();
     lanes_ = 0;
   }
-  ThreadTracks& thread = threads_[std::uint64_t{event.pid()} << 32 | event.tid()];
+  ThreadTracks& thread = threads_[std::uint64_t{name.pid} << 32 | name.tid];
   if (!thread.lanes.empty()) return thread;
-  const bool is_visible = event.pid() != 0;
-  if (is_visible) add_process(event);
+  const bool is_visible = name.pid != 0;
+  if (is_visible) add_process(name);
   thread.lanes.push_back({add([&](Builder<perfetto::Track>& track) {
     if (!is_visible) return track.add_string(perfetto::Track::name, "threads of another pid namespace");
     Builder<perfetto::Thread> described(track, perfetto::Track::thread);
-    described.add_int32(perfetto::Thread::pid, static_cast<std::int32_t>(event.pid()));
-    described.add_int64(perfetto::Thread::tid, event.tid());
-    described.add_string(perfetto::Thread::name, perfetto::safe_text(event.comm()));
+    described.add_int32(perfetto::Thread::pid, static_cast<std::int32_t>(name.pid));
+    described.add_int64(perfetto::Thread::tid, name.tid);
+    described.add_string(perfetto::Thread::name, perfetto::safe_text(name.comm));
   })});
   thread.uuid = thread.lanes.front().sequence.track();
   ++lanes_;
@@ -122,6 +131,12 @@ Lane& Tracks::lane_for(const Event& event, ThreadTracks& thread) {
   return lane;
 }
 
+/// Whether a span was ended by another thread than the one that began it.
+bool ends_elsewhere(const Event& event) {
+  const auto ender = event.ended_by();
+  return ender && (ender->pid != event.pid() || ender->tid != event.tid());
+}
+
 void add_type(Builder<TrackEvent>& event, EventType type) {
   event.add_int32(TrackEvent::type, static_cast<std::int32_t>(type));
 }
@@ -132,6 +147,7 @@ class PerfettoOutput final : public Output {
       : Output(start, place),
         question_(start.question),
         tracks_(block_, place.shared.tracks),
+        flows_(place.shared.flows),
         values_(annotations_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
   }
@@ -190,6 +206,7 @@ class PerfettoOutput final : public Output {
   }
 
   void show(const Event& event);
+  void show_end(const Event& event, std::uint64_t flow);
   void add_values(const Event& event, Builder<TrackEvent>& shown, TrackSequence& sequence);
   void add_stacks(const Event& event, Builder<TrackEvent>& shown, TrackSequence& sequence);
   void show_notice(std::string_view text);
@@ -199,6 +216,7 @@ class PerfettoOutput final : public Output {
   const Question& question_;
   perfetto::PacketBlock block_;
   Tracks tracks_;
+  std::uint32_t& flows_;    ///< given so far
   std::size_t events_ = 0;  ///< in the block
   Clock::time_point put_ = Clock::now(), accounted_ = Clock::now();
   ShortNames short_names_;
@@ -237,14 +255,16 @@ void PerfettoOutput::show(const Event& event) {
     for (const std::string& text : std::exchange(early_notices_, {})) show_notice(text);
   }
   latest_ = std::max(latest_, event.timestamp() + event.duration());
-  ThreadTracks& thread = tracks_.of(event);
+  ThreadTracks& thread = tracks_.of(ThreadName(event));
   const bool is_open = question_.view.in_flight;
   const bool lasts = event.duration() > 0 || event.site().span || is_open;
   TrackSequence& sequence =
       lasts && !is_open ? tracks_.lane_for(event, thread).sequence : thread.lanes.front().sequence;
+  const std::uint64_t flow = ends_elsewhere(event) ? ++flows_ : 0;
   sequence.begin_event();
   sequence.add(block_, event.timestamp(), [&](Builder<TrackEvent>& shown) {
     add_type(shown, lasts ? EventType::begin : EventType::instant);
+    if (flow != 0) shown.add_fixed64(TrackEvent::flow, flow);
     shown.add_uint64(TrackEvent::name_iid,
                      sequence.names().number_of(Interned::event_name, short_names_[event.site().probe.value]));
     add_values(event, shown, sequence);
@@ -253,6 +273,19 @@ void PerfettoOutput::show(const Event& event) {
   if (!lasts || is_open) return;
   sequence.add(block_, event.timestamp() + event.duration(),
                [](Builder<TrackEvent>& shown) { add_type(shown, EventType::end); });
+  if (flow != 0) show_end(event, flow);
+}
+
+/// An arrow leads from the span to its end in another thread.
+void PerfettoOutput::show_end(const Event& event, std::uint64_t flow) {
+  TrackSequence& sequence = tracks_.of(ThreadName(*event.ended_by())).lanes.front().sequence;
+  sequence.begin_event();
+  sequence.add(block_, event.timestamp() + event.duration(), [&](Builder<TrackEvent>& shown) {
+    add_type(shown, EventType::instant);
+    shown.add_uint64(TrackEvent::name_iid,
+                     sequence.names().number_of(Interned::event_name, short_names_[event.site().probe.value]));
+    shown.add_fixed64(TrackEvent::terminating_flow, flow);
+  });
 }
 
 void PerfettoOutput::add_values(const Event& event, Builder<TrackEvent>& shown, TrackSequence& sequence) {

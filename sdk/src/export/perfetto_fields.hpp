@@ -49,6 +49,8 @@ enum class TrackEvent : pbf_tag_type {
   track = 11,
   name = 23,
   counter_value = 30,
+  flow = 47,              ///< fixed64: those of one number are joined by arrows, in the order of time
+  terminating_flow = 48,  ///< fixed64
   callstack = 55,
 };
 /// TrackEvent::type.

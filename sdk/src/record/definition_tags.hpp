@@ -27,6 +27,7 @@ enum class Tag : std::uint8_t {
   weight = 18,
   followed = 19,
   owners = 20,  ///< threads have a user, a group and a cgroup, and perhaps a parent
+  enders = 21,  ///< events of spans have the thread that ended them
 };
 
 }  // namespace usdt::record

@@ -61,6 +61,7 @@ struct Definitions {
   std::uint32_t string_size = 0;
   double weight = 1;     ///< of each event
   bool parents = false;  ///< threads have the parent of their process
+  bool enders = false;   ///< events of spans have the thread that ended them
   AttachPlan plan = {};
   std::vector<Recording::File> files = {};
   std::vector<RecordedNotice> notices = {};

@@ -16,6 +16,12 @@ const usdt_event& header_of(const Event& event) { return *reinterpret_cast<const
 const usdt_event_arg* args_of(const Event& event) {
   return reinterpret_cast<const usdt_event_arg*>(event.record().data() + sizeof(usdt_event));
 }
+/// The thread that ended a span, if it is not the one that began it.
+std::optional<SpanEnder> ended_elsewhere(const Event& event) {
+  const auto ender = event.ended_by();
+  const SpanEnder beginner{event.pid(), event.tid(), event.comm()};
+  return ender && *ender != beginner ? ender : std::nullopt;
+}
 /// Differences modulo 2^64, folded.
 std::int64_t step(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
 
@@ -50,6 +56,7 @@ void EventEncoder::clear() {
   weight_ = usual_weight_;
   sites_.next_block();
   threads_.clear();
+  enders_.clear();
   stacks_.clear();
   frames_.clear();
 }
@@ -88,14 +95,27 @@ void EventEncoder::thread(const Event& event) {
   last_number_ = known->second;
   out_.varint(known->second);
   if (!is_new) return;
-  out_.varint(header.pid);
-  out_.varint(header.tid);
-  out_.text({header.comm, ::strnlen(header.comm, sizeof(header.comm))});
+  ids_and_name(thread);
   if (!event.layout().owners) return;
   out_.varint(thread.owner.uid);
   out_.varint(thread.owner.gid);
   out_.varint(thread.owner.cgroup);
   if (event.layout().parents) out_.zigzag(thread.owner.ppid);
+}
+
+void EventEncoder::ender(const SpanEnder& ender) {
+  Thread thread{std::uint64_t{ender.pid} << 32 | ender.tid};
+  std::memcpy(thread.comm, ender.comm.data(), ender.comm.size());
+  const auto [known, is_new] = enders_.try_emplace(thread, enders_.size());
+  out_.varint(known->second);
+  if (is_new) ids_and_name(thread);
+}
+
+void EventEncoder::ids_and_name(const Thread& thread) {
+  out_.varint(thread.ids >> 32);
+  out_.varint(static_cast<std::uint32_t>(thread.ids));
+  const char* const comm = reinterpret_cast<const char*>(thread.comm);
+  out_.text({comm, ::strnlen(comm, sizeof(thread.comm))});
 }
 
 void EventEncoder::add(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
@@ -107,14 +127,16 @@ void EventEncoder::add(const Event& event, std::int64_t wall_offset, const Event
   clock(wall_offset);
   weight(event.weight());
   const bool notes = std::any_of(args, args + count, [](const auto& arg) { return arg.error != 0 || arg.text != 0; });
+  const auto ender = ended_elsewhere(event);
   out_.u8(static_cast<std::uint8_t>(kEvent | (header.ip != site.ip ? kHasIp : 0) |
                                     (header.duration != 0 ? kHasDuration : 0) | (notes ? kHasNotes : 0) |
-                                    (stacks.kernel || stacks.user ? kHasStacks : 0)));
+                                    (stacks.kernel || stacks.user ? kHasStacks : 0) | (ender ? kHasEnder : 0)));
   out_.varint(header.site);
   out_.zigzag(step(last_, header.ts));
   last_ = header.ts;
   out_.varint(header.cpu);
   thread(event);
+  if (ender) this->ender(*ender);
   if (header.ip != site.ip) out_.zigzag(step(site.ip, header.ip));
   site.ip = header.ip;
   if (header.duration != 0) out_.varint(header.duration);
@@ -195,6 +217,7 @@ void EventDecoder::begin(ByteSpan block, std::uint64_t first) {
   weight_ = layout_.weight;
   sites_.next_block();
   threads_.clear();
+  enders_.clear();
   stacks_.clear();
   frames_.clear();
 }
@@ -235,6 +258,7 @@ bool EventDecoder::event(std::uint8_t entry) {
   header.tid = thread.tid;
   std::copy(thread.comm.begin(), thread.comm.end(), header.comm);
   if (layout_.owners) *reinterpret_cast<usdt_owner*>(record() + layout_.owner_at()) = thread.owner;
+  if (layout_.enders) put_ender((entry & kHasEnder) != 0 ? ender() : thread);
   SiteState& state = sites_.of(number, 0);
   if ((entry & kHasIp) != 0) state.ip += static_cast<std::uint64_t>(in_.zigzag());
   header.ip = state.ip;
@@ -278,11 +302,7 @@ EventDecoder::Thread EventDecoder::thread() {
   const std::uint64_t number = in_.up_to(threads_.size());
   if (in_.failed()) return {};
   if (number < threads_.size()) return threads_[number];
-  Thread thread;
-  thread.pid = in_.u32();
-  thread.tid = in_.u32();
-  thread.comm = in_.text();
-  if (thread.comm.size() > sizeof(usdt_event::comm)) in_.fail();
+  Thread thread = ids_and_name();
   if (layout_.owners) {
     const std::uint64_t uid = in_.u32();
     thread.owner.uid_gid = uid | std::uint64_t{in_.u32()} << 32;
@@ -291,6 +311,30 @@ EventDecoder::Thread EventDecoder::thread() {
   }
   if (in_.failed()) return {};
   return threads_.emplace_back(thread);
+}
+
+EventDecoder::Thread EventDecoder::ender() {
+  const std::uint64_t number = in_.up_to(enders_.size());
+  if (in_.failed()) return {};
+  if (number < enders_.size()) return enders_[number];
+  const Thread thread = ids_and_name();
+  if (in_.failed()) return {};
+  return enders_.emplace_back(thread);
+}
+
+EventDecoder::Thread EventDecoder::ids_and_name() {
+  Thread thread;
+  thread.pid = in_.u32();
+  thread.tid = in_.u32();
+  thread.comm = in_.text();
+  if (thread.comm.size() > sizeof(usdt_event::comm)) in_.fail();
+  return thread;
+}
+
+void EventDecoder::put_ender(const Thread& thread) {
+  auto& ender = *reinterpret_cast<usdt_ender*>(record() + layout_.ender_at());
+  ender = {.pid = thread.pid, .tid = thread.tid, .comm = {}};
+  std::copy(thread.comm.begin(), thread.comm.end(), ender.comm);
 }
 
 EventDecoder::StackRef EventDecoder::stack() {

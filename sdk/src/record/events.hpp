@@ -30,6 +30,7 @@ enum Entry : std::uint8_t {
   kHasDuration = 8,  ///< of a call
   kHasNotes = 16,    ///< some argument has a text or an error
   kHasStacks = 32,
+  kHasEnder = 64,  ///< of a span that another thread ended
 };
 
 /// The state of a site that both sides keep from one event to the next, within one block.
@@ -84,6 +85,8 @@ class EventEncoder {
   void clock(std::int64_t wall_offset);
   void weight(double weight);
   void thread(const Event& event);
+  void ender(const SpanEnder& thread);
+  void ids_and_name(const Thread& thread);
   void stack(const Result<Stack>* stack);
   void frame(const Frame& frame);
   /// Indices keep their meaning while a plan grows.
@@ -99,6 +102,7 @@ class EventEncoder {
   std::unordered_map<Thread, std::size_t, ThreadHash> threads_;
   Thread last_thread_;
   std::size_t last_number_ = 0;  ///< its number
+  std::unordered_map<Thread, std::size_t, ThreadHash> enders_;
   std::unordered_map<std::string, std::size_t> stacks_, frames_;
   ByteWriter stack_key_, stack_text_, frame_text_;
 };
@@ -138,6 +142,9 @@ class EventDecoder {
   bool arguments(const PlannedSite& site, SiteState& state, bool notes);
   void note(usdt_event_arg& arg, std::optional<std::uint32_t> slot);
   [[nodiscard]] Thread thread();
+  [[nodiscard]] Thread ender();
+  [[nodiscard]] Thread ids_and_name();
+  void put_ender(const Thread& thread);
   [[nodiscard]] StackRef stack();
   void frame();
   [[nodiscard]] Result<Stack> stack_of(const StackRef& ref) const;
@@ -152,7 +159,7 @@ class EventDecoder {
   std::uint64_t last_ = 0;
   std::int64_t wall_offset_ = 0;
   double weight_ = 1;
-  std::vector<Thread> threads_;
+  std::vector<Thread> threads_, enders_;
   std::vector<RecordedStack> stacks_;
   std::vector<Frame> frames_;
   StackRef kernel_, user_;

@@ -47,6 +47,7 @@ EventLayout Definitions::layout() const {
   layout.weight = weight;
   layout.owners = plan.owners;
   layout.parents = parents;
+  layout.enders = enders;
   return layout;
 }
 
@@ -63,6 +64,9 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
     case Tag::owners:
       plan.owners = true;
       parents = !in.at_end() && in.u8() == 1;
+      return true;
+    case Tag::enders:
+      enders = true;
       return true;
     case Tag::property:
       return read_property(in);

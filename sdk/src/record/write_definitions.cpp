@@ -56,6 +56,7 @@ void DefinitionWriter::info(const RecordingInfo& info, const EventLayout& layout
     if (layout.parents) entry_.u8(1);
     end(Tag::owners);
   }
+  if (layout.enders) end(Tag::enders);
   for (const auto& [name, text] : info.properties) property(name, text);
 }
 

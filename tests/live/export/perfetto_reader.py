@@ -10,6 +10,7 @@ REALTIME, MONOTONIC = 1, 3
 
 Slice = collections.namedtuple("Slice", "track name begin end args stack depth")
 Instant = collections.namedtuple("Instant", "track name time args stack")
+FlowEnd = collections.namedtuple("FlowEnd", "track name time is_last")
 
 
 class Sequence:
@@ -29,6 +30,7 @@ class Drawing:
         self.tracks, self.slices, self.instants, self.counters = {}, [], [], collections.defaultdict(list)
         self.wall_offsets = []
         self.bytes_before_compression = 0
+        self.flows = collections.defaultdict(list)  # number: FlowEnds in the order of time
 
     def thread_of(self, uuid):
         """The thread (pid, tid) of a track, maybe of one around it."""
@@ -95,6 +97,14 @@ def learn(packet, sequence, drawing):
         drawing.tracks[described.uuid] = described
 
 
+def learn_flows(time, track, event, name, drawing):
+    """A flow is bound to the slice that begins with its event, or to the instant; an end of a slice has none to bind it to."""
+    for is_last, numbers in ((False, event.flow_ids), (True, event.terminating_flow_ids)):
+        for number in numbers:
+            assert event.type in (event.TYPE_SLICE_BEGIN, event.TYPE_INSTANT), f"flow {number} has no slice"
+            drawing.flows[number].append(FlowEnd(track, name, time, is_last))
+
+
 def draw(messages, data):
     """What a viewer would show of the trace; AssertionError for what it could not."""
     drawing, sequences, events = Drawing(), collections.defaultdict(Sequence), []
@@ -118,6 +128,7 @@ def draw(messages, data):
     events.sort(key=lambda event: event[0])  # stable, as the trace processor's is
     open_slices = collections.defaultdict(list)
     for time, track, event, name, args, stack in events:
+        learn_flows(time, track, event, name, drawing)
         if event.type == event.TYPE_SLICE_BEGIN:
             open_slices[track].append((name, time, args, stack))
         elif event.type == event.TYPE_SLICE_END:
@@ -129,4 +140,7 @@ def draw(messages, data):
         elif event.type == event.TYPE_COUNTER:
             drawing.counters[drawing.tracks[track].name].append((time, event.counter_value))
     assert not any(open_slices.values()), "slices that do not end"
+    for number, ends in drawing.flows.items():
+        assert len(ends) >= 2, f"flow {number} leads nowhere"
+        assert [end.is_last for end in ends] == [False] * (len(ends) - 1) + [True], f"flow {number} goes on behind its end"
     return drawing

@@ -143,6 +143,68 @@ def spans_that_cross_have_tracks_of_their_own(run):
     check_equal(len(used), 2, "tracks: never more than two of them at once")
 
 
+HANDED_ON = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/sdt.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static long begun_by[60], ended_by[60];
+static sem_t given[2];
+static void *take(void *number) {
+  for (long i = (long)number; i < 60; i += 3) {
+    sem_wait(&given[(long)number - 1]);
+    ended_by[i] = syscall(SYS_gettid);
+    DTRACE_PROBE1(line, taken, i);
+  }
+  return NULL;
+}
+/* Of three jobs each the first is done by the thread that gives them, and the others by a thread of their own. */
+int main(void) {
+  pthread_t threads[2];
+  for (int i = 0; i < 2; i++) sem_init(&given[i], 0, 0);
+  for (long i = 0; i < 2; i++) pthread_create(&threads[i], NULL, take, (void *)(i + 1));
+  for (long i = 0; i < 60; i++) {
+    begun_by[i] = ended_by[i] = syscall(SYS_gettid);
+    DTRACE_PROBE1(line, given, i);
+    usleep(100);
+    if (i % 3)
+      sem_post(&given[i % 3 - 1]);
+    else
+      DTRACE_PROBE1(line, taken, i);
+  }
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  for (long i = 0; i < 60; i++) printf("%ld %ld %ld\n", i, begun_by[i], ended_by[i]);
+  return 0;
+}
+"""
+
+
+@scenario
+def arrows_lead_from_spans_to_the_threads_that_ended_them(run):
+    require_root()
+    (run.dir / "handed.c").write_text(HANDED_ON)
+    program = run.build("handed", [run.dir / "handed.c"], ["-O1", "-pthread"])
+    question = [f"usdt:{program}:line:given ~~ usdt:{program}:line:taken", "--pair-by", "arg0"]
+    drawing, lines, said = trace(run, *question, "--export", f"record={run.dir / 'handed.usdtrec'}", ["--", program])
+    told = [tuple(map(int, line.split())) for line in said.splitlines()]
+    check_equal(len(told), 60, said)
+    spans = sorted((e["args"][0], e["tid"], e["ended_by"]["tid"]) for e in of_type(lines, "span"))
+    check_equal(spans, told, "number, thread that began it and thread that ended it, in JSON")
+    slices = {(s.begin, drawing.thread_of(s.track)[1]): (s.args["arg0"], s.end) for s in drawing.slices}
+    arrows = []
+    for begin, end in drawing.flows.values():
+        number, slice_end = slices[begin.time, drawing.thread_of(begin.track)[1]]
+        check_equal(end.time, slice_end, "the arrow ends where the span does")
+        arrows.append((number, drawing.thread_of(begin.track)[1], drawing.thread_of(end.track)[1]))
+    check_equal(sorted(arrows), [each for each in told if each[1] != each[2]], "arrows: of spans that go from thread to thread")
+    again = run.dir / "again.perfetto"
+    subprocess.run([run.tool, "--replay", run.dir / "handed.usdtrec", "--export", f"perfetto={again}"], check=True, capture_output=True, timeout=60)
+    check_equal(perfetto_reader.draw(compiled(run.dir, "perfetto"), again.read_bytes()).flows.values().__len__(), len(arrows), "arrows of a replay")
+
+
 @scenario
 def hits_are_instants_with_their_texts(run):
     program = build(run)

@@ -12,6 +12,8 @@
  *     __u64                    [user_stack.depth]            addresses in the process, innermost first
  *     char                     [user_stack.copy_piece][user_stack.copy_pieces + 1]
  *                                                            copy of the stack, from the stack pointer on
+ * and if spans may end in other threads than they began in
+ *     struct usdt_ender
  * and if it is recorded whose the process is, last
  *     struct usdt_owner
  *
@@ -63,6 +65,13 @@ struct usdt_user_stack {
 	__u32 copied; /* size of the copy in bytes */
 	__u64 regs[USDT_USER_REGS];				    /* by their numbers in specs (pt_regs.h) */
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
+};
+
+/* The thread that ended a span, numbered as usdt_event::pid and tid are. */
+struct usdt_ender {
+	__u32 pid;
+	__u32 tid;
+	char comm[16];
 };
 
 /* The user, group, cgroup and parent of the process. */

@@ -17,6 +17,7 @@ struct usdt_record_constants {
 	__u32 stack_depth;  /* addresses of the kernel's stack in a record */
 	__u32 site_base;    /* records have site numbers so much above the plan's: sites added to a running trace */
 	__u32 owners;	    /* each record ends with a struct usdt_owner */
+	__u32 ender_at;	    /* the byte of a record at which struct usdt_ender begins; 0: it has none */
 };
 
 /* The stack of the process in a record. */
@@ -120,7 +121,6 @@ struct usdt_stock_constants {
 	struct usdt_span_constants spans;
 	__u32 cgroups;	 /* so many entries of usdt_cgroups: only processes in one of them count; 0: all count */
 	__u32 may_sleep; /* programs on sites of files are loaded as sleepable ones */
-	__u32 reserved;
 };
 
 /* A cgroup (v2): processes in it and in those below it count. */
@@ -132,8 +132,8 @@ struct usdt_cgroup {
 #define USDT_MAX_CGROUPS 8
 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, record) == 56);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, family) == 128);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 444);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, family) == 132);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 448);
 USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 472);
 
 #endif /* USDT_BPF_STOCK_CONSTANTS_H */

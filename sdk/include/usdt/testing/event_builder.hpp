@@ -64,7 +64,10 @@ class EventBuilder {
  public:
   /// Begins a record of site 0, with every argument 0 and no text; `plan` has to live as long.
   explicit EventBuilder(const AttachPlan& plan, std::uint32_t string_size = 200)
-      : plan_(plan), layout_(layout_of(plan, string_size)), bytes_(layout_.record_size()) {
+      : EventBuilder(plan, layout_of(plan, string_size)) {}
+  /// Begins one of that layout.
+  EventBuilder(const AttachPlan& plan, const EventLayout& layout)
+      : plan_(plan), layout_(layout), bytes_(layout_.record_size()) {
     header().arg_cnt = plan.max_args;
     set_comm("synthetic");
   }
@@ -86,6 +89,15 @@ class EventBuilder {
     const usdt_owner is{
         .uid_gid = owner.uid | std::uint64_t{owner.gid} << 32, .cgroup = owner.cgroup, .parent = owner.ppid};
     std::memcpy(bytes_.data() + layout_.owner_at(), &is, sizeof(is));
+    return *this;
+  }
+
+  /// Sets the thread that ended the span, for a layout with EventLayout::enders.
+  EventBuilder& ended_by(const SpanEnder& thread) {
+    if (!layout_.enders) return mistake("the layout's events do not say who ended them");
+    usdt_ender ender{.pid = thread.pid, .tid = thread.tid, .comm = {}};
+    std::memcpy(ender.comm, thread.comm.data(), std::min(thread.comm.size(), sizeof(ender.comm) - 1));
+    std::memcpy(bytes_.data() + layout_.ender_at(), &ender, sizeof(ender));
     return *this;
   }
 
