@@ -28,7 +28,7 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <sys/sdt.h>
 #include <unistd.h>
-struct request { int kind; double weight; char name[8]; };
+struct request { int kind; double weight; char name[8]; int parts[3]; };
 static char text[] = "two\nlines\xff", plain[] = "plain";  /* written to, so that their page is there */
 __attribute__((noipa)) long work(struct request *r, unsigned long big) {
   usleep(50);
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
   double reals[] = {0.1, -0.0, NAN, INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308};
   text[0] = 't', plain[0] = 'p';
   for (int i = 0; i < times; i++) {
-    struct request r = {i, i / 4.0, "req"};
+    struct request r = {i, i / 4.0, "req", {i, -i, 7}};
     if (pause == 0) work(&r, ~0UL), take(r);
     DTRACE_PROBE2(otlp, hit, i, i % 2 ? text : plain);
     volatile double real = reals[i % 7];
