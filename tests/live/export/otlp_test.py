@@ -197,8 +197,8 @@ def accounted(lines, stderr, hits, delivered):
 @scenario
 def what_a_server_wants_again_is_sent_again(run):
     program = build(run)
-    for answers, least in (([(503, {"Retry-After": "1"}, b"")], 1.0), ([(429, {"Retry-After": email.utils.formatdate(time.time() + 3, usegmt=True)}, b"")], 0.0),
-                           ([(502, {}, b"no"), (504, {}, b"")], 0.1)):
+    for answers, least in (([(429, {"Retry-After": email.utils.formatdate(time.time() + 5, usegmt=True)}, b"")], 0.0),
+                           ([(503, {"Retry-After": "1"}, b"")], 1.0), ([(502, {}, b"no"), (504, {}, b"")], 0.1)):
         collector = Collector(run, answers)
         lines, stderr = trace(run, program, [f"usdt:{program}:otlp:hit"], ["100"], collector.url)
         check_equal(len(collector.logs()), 100, f"all arrive after {answers}")
@@ -339,18 +339,20 @@ def places_that_are_none_are_refused(run):
 
 @scenario
 def json_has_what_protobuf_has(run):
-    """Of each form of question, over one recording. Identifiers and 64 bits are looked at by the collector."""
-    program, recording = build(run), run.dir / "out.usdtrec"
+    """Of each form of question, over recordings. Identifiers and 64 bits are looked at by the collector."""
+    program, lists, recording = build(run), run.dir / "lists.usdtrec", run.dir / "out.usdtrec"
     probes = [f"ucall:{program}:work", f"uprobe:{program}:take", f"usdt:{program}:otlp:hit", f"usdt:{program}:otlp:real"]
-    subprocess.run([run.tool, *probes, "--record", recording, "--", program, "2000"], check=True, capture_output=True, timeout=60)
+    for file, asked in ((lists, [probes[0], "--print", "r->parts, retval"]), (recording, probes)):
+        subprocess.run([run.tool, *asked, "--record", file, "--", program, "2000"], check=True, capture_output=True, timeout=60)
     kinds = collections.Counter()
-    for words in ([], ["--print", "arg0, arg1, comm"], ["--by", "arg1 % 7, comm", "--sum", "arg0"], ["--sum", "arg0"], ["--by", "probe", "--avg", "arg1"],
+    for words in ([lists], [], ["--print", "arg0, arg1, comm"], ["--by", "arg1 % 7, comm", "--sum", "arg0"], ["--sum", "arg0"], ["--by", "probe", "--avg", "arg1"],
                   ["--hist", "arg1"], ["--hist", "arg1", "--hist-detail", "4", "--by", "probe"], ["--lhist", "arg1:0:1000:100"],
                   ["--latency", "--by", "probe"], ["--by", "tid", "--min", "arg1", "--max", "arg1"]):
         read = []
         for encoding, kind in (("", "application/x-protobuf"), ("?encoding=protobuf", "application/x-protobuf"), ("?encoding=json", "application/json")):
             collector = Collector(run)
-            done = subprocess.run([run.tool, "--replay", recording, *words, "-o", "/dev/null", "--export", f"otlp={collector.url}{encoding}"],
+            replayed = words if words == [lists] else [recording, *words]
+            done = subprocess.run([run.tool, "--replay", *replayed, "-o", "/dev/null", "--export", f"otlp={collector.url}{encoding}"],
                                   capture_output=True, text=True, timeout=60)
             check_equal(done.returncode, 0, f"{words}: {done.stderr}")
             check_equal({each for _, each, _ in collector.kept}, {kind}, "types")
