@@ -345,8 +345,8 @@ def json_has_what_protobuf_has(run):
     for file, asked in ((lists, [probes[0], "--print", "r->parts, retval"]), (recording, probes)):
         subprocess.run([run.tool, *asked, "--record", file, "--", program, "2000"], check=True, capture_output=True, timeout=60)
     kinds = collections.Counter()
-    for words in ([lists], [], ["--print", "arg0, arg1, comm"], ["--by", "arg1 % 7, comm", "--sum", "arg0"], ["--sum", "arg0"], ["--by", "probe", "--avg", "arg1"],
-                  ["--hist", "arg1"], ["--hist", "arg1", "--hist-detail", "4", "--by", "probe"], ["--lhist", "arg1:0:1000:100"],
+    for words in ([lists], [], ["--print", "arg0, arg1, comm"], ["--by", "arg1 % 7, comm", "--sum", "arg0"], ["--sum", "arg0"],
+                  ["--by", "probe", "--avg", "arg1"], ["--hist", "arg1"], ["--hist", "arg1", "--hist-detail", "4", "--by", "probe"], ["--lhist", "arg1:0:1000:100"],
                   ["--latency", "--by", "probe"], ["--by", "tid", "--min", "arg1", "--max", "arg1"]):
         read = []
         for encoding, kind in (("", "application/x-protobuf"), ("?encoding=protobuf", "application/x-protobuf"), ("?encoding=json", "application/json")):
