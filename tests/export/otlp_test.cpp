@@ -63,7 +63,7 @@ TEST(ToJson, writes_values_of_all_kinds_and_within_each_other) {
       pbf_builder<Values> list(v, AnyValue::array);
       for (const char* text : {"a", ""}) pbf_builder<AnyValue>(list, Values::value).add_string(AnyValue::text, text);
     });
-    add_attribute(log, "none", [](auto& v) { pbf_builder<Values>(v, AnyValue::object); });
+    add_attribute(log, "none", [](auto& v) { v.add_message(AnyValue::object, std::string()); });
     log.add_string(LogRecord::event_name, "p:n");
   });
   EXPECT_EQ(to_json(Signal::logs, request),
