@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -27,6 +28,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// The message of a body in capitals, as of a server that has messages of its own.
+std::string said_in_capitals(const Reply& reply) {
+  const bool has_message = std::ranges::all_of(reply.body, [](char c) { return c >= 'A' && c <= 'Z'; });
+  return has_message && !reply.body.empty() ? "it says " + reply.body + " as " + reply.type : std::string();
+}
 
 /// Answers each request with the next of `answers`, and the last one from then on; empty: it closes the connection.
 class FakeServer {
@@ -48,10 +55,11 @@ class FakeServer {
     ::close(fd_);
   }
 
-  [[nodiscard]] std::unique_ptr<Poster> poster(RejectedBy rejected_by = nullptr,
+  [[nodiscard]] std::unique_ptr<Poster> poster(Rejected (*rejected_by)(const Reply&) = nullptr,
                                                std::optional<Spool> spool = {}) const {
     const auto url = parse_url(url_);
-    auto poster = Poster::start({.url = *url, .rejected_by = rejected_by}, std::move(spool));
+    auto poster =
+        Poster::start({.url = *url, .rejected_by = rejected_by, .message_of = said_in_capitals}, std::move(spool));
     if (!poster) throw std::bad_alloc();
     return std::move(*poster);
   }
@@ -159,7 +167,15 @@ TEST(Poster, drops_what_is_refused_with_the_words_of_the_server) {
   EXPECT_EQ(server.requests() >= 1, true);
 }
 
-std::pair<std::uint64_t, std::string> reject_two(const std::string& reply) { return {2, "two of " + reply}; }
+TEST(Poster, shows_the_message_that_a_refusal_has) {
+  FakeServer server(
+      {"HTTP/1.1 413 Too Large\r\nContent-Type: text/y\r\nContent-Length: 4\r\n\r\nLESS", std::string(kOk)});
+  const auto poster = server.poster();
+  poster->put(batch_of(1));
+  EXPECT_EQ(outcome_of(*poster).why, "413 Too Large: it says LESS as text/y");
+}
+
+Rejected reject_two(const Reply& reply) { return {.items = 2, .why = "two of " + reply.body}; }
 
 TEST(Poster, asks_what_an_accepted_batch_lost) {
   FakeServer server({std::string(kOk)});
@@ -209,8 +225,20 @@ TEST(PosterWithSpool, counts_what_a_server_refuses_later) {
   poster->put(batch_with(7));
   const Backlog backlog = emptied(*poster);
   EXPECT_EQ(backlog.lost, 12U) << "and two of seven";
+  EXPECT_EQ(backlog.lost_batches, 2U);
   EXPECT_EQ(backlog.sent, 5U);
   EXPECT_EQ(backlog.why, "two of ok");
+}
+
+TEST(PosterWithSpool, counts_batches_without_events_that_a_server_refuses) {
+  const TemporaryDirectory directory;
+  FakeServer server({"HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\nold", std::string(kOk)});
+  const auto poster = server.poster(nullptr, spool_at(directory.path()));
+  poster->put(batch_with(0));
+  const Backlog backlog = emptied(*poster);
+  EXPECT_EQ(backlog.lost, 0U);
+  EXPECT_EQ(backlog.lost_batches, 1U);
+  EXPECT_EQ(backlog.why, "400 Bad Request: old");
 }
 
 TEST(PosterWithSpool, says_at_once_what_has_no_room) {

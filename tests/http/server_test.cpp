@@ -115,6 +115,21 @@ TEST(Server, answers_while_others_ask_for_nothing) {
   EXPECT_EQ(idle.front()->read_all(), "") << "the first one has given way";
 }
 
+TEST(Server, answers_while_others_do_not_read_what_they_asked_for) {
+  constexpr std::size_t kLarge = 32U << 20;  // more than sockets take
+  const auto server = started([](const Request& request) -> Answer {
+    return {.type = "text/plain", .body = std::string(request.path == "/large" ? kLarge : 4, 'x')};
+  });
+  std::vector<std::unique_ptr<Client>> slow;
+  for (int n = 0; n < 20; ++n) {
+    slow.push_back(std::make_unique<Client>(*server));
+    slow.back()->send("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+  EXPECT_THAT(get(*server, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_GT(slow.back()->read_all().size(), kLarge) << "the last one has all of it";
+  EXPECT_LT(slow.front()->read_all().size(), kLarge) << "the first one has given way";
+}
+
 TEST(Server, says_what_is_no_place_and_what_is_taken) {
   const auto server = started(echo);
   EXPECT_THAT(server->address(), StartsWith("127.0.0.1:"));

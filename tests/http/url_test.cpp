@@ -41,6 +41,23 @@ TEST(ParseUrl, says_what_is_wrong) {
   EXPECT_THAT(parse_url("http://" + std::string(3000, 'x')).error().message, HasSubstr("too long"));
 }
 
+TEST(SplitOptions, splits_what_is_behind_a_question_mark) {
+  const auto split = [](std::string_view text) {
+    const auto found = split_options(text);
+    std::string all = found ? found->first : "none";
+    if (found)
+      for (const auto& [name, value] : found->second)
+        all.append(" [").append(name).append("|").append(value).append("]");
+    return all;
+  };
+  EXPECT_EQ(split("http://x/a"), "http://x/a");
+  EXPECT_EQ(split("http://x/a?"), "http://x/a");
+  EXPECT_EQ(split("x?a=b&c=&d=e=f"), "x [a|b] [c|] [d|e=f]");
+  EXPECT_EQ(split("x?a=b?c"), "x [a|b?c]");
+  EXPECT_EQ(split("x?a"), "none");
+  EXPECT_EQ(split("x?a=b&&c=d"), "none");
+}
+
 /// Whatever is taken can break neither a request line nor a header.
 TEST(ParseUrl, takes_nothing_that_could_end_a_line) {
   std::mt19937 random(3);

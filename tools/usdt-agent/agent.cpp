@@ -119,6 +119,7 @@ class Agent {
         helpers.push_back(usdt::tools::start_helper(end_some));
       end_some();
     }
+    exports_.say_what_was_lost({});
     say_what_waits();
     if (beginning() == 0) return;
     usdt::tools::print_notice(kTool, "it ends while questions are starting");
@@ -131,6 +132,7 @@ class Agent {
     if (Clock::now() - looked_ < pause) return;
     looked_ = Clock::now();
     state_.take(files_, exports_, reloads_);
+    exports_.say_what_was_lost(std::chrono::minutes(1));
     if (const std::string words = state_.in_words(); words != said_) manager_.say_status(said_ = words);
   }
 

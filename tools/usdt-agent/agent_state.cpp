@@ -115,6 +115,9 @@ void AgentState::add_places(std::vector<usdt::OwnMetric>& metrics) const {
         counter("usdt_agent_spool_sent_events", "events that were on disk and are sent", backlog.sent, labels));
     metrics.push_back(counter("usdt_agent_spool_lost_events", "events that were on disk and that the server refused",
                               backlog.lost, labels));
+    metrics.push_back(counter("usdt_agent_spool_lost_batches",
+                              "batches, of numbers too, that were on disk and that the server did not take all of",
+                              backlog.lost_batches, labels));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/report.hpp"
+#include "io/escape.hpp"
 
 namespace usdt_agent {
 
@@ -48,7 +49,8 @@ std::string directory_name(const ExportPart& place) {
 
 usdt::Result<void> check_export(const ExportPart& wanted) {
   const usdt::SinkFormat* const format = find_format(wanted.format);
-  if (format != nullptr && (format->is_sent || wanted.format == usdt_trace::kMetricsFormat)) return {};
+  if (format != nullptr && (format->is_sent || wanted.format == usdt_trace::kMetricsFormat))
+    return usdt::check_sink_place(wanted.format, wanted.file);
   if (format == nullptr)
     return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("there is no format \"{}\"", wanted.format));
   return usdt::fail(
@@ -121,8 +123,23 @@ void Exports::keep_only(const std::vector<ExportPart>& wanted) {
       usdt::tools::print_notice(
           kTool, fmt::format("{}: {} wait on disk, and are sent when a question goes there again", each.second->name(),
                              usdt::tools::counted(backlog->events, "event")));
+    if (goes) said_.erase(each.first);
     return goes;
   });
+}
+
+void Exports::say_what_was_lost(std::chrono::milliseconds pause) {
+  for (const auto& [key, sink] : open_) {
+    const auto backlog = sink->backlog();
+    auto& [before, told] = said_[key];
+    if (!backlog || backlog->lost_batches == before.lost_batches || Clock::now() - told < pause) continue;
+    const std::uint64_t events = backlog->lost - before.lost;
+    usdt::tools::print_notice(kTool, fmt::format("{}: {} that waited on disk not taken: {}", sink->name(),
+                                                 events > 0 ? usdt::tools::counted(events, "event") : "numbers",
+                                                 usdt::io::printable(backlog->why)));
+    before = *backlog;
+    told = Clock::now();
+  }
 }
 
 std::vector<std::pair<std::string, const usdt::Sink*>> Exports::all() const {

@@ -17,8 +17,8 @@
 
 namespace usdt_agent {
 
-/// Says whether an agent can write there: it runs for ever, and a file that grows would fill its disk. Errors:
-/// invalid_argument.
+/// Says whether an agent can write there: it runs for ever, and a file that grows would fill its disk; and a server is
+/// named by a URL. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> check_export(const usdt_trace::ExportPart& wanted);
 
 /// Returns the places where the answers to a question go: its own, and those of the agent's that it can be written to.
@@ -46,6 +46,9 @@ class Exports {
   /// Closes the places that none of `wanted` is.
   void keep_only(const std::vector<usdt_trace::ExportPart>& wanted);
 
+  /// Says what servers did not take of what waited on disk, of each no sooner than `pause` after the last time.
+  void say_what_was_lost(std::chrono::milliseconds pause);
+
   /// Outputs that end from now on wait so long for their servers, all together.
   void wait_at_most(std::chrono::milliseconds time);
 
@@ -64,6 +67,7 @@ class Exports {
   Pages pages_;
   std::atomic<Clock::time_point> wait_until_ = Clock::time_point();
   std::map<Key, std::unique_ptr<usdt::Sink>> open_ = {};  ///< none of them takes answers: their siblings do
+  std::map<Key, std::pair<usdt::Backlog, Clock::time_point>> said_ = {};  ///< what was lost, and when
 };
 
 }  // namespace usdt_agent

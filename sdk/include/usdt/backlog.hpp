@@ -14,7 +14,9 @@ struct Backlog {
   std::uint64_t batches = 0, events = 0, bytes = 0;  ///< that wait
   std::uint64_t sent = 0;  ///< events that were there and that the server has, since the sink was opened
   std::uint64_t lost = 0;  ///< those that the server did not take, or whose file was damaged
-  std::string why = {};    ///< the last ones were lost
+  /// Batches that the server did not take, or not all of, and damaged ones: of events, and of numbers, which has none.
+  std::uint64_t lost_batches = 0;
+  std::string why = {};  ///< the last of these was lost
 };
 
 }  // namespace v1

@@ -48,6 +48,10 @@ struct SinkFormat {
 /// invalid_argument, with what does not go with what, and why.
 [[nodiscard]] Result<void> check_sink_format(std::string_view format, const Question& question);
 
+/// Says whether the form with this name can be written to a place: of those that are sent (SinkFormat::is_sent) whether
+/// it is a URL, with options that there are. Asks nothing of the network. Errors: invalid_argument, with what is wrong.
+[[nodiscard]] Result<void> check_sink_place(std::string_view format, const std::string& place);
+
 /// Says, again and again while a reader takes nothing, whether to go on waiting for it. It is given the time since the
 /// reader last took something.
 using SinkPatience = std::function<bool(std::chrono::milliseconds)>;

@@ -31,7 +31,8 @@ std::uint64_t BatchOutput::pending() const noexcept {
 
 void BatchOutput::send(std::string path, std::string_view type, std::string body, std::vector<std::uint32_t> probes) {
   if (loses_what_comes() && !poster_.has_room())
-    return lose(probes, probes.size(), poster_.backlog() ? "the spool is full" : "the server is too slow");
+    return lose(probes, probes.size(), "a batch of numbers",
+                poster_.backlog() ? "the spool is full" : "the server is too slow");
   const std::uint64_t events = probes.size();
   on_their_way_.emplace(++sent_, std::move(probes));
   poster_.put({.owner = owner_,
@@ -89,7 +90,7 @@ void BatchOutput::give_up() {
 std::optional<std::string> BatchOutput::failure() const {
   if (lost_ == 0 && why_.empty()) return std::nullopt;
   return fmt::format("{} not taken: {}",
-                     lost_ == 0   ? "a batch was"
+                     lost_ == 0   ? "numbers were"
                      : lost_ == 1 ? "1 event was"
                                   : fmt::format("{} events were", lost_),
                      why_);
@@ -103,23 +104,32 @@ void BatchOutput::take(const http::Outcome& outcome) {
   const auto batch = on_their_way_.extract(outcome.number);
   if (batch.empty()) return;
   const std::vector<std::uint32_t>& probes = batch.mapped();
-  if (!outcome.accepted) return lose(probes, probes.size(), outcome.why);
+  if (!outcome.accepted) return lose(probes, probes.size(), "a batch of numbers", outcome.why);
   if (outcome.maybe_twice && maybe_twice_++ == 0)
     tell(fmt::format("{}: what was sent when a connection was lost may be there twice{}", place_, unless()));
   const std::uint64_t rejected = std::min<std::uint64_t>(outcome.rejected, probes.size());
-  if (rejected > 0) lose(probes, static_cast<std::size_t>(rejected), outcome.why);
+  if (outcome.rejected > 0)
+    lose(probes, static_cast<std::size_t>(rejected), counted(outcome.rejected, "number"), outcome.why);
+  else if (!outcome.why.empty())
+    tell_sometimes(told_warning_, fmt::format("the server took all, and says: {}", io::printable(outcome.why)));
 }
 
 /// Which of a batch were rejected nobody says: the first ones are counted.
-void BatchOutput::lose(const std::vector<std::uint32_t>& probes, std::size_t count, const std::string& why) {
-  constexpr std::chrono::minutes pause{1};
+void BatchOutput::lose(const std::vector<std::uint32_t>& probes, std::size_t count, std::string_view without_events,
+                       const std::string& why) {
   for (std::size_t n = 0; n < count; ++n) ++not_written_[probes[n]];
   lost_ += count;
   if (why_.empty()) why_ = io::printable(why);
-  if (told_ && Clock::now() - *told_ < pause) return;
-  told_ = Clock::now();
-  tell(fmt::format("{}: {} not taken: {}", place_, count > 0 ? counted(count, "event") : "a batch of numbers",
-                   io::printable(why)));
+  tell_sometimes(told_loss_,
+                 fmt::format("{} not taken: {}", probes.empty() ? std::string(without_events) : counted(count, "event"),
+                             io::printable(why)));
+}
+
+void BatchOutput::tell_sometimes(std::optional<Clock::time_point>& told, const std::string& text) {
+  constexpr std::chrono::minutes pause{1};
+  if (told && Clock::now() - *told < pause) return;
+  told = Clock::now();
+  tell(fmt::format("{}: {}", place_, text));
 }
 
 void BatchOutput::tell_trouble() {

@@ -62,7 +62,11 @@ class BatchOutput : public Output {
   [[nodiscard]] bool is_due() const { return Clock::now() - measured_ >= std::chrono::seconds(10); }
   void take_outcomes();
   void take(const http::Outcome& outcome);
-  void lose(const std::vector<std::uint32_t>& probes, std::size_t count, const std::string& why);
+  /// So many of a batch's events are lost, or numbers of one that has none, which `without_events` names.
+  void lose(const std::vector<std::uint32_t>& probes, std::size_t count, std::string_view without_events,
+            const std::string& why);
+  /// Tells of the place, at most once a minute. `told`: the last time.
+  void tell_sometimes(std::optional<Clock::time_point>& told, const std::string& text);
   void tell_trouble();
   void tell(const std::string& text);
 
@@ -76,7 +80,7 @@ class BatchOutput : public Output {
   bool ending_ = false, given_up_ = false;
   std::uint64_t lost_ = 0, maybe_twice_ = 0;  ///< events, batches
   std::string why_;                           ///< the first loss
-  std::optional<Clock::time_point> told_;
+  std::optional<Clock::time_point> told_loss_, told_warning_;
   std::string told_trouble_;
 };
 

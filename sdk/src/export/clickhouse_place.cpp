@@ -92,10 +92,8 @@ std::optional<int> code_of(const http::Reply& reply) {
   return code_in(reply.body);
 }
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
-void set(Settings& settings, const std::string& name, const std::string& value) {
-  const auto found = std::ranges::find(settings, name, &Settings::value_type::first);
+void set(http::UrlOptions& settings, const std::string& name, const std::string& value) {
+  const auto found = std::ranges::find(settings, name, &http::UrlOptions::value_type::first);
   if (found != settings.end())
     found->second = value;
   else
@@ -114,23 +112,15 @@ Result<std::string> header_from(const char* variable) {
 }  // namespace
 
 Result<Place> parse_place(const std::string& text) {
-  const std::size_t question = std::min(text.find('?'), text.size());
-  if (text.substr(0, question).find('@') != text.npos) return wrong(kCredentials);
-  Place place{.url = TRY(http::parse_url(text.substr(0, question)))};
+  auto split = http::split_options(text);
+  if (!split) return wrong(kSettings);
+  if (split->first.find('@') != text.npos) return wrong(kCredentials);
+  Place place{.url = TRY(http::parse_url(split->first))};
   const std::string path = std::exchange(place.url.path, {});
   if (!path.empty()) place.database = path.substr(1);
   if (!is_name(place.database)) return wrong("a database's name has letters, digits and _");
-  const std::string_view all = std::string_view(text).substr(std::min(question + 1, text.size()));
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find('&', at), all.size());
-    const std::string_view pair = all.substr(at, end - at);
-    const std::size_t equals = pair.find('=');
-    if (equals == pair.npos) return wrong(kSettings);
-    const std::string_view name = pair.substr(0, equals), value = pair.substr(equals + 1);
-    TRY(check_setting(name, value));
-    place.settings.emplace_back(name, value);
-    at = end + 1;
-  }
+  for (const auto& [name, value] : split->second) TRY(check_setting(name, value));
+  place.settings = std::move(split->second);
   return place;
 }
 
@@ -142,7 +132,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string insert_path(const Place& place, std::string_view table, std::string_view token) {
-  Settings settings{
+  http::UrlOptions settings{
       {"wait_end_of_query", "1"},
       {"input_format_skip_unknown_fields", "0"},
       {"insert_deduplication_token", std::string(token)},

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "http/poster.hpp"
 #include "usdt/result.hpp"
@@ -18,7 +16,7 @@ struct Place {
   http::Url url = {};         ///< without a path
   std::string database = {};  ///< empty: the user's own
   /// As they were given. A value that is empty takes away a setting of ours, which an older server does not know.
-  std::vector<std::pair<std::string, std::string>> settings = {};
+  http::UrlOptions settings = {};
 };
 
 /// Parses a place. Errors: invalid_argument, with what is wrong: those of parse_url(); users and passwords, which

@@ -32,15 +32,7 @@ Result<std::shared_ptr<Destination>> open_server(SinkOptions options) {
 }
 
 Result<std::shared_ptr<Destination>> open_poster(const FormatRow& row, SinkOptions options) {
-  if (options.file.empty())
-    return fail(ErrorKind::invalid_argument,
-                fmt::format("it is sent by HTTP, and needs a place: {}=http://HOST:PORT", row.format.name));
-  http::Endpoint endpoint;
-  if (row.find_endpoint != nullptr)
-    endpoint = TRY(row.find_endpoint(options.file));
-  else
-    endpoint.url = TRY(http::parse_url(options.file));
-  endpoint.rejected_by = row.rejected_by;
+  const http::Endpoint endpoint = TRY(find_endpoint(row, options.file));
   std::optional<http::Spool> spool;
   if (!options.spool.empty()) spool.emplace(TRY(http::Spool::open(options.spool, options.spool_size)));
   auto poster = TRY(http::Poster::start(endpoint, std::move(spool)));

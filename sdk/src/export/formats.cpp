@@ -10,6 +10,7 @@
 
 #include "base/try.hpp"
 #include "export/clickhouse_place.hpp"
+#include "export/otlp_place.hpp"
 #include "session/rules.hpp"
 
 namespace usdt {
@@ -114,7 +115,7 @@ constexpr std::array kRows{
     FormatRow{.format = {"otlp", false, "spans, log records and metrics, sent to a collector of OpenTelemetry", true},
               .make = make_otlp_output,
               .check = check_metrics_of_rows,
-              .rejected_by = rejected_by_otlp},
+              .find_endpoint = otlp::find_endpoint},
     FormatRow{
         .format = {"clickhouse", false, "rows of events, tables and the ledger, sent to a ClickHouse server", true},
         .make = make_clickhouse_output,
@@ -137,6 +138,13 @@ Result<const FormatRow*> find_format(std::string_view name) {
   return fail(ErrorKind::invalid_argument, fmt::format("\"{}\" is no format: {}", name, fmt::join(names, ", ")));
 }
 
+Result<http::Endpoint> find_endpoint(const FormatRow& row, const std::string& place) {
+  if (place.empty())
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("it is sent by HTTP, and needs a place: {}=http://HOST:PORT", row.format.name));
+  return row.find_endpoint(place);
+}
+
 }  // namespace exports
 
 inline namespace v1 {
@@ -144,6 +152,12 @@ inline namespace v1 {
 Result<void> check_sink_format(std::string_view format, const Question& question) {
   const auto row = TRY(exports::find_format(format));
   return row->check == nullptr ? Result<void>() : row->check(question);
+}
+
+Result<void> check_sink_place(std::string_view format, const std::string& place) {
+  const auto row = TRY(exports::find_format(format));
+  if (row->format.is_sent) TRY(exports::find_endpoint(*row, place));
+  return {};
 }
 
 std::span<const SinkFormat> sink_formats() noexcept {

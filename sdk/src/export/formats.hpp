@@ -2,12 +2,10 @@
 // The table of sinks: a new one is a row of it and a file that makes its Output.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "export/output.hpp"
 #include "http/poster.hpp"
@@ -22,11 +20,10 @@ struct FormatRow {
   std::unique_ptr<Output> (*make)(const AnswerStart& start, const OutputPlace& place);
   /// Says what of a question it cannot write.
   Result<void> (*check)(const Question& question) = nullptr;
-  /// Reads the place, where the form is sent. Null: it is a URL and no more.
+  /// Reads the place, of forms that are sent.
   Result<http::Endpoint> (*find_endpoint)(const std::string& place) = nullptr;
-  http::RejectedBy rejected_by = nullptr;  ///< of forms that are sent: servers may take a part of a batch
-  bool records = false;                    ///< it needs records of a live trace
-  bool is_of_metrics = false;              ///< it has a page of metrics (Destination::metric_page), which may be served
+  bool records = false;           ///< it needs records of a live trace
+  bool is_of_metrics = false;     ///< it has a page of metrics (Destination::metric_page), which may be served
   bool tells_of_nothing = false;  ///< who reads it gets the account of a session that had nothing to trace, too
 };
 
@@ -35,6 +32,9 @@ struct FormatRow {
 /// Returns the row with this name. Errors: invalid_argument, with the names there are.
 [[nodiscard]] Result<const FormatRow*> find_format(std::string_view name);
 
+/// Returns the server of a form that is sent. Errors: invalid_argument, with what is wrong about the place.
+[[nodiscard]] Result<http::Endpoint> find_endpoint(const FormatRow& row, const std::string& place);
+
 [[nodiscard]] std::unique_ptr<Output> make_text_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_json_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_csv_output(const AnswerStart& start, const OutputPlace& place);
@@ -42,8 +42,6 @@ struct FormatRow {
 [[nodiscard]] std::unique_ptr<Output> make_flame_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_perfetto_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place);
-/// An http::RejectedBy.
-[[nodiscard]] std::pair<std::uint64_t, std::string> rejected_by_otlp(const std::string& reply);
 [[nodiscard]] std::unique_ptr<Output> make_clickhouse_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_report_output(const AnswerStart& start, const OutputPlace& place);
 [[nodiscard]] std::unique_ptr<Output> make_pprof_output(const AnswerStart& start, const OutputPlace& place);

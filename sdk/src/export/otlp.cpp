@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Answers for OpenTelemetry's collectors and what else takes its protocol over HTTP: calls and spans as spans, hits as
-// log records, tables and the ledger as metrics, in protobuf.
+// log records, tables and the ledger as metrics, in protobuf or in JSON.
 #include <fmt/format.h>
 
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <protozero/pbf_message.hpp>
 #include <random>
 #include <string>
 #include <utility>
@@ -15,7 +14,9 @@
 #include "export/batch_output.hpp"
 #include "export/formats.hpp"
 #include "export/otlp_fields.hpp"
+#include "export/otlp_json.hpp"
 #include "export/otlp_metrics.hpp"
+#include "export/otlp_place.hpp"
 #include "export/otlp_values.hpp"
 #include "export/service_identity.hpp"
 #include "export/value_tree.hpp"
@@ -33,12 +34,12 @@ using otlp::OfScope;
 using otlp::Span;
 using protozero::pbf_builder;
 
-constexpr std::string_view kProtobuf = "application/x-protobuf";
+constexpr std::string_view kOtlpProtobuf = "application/x-protobuf", kOtlpJson = "application/json";
 constexpr std::size_t kMostItems = 512, kMostBytes = 1 << 20;  ///< of a batch
 
 /// Items of one kind that wait to be sent.
 struct Filling {
-  std::string_view path;
+  otlp::Signal signal;
   std::string items = {};                  ///< encoded as fields of a scope
   std::vector<std::uint32_t> probes = {};  ///< of each that is an event
 
@@ -88,6 +89,8 @@ class OtlpOutput final : public BatchOutput {
   OtlpOutput(const AnswerStart& start, const OutputPlace& place)
       : BatchOutput(start, place),
         question_(start.question),
+        is_json_(otlp::parse_place(place.shared.options.file)->encoding ==
+                 otlp::Encoding::json),  // as the poster's was
         metrics_(start.question),
         is_live_(start.layout != nullptr),
         values_(attributes_, start, unreadable_) {
@@ -140,6 +143,7 @@ class OtlpOutput final : public BatchOutput {
   }
 
   const Question& question_;
+  bool is_json_;
   metrics::QuestionMetrics metrics_;
   /// By probe, the same for those of all files: collectors group by them. The attribute "usdt.probe" has the file.
   std::vector<std::string> event_names_;
@@ -148,7 +152,7 @@ class OtlpOutput final : public BatchOutput {
   AttributeWriter attributes_;
   ValueTree<AttributeWriter> values_;
   std::string resource_;
-  Filling spans_{"/v1/traces"}, logs_{"/v1/logs"}, numbers_{"/v1/metrics"};
+  Filling spans_{otlp::Signal::traces}, logs_{otlp::Signal::logs}, numbers_{otlp::Signal::metrics};
   RandomIds ids_;
   std::uint64_t began_ = time_of_day();
 };
@@ -222,7 +226,9 @@ void OtlpOutput::send_items(Filling& filling) {
   resource.add_message(OfResource::resource, resource_);
   resource.add_message(OfResource::of_scope, of_scope);
   pbf_builder<Export>(request).add_message(Export::of_resource, of_resource);
-  send(std::string(filling.path), kProtobuf, std::move(request), std::exchange(filling.probes, {}));
+  if (is_json_) request = otlp::to_json(filling.signal, request);
+  send(std::string(otlp::path_of(filling.signal)), is_json_ ? kOtlpJson : kOtlpProtobuf, std::move(request),
+       std::exchange(filling.probes, {}));
 }
 
 void OtlpOutput::send_numbers(const SessionSummary& summary, bool /*last*/) {
@@ -235,26 +241,6 @@ void OtlpOutput::send_numbers(const SessionSummary& summary, bool /*last*/) {
 }
 
 }  // namespace
-
-std::pair<std::uint64_t, std::string> rejected_by_otlp(const std::string& reply) {
-  std::pair<std::uint64_t, std::string> rejected;
-  try {
-    protozero::pbf_message<otlp::Answer> answer(reply);
-    if (!answer.next(otlp::Answer::partial_success)) return rejected;
-    protozero::pbf_message<otlp::PartialSuccess> part = answer.get_message();
-    while (part.next()) {
-      if (part.tag() == otlp::PartialSuccess::rejected)
-        rejected.first = static_cast<std::uint64_t>(std::max(part.get_int64(), std::int64_t{0}));
-      else if (part.tag() == otlp::PartialSuccess::message)
-        rejected.second = part.get_string();
-      else
-        part.skip();
-    }
-  } catch (const protozero::exception&) {
-    return {};  // it took the batch, and says something else
-  }
-  return rejected;
-}
 
 std::unique_ptr<Output> make_otlp_output(const AnswerStart& start, const OutputPlace& place) {
   return std::make_unique<OtlpOutput>(start, place);

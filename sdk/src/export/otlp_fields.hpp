@@ -68,4 +68,7 @@ enum class Buckets : pbf_tag_type { offset = 1, counts = 2 };
 enum class Answer : pbf_tag_type { partial_success = 1 };
 enum class PartialSuccess : pbf_tag_type { rejected = 1, message = 2 };
 
+/// google.rpc.Status: why a server takes nothing.
+enum class Status : pbf_tag_type { message = 2 };
+
 }  // namespace usdt::exports::otlp

@@ -163,6 +163,7 @@ struct Client::Impl {
     const auto text = [](beast::string_view view) { return std::string(view.data(), view.size()); };
     return Reply{.status = message_of.result_int(),
                  .reason = text(message_of.reason()),
+                 .type = text(message_of[beast::http::field::content_type]),
                  .body = std::move(message_of.body()),
                  .retry_after = text(message_of[beast::http::field::retry_after]),
                  .exception_code = text(message_of["X-ClickHouse-Exception-Code"]),

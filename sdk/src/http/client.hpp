@@ -29,6 +29,7 @@ struct Message {
 struct Reply {
   unsigned status = 0;
   std::string reason = {};  ///< "Service Unavailable"
+  std::string type = {};    ///< media type of the body; empty: it is not said
   std::string body = {};
   std::string retry_after = {};     ///< that header; empty: there is none
   std::string exception_code = {};  ///< likewise X-ClickHouse-Exception-Code

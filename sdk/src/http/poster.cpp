@@ -12,7 +12,6 @@
 #include <mutex>
 #include <random>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "base/no_memory.hpp"
@@ -33,11 +32,12 @@ constexpr milliseconds kLongestRetryAfter{60'000};
 constexpr milliseconds kHopeless{10'000};  ///< is_hopeless()
 constexpr const char* kGivenUp = "it was given up";
 
-/// The first line of what a server said, if it is text.
-std::string words_of(const Reply& reply) {
+/// The first line of what a server said, if it is text: of its message, or of the body.
+std::string words_of(const Reply& reply, const std::string& message) {
   constexpr std::size_t kMost = 200;
   std::string words = std::to_string(reply.status) + " " + reply.reason;
-  const std::string said = reply.body.substr(0, std::min(reply.body.find('\n'), kMost));
+  const std::string& whole = message.empty() ? reply.body : message;
+  const std::string said = whole.substr(0, std::min(whole.find('\n'), kMost));
   const bool is_text = std::ranges::all_of(said, [](char c) { return c >= ' ' && c != '\x7f'; });
   return said.empty() || !is_text ? words : words + ": " + said;
 }
@@ -76,10 +76,7 @@ Verdict judge_status(const Reply& reply) {
 
 struct Poster::Impl {
   Impl(const Endpoint& endpoint, std::optional<Spool> kept)
-      : judge(endpoint.judge),
-        client(endpoint.url, endpoint.headers),
-        rejected_by(endpoint.rejected_by),
-        spool(std::move(kept)) {}
+      : server(endpoint), client(endpoint.url, endpoint.headers), spool(std::move(kept)) {}
 
   /// The thread's: sends what is in the queue. A batch stays there until its outcome is known.
   void run() {
@@ -172,7 +169,10 @@ struct Poster::Impl {
     const std::uint64_t lost = outcome.accepted ? std::min(outcome.rejected, events) : events;
     sent += events - lost;
     spool_lost += lost;
-    if (lost > 0) spool_trouble = outcome.why;
+    if (!outcome.accepted || outcome.rejected > 0) {
+      ++spool_lost_batches;
+      spool_trouble = outcome.why;
+    }
     why.clear();
     ++settled;
     changed.notify_all();
@@ -182,21 +182,28 @@ struct Poster::Impl {
     Outcome outcome;
     for (unsigned attempts = 0;; ++attempts) {
       auto reply = client.post(message, kAttemptPatience);
-      const Verdict verdict = reply ? judge(*reply) : Verdict::again;
+      const Verdict verdict = reply ? server.judge(*reply) : Verdict::again;
       outcome.maybe_twice |= reply ? reply->was_sent_again : reply.error().kind == ErrorKind::io;
       outcome.maybe_twice |= verdict == Verdict::maybe_again;
       if (verdict == Verdict::accepted) {
         outcome.accepted = true;
         outcome.why.clear();
-        if (rejected_by != nullptr) std::tie(outcome.rejected, outcome.why) = rejected_by(reply->body);
+        if (server.rejected_by == nullptr) return outcome;
+        const Rejected rejected = server.rejected_by(*reply);
+        outcome.rejected = rejected.items;
+        outcome.why = rejected.why;
         return outcome;
       }
       if (is_abandoned()) return outcome;
-      outcome.why = reply ? words_of(*reply) : reply.error().message;
+      outcome.why = reply ? why_not(*reply) : reply.error().message;
       if (verdict == Verdict::refused) return outcome;
       const auto asked = reply ? parse_retry_after(reply->retry_after, std::chrono::system_clock::now()) : std::nullopt;
       if (!pause(asked.value_or(backoff(attempts, random_part(random))), outcome.why)) return outcome;
     }
+  }
+
+  [[nodiscard]] std::string why_not(const Reply& reply) const {
+    return words_of(reply, server.message_of == nullptr ? std::string() : server.message_of(reply));
   }
 
   /// Waits before another attempt. False: there will be none.
@@ -211,14 +218,13 @@ struct Poster::Impl {
     return abandoned;
   }
 
-  Verdict (*judge)(const Reply& reply);
+  Endpoint server;
   Client client;
-  RejectedBy rejected_by;
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Spool> spool;
-  std::uint64_t sent = 0, spool_lost = 0;  ///< Backlog
-  std::string spool_trouble;               ///< why the last events of the spool were lost
+  std::uint64_t sent = 0, spool_lost = 0, spool_lost_batches = 0;  ///< Backlog
+  std::string spool_trouble;                                       ///< Backlog::why
   std::deque<Batch> queue;
   std::size_t bytes = 0;                                 ///< of the queue
   std::map<std::size_t, std::vector<Outcome>> outcomes;  ///< by owner
@@ -284,6 +290,7 @@ std::optional<Backlog> Poster::backlog() const {
                  .bytes = spool.bytes(),
                  .sent = impl_->sent,
                  .lost = impl_->spool_lost,
+                 .lost_batches = impl_->spool_lost_batches,
                  .why = impl_->spool_trouble};
 }
 

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "http/client.hpp"
@@ -37,7 +36,7 @@ struct Outcome {
   std::uint64_t number = 0;
   /// The server has it, or it is on disk, and whatever comes of it is in the Backlog from then on.
   bool accepted = false;
-  std::string why = {};        ///< it was not, or not all of it: "400 Bad Request: ..."
+  std::string why = {};        ///< it was not, or not all of it ("400 Bad Request: ..."), or the server warns
   std::uint64_t rejected = 0;  ///< items of an accepted one that the server did not take
   /// It was sent anew after the server may have had it: what it has is there at least once.
   bool maybe_twice = false;
@@ -62,16 +61,22 @@ enum class Verdict : std::uint8_t {
 /// Judges as the specification of OTLP has it: any 2xx is accepted, is_worth_another_attempt() comes again.
 [[nodiscard]] Verdict judge_status(const Reply& reply);
 
-/// Reads in the reply to a batch how many of its items the server did not take although it took the batch, and why.
-/// Called in the poster's thread.
-using RejectedBy = std::pair<std::uint64_t, std::string> (*)(const std::string& reply);
+/// What a server that took a batch says of it. Words without a count are a warning.
+struct Rejected {
+  std::uint64_t items = 0;  ///< that it did not take
+  std::string why = {};
+};
 
 /// A server, and how it is spoken to.
 struct Endpoint {
   Url url = {};
   Headers headers = {};  ///< of each message
   Verdict (*judge)(const Reply& reply) = judge_status;
-  RejectedBy rejected_by = nullptr;  ///< null: it takes all of a batch or nothing
+  // These two are called in the poster's thread.
+  /// Reads the reply to a batch that was taken. Null: the server takes all of one or nothing.
+  Rejected (*rejected_by)(const Reply& reply) = nullptr;
+  /// Reads in the reply to one that was not why that is. Null, or an empty text: the body's first line says it.
+  std::string (*message_of)(const Reply& reply) = nullptr;
 };
 
 /// Sends batches. put() and the like are for one thread.

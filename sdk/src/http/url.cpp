@@ -66,4 +66,19 @@ Result<Url> parse_url(std::string_view text) {
   return url;
 }
 
+std::optional<std::pair<std::string, UrlOptions>> split_options(std::string_view text) {
+  const std::size_t question = std::min(text.find('?'), text.size());
+  const std::string_view all = text.substr(std::min(question + 1, text.size()));
+  UrlOptions options;
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = std::min(all.find('&', at), all.size());
+    const std::string_view pair = all.substr(at, end - at);
+    const std::size_t equals = pair.find('=');
+    if (equals == pair.npos) return std::nullopt;
+    options.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    at = end + 1;
+  }
+  return std::pair(std::string(text.substr(0, question)), std::move(options));
+}
+
 }  // namespace usdt::http

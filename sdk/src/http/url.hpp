@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "usdt/result.hpp"
 
@@ -20,5 +23,10 @@ struct Url {
 
 /// Parses a URL. There is no TLS yet: "https:" is an error that says what to do. Errors: invalid_argument.
 [[nodiscard]] Result<Url> parse_url(std::string_view text);
+
+/// Names and values, as they were written.
+using UrlOptions = std::vector<std::pair<std::string, std::string>>;
+/// Splits "URL?NAME=VALUE&NAME=VALUE", neither part of which is looked into. Nothing: an option has no '='.
+[[nodiscard]] std::optional<std::pair<std::string, UrlOptions>> split_options(std::string_view text);
 
 }  // namespace usdt::http

@@ -194,17 +194,19 @@ def what_a_killed_agent_had_on_disk_is_sent_by_the_next_one(run):
         free.bind(("127.0.0.1", 0))
         away = f"http://127.0.0.1:{free.getsockname()[1]}"
     files = {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}
-    agent = Agent(run, files, "--export", f"otlp={away}", "--spool", run.dir / "spool")
+    asked = ["--export", f"otlp={away}?encoding=json", "--spool", run.dir / "spool"]
+    agent = Agent(run, files, *asked)
     agent.wait_for("attached")
     program.hit(3000)
     wait_until(lambda: agent.sum_of("usdt_agent_spool_events") == 3000, "events on disk")
     check_equal((agent.sum_of("usdt_agent_export_up"), agent.get("/healthz")[0]), (0, 200), "the server is not up, the agent is well")
     agent.end(signal.SIGKILL)
     collector = Collector(run, port=int(away.rsplit(":", 1)[1]))
-    agent = Agent(run, files, "--export", f"otlp={away}", "--spool", run.dir / "spool")
+    agent = Agent(run, files, *asked)
     agent.wait_for("attached")
     program.hit(500)
     wait_until(lambda: numbers_of(collector) == once_each(3500), "each hit once")
+    check_equal({kind for _, kind, _ in collector.kept}, {"application/json"}, "types of what was on disk, and of what came since")
     wait_until(lambda: agent.sum_of("usdt_agent_spool_bytes") == 0, "an empty spool")
     check_equal(agent.sum_of("usdt_agent_spool_lost_events_total"), 0, "lost")
     check_equal(agent.end(), 0, "exit code")
@@ -294,6 +296,28 @@ def places_that_look_alike_have_spools_of_their_own(run):
     wait_until(lambda: all(len(server.kept) > 0 for server in servers), f"batches at both, {agent.said}")
     check_equal(len(list((run.dir / "spool").iterdir())), 2, "directories")
     check_equal(agent.end(), 0, "exit code")
+
+
+@scenario
+def what_a_server_refuses_of_a_spool_is_said_and_counted(run):
+    path = build(run)
+    program = Program(run, path)
+    collector = Collector(run, [(400, {"Content-Type": "application/json"}, b'{"code":3,"message":"no tenant"}')])
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}, "--export", f"otlp={collector.url}?encoding=json",
+                  "--spool", run.dir / "spool")
+    agent.wait_for("attached")
+    program.hit(1000)
+    agent.wait_for("not taken: 400 Bad Request: no tenant")
+    wait_until(lambda: agent.sum_of("usdt_agent_spool_sent_events_total") + agent.sum_of("usdt_agent_spool_lost_events_total") == 1000, "all hits")
+    check_equal(agent.sum_of("usdt_agent_spool_lost_batches_total"), 1, "batches")
+    lost = agent.sum_of("usdt_agent_spool_lost_events_total")
+    check_equal((lost > 0, numbers_of(collector).total()), (True, 1000 - lost), "those that the server has")
+    check(any(f": {lost:.0f} events that waited on disk not taken" in line for line in agent.said), f"{agent.said}")
+    collector.answers.append((200, {"Content-Type": "application/json"}, b'{"partialSuccess":{"rejectedDataPoints":"2","errorMessage":"old"}}'))
+    wait_until(lambda: not collector.answers, "numbers", 30, every=0.2)
+    wait_until(lambda: agent.sum_of("usdt_agent_spool_lost_batches_total") == 2, "the batch of numbers")
+    check_equal(agent.end(), 0, "exit code")
+    check(any("numbers that waited on disk not taken: old" in line for line in agent.said), f"{agent.said}")
 
 
 @scenario
@@ -391,7 +415,9 @@ def check_says_without_privilege_where_answers_would_go(run):
 def what_an_agent_cannot_be_asked_is_refused_with_its_place(run):
     of_question = (("max-events = 5", "asks for ever"), ("record = 'x.rec'", "record"))
     of_all = (("duration = 5", "asks for ever"), ("output = 'x'", "output"), ("format = 'json'", "format"), ("pid = 1", "pid"),
-              ("no-follow = true", "no-follow"), ("hold-exec = true", "hold-exec"), ("export = 'json=x'", "would grow for ever"))
+              ("no-follow = true", "no-follow"), ("hold-exec = true", "hold-exec"), ("export = 'json=x'", "would grow for ever"),
+              ("export = 'otlp=https://x:4318'", "a collector of this host"), ("export = 'otlp=http://x?encoding=xml'", "encoding=json"),
+              ("export = 'clickhouse=http://u:p@x/'", "USDT_CLICKHOUSE_USER"))
     for line, why in of_question + of_all:
         asked = question("a", "python:gc__start")
         (run.dir / "a.toml").write_text(asked + line if (line, why) in of_question else line + "\n" + asked)

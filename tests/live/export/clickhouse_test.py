@@ -159,7 +159,8 @@ def what_passes_comes_again_with_the_same_token(run):
     program = build(run)
     for answer, twice in (((500, {EXCEPTION: "252"}, TOO_MANY, False), False), ((500, {EXCEPTION: "241"}, b"", False), False),
                           ((200, {EXCEPTION: "159"}, b"", True), True), ((200, {}, TOO_MANY, False), False), ((503, {}, b"", False), False),
-                          ((None, {}, b"", True), True)):
+                          ((None, {}, b"", True), True), ((429, {"Retry-After": "1"}, b"", False), False),
+                          ((b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", {}, b"", True), True)):
         house = House([answer])
         lines, _, stderr = trace(run, [hit(program)], program, ["100"], house.url)
         check_equal(len(house.rows["usdt_events"]), 100, f"all arrive once after {answer}")
@@ -175,6 +176,7 @@ def what_a_server_refuses_is_lost(run):
                           ((500, {EXCEPTION: "27"}, b"Code: 27. DB::Exception: \x1b[31m", False), "500 Internal Server Error"),
                           ((200, {}, NO_TABLE, False), "200 OK: Code: 60"), ((200, {EXCEPTION: "49"}, b"", False), "200 OK"),
                           ((403, {EXCEPTION: "516"}, b"Code: 516. DB::Exception: usdt: Authentication failed", False), "Authentication failed"),
+                          ((413, {}, b"", False), "413"), ((307, {"Location": "http://127.0.0.1:1/"}, b"", False), "307"),
                           ((500, {}, b"", False), "500")):
         house = House([answer])
         lines, _, stderr = trace(run, [hit(program)], program, ["100"], house.url, code=1)

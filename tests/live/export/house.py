@@ -13,7 +13,8 @@ from post_server import PostServer
 
 class House(PostServer):
     """Takes insertions as ClickHouse does, each token once. `answers` are (status, headers, body, takes) of the first posts, one
-    each; `takes`: the rows are kept although the answer says otherwise. None: the connection ends without an answer."""
+    each; `takes`: the rows are kept although the answer says otherwise. None: the connection ends without an answer; bytes in
+    place of a status are the answer, whatever they are."""
 
     def __init__(self, answers=(), port=0):
         self.answers, self.posts, self.rows, self.tokens = list(answers), [], collections.defaultdict(list), set()
@@ -25,7 +26,7 @@ class House(PostServer):
         self.posts.append((url.path, dict(urllib.parse.parse_qsl(url.query, strict_parsing=True)), dict(headers)))
         if takes:
             self.take(self.posts[-1][1], headers, body)
-        return None if status is None else (status, own, reply)
+        return (status, own, reply) if isinstance(status, int) else status
 
     def take(self, query, headers, body):
         check_equal(headers["Content-Encoding"], "gzip", "it is deflated")

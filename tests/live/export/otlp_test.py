@@ -19,15 +19,16 @@ import puppet  # noqa: E402, F401 (finds the harness)
 from house import House  # noqa: E402
 from harness import check, check_equal, main, require_root, scenario  # noqa: E402
 from cgroup import Cgroup  # noqa: E402
-from collector import Collector, attributes_of, value_of  # noqa: E402
+from collector import Collector, attributes_of, value_of, without_chance  # noqa: E402
 from messages import compiled  # noqa: E402
 
 PROGRAM = r"""
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/sdt.h>
 #include <unistd.h>
-struct request { int kind; double weight; char name[8]; };
+struct request { int kind; double weight; char name[8]; int parts[3]; };
 static char text[] = "two\nlines\xff", plain[] = "plain";  /* written to, so that their page is there */
 __attribute__((noipa)) long work(struct request *r, unsigned long big) {
   usleep(50);
@@ -36,11 +37,14 @@ __attribute__((noipa)) long work(struct request *r, unsigned long big) {
 __attribute__((noipa)) int take(struct request r) { return r.kind; }
 int main(int argc, char **argv) {
   int times = atoi(argv[1]), pause = argc > 2 ? atoi(argv[2]) : 0;
+  double reals[] = {0.1, -0.0, NAN, INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308};
   text[0] = 't', plain[0] = 'p';
   for (int i = 0; i < times; i++) {
-    struct request r = {i, i / 4.0, "req"};
+    struct request r = {i, i / 4.0, "req", {i, -i, 7}};
     if (pause == 0) work(&r, ~0UL), take(r);
     DTRACE_PROBE2(otlp, hit, i, i % 2 ? text : plain);
+    volatile double real = reals[i % 7];
+    if (pause == 0) DTRACE_PROBE2(otlp, real, real, (long)i * -1000000007);
     if (pause > 0) usleep(pause);
   }
   return argc == 0;
@@ -193,8 +197,8 @@ def accounted(lines, stderr, hits, delivered):
 @scenario
 def what_a_server_wants_again_is_sent_again(run):
     program = build(run)
-    for answers, least in (([(503, {"Retry-After": "1"}, b"")], 1.0), ([(429, {"Retry-After": email.utils.formatdate(time.time() + 3, usegmt=True)}, b"")], 0.0),
-                           ([(502, {}, b"no"), (504, {}, b"")], 0.1)):
+    for answers, least in (([(429, {"Retry-After": email.utils.formatdate(time.time() + 5, usegmt=True)}, b"")], 0.0),
+                           ([(503, {"Retry-After": "1"}, b"")], 1.0), ([(502, {}, b"no"), (504, {}, b"")], 0.1)):
         collector = Collector(run, answers)
         lines, stderr = trace(run, program, [f"usdt:{program}:otlp:hit"], ["100"], collector.url)
         check_equal(len(collector.logs()), 100, f"all arrive after {answers}")
@@ -216,15 +220,62 @@ def what_a_server_refuses_is_lost(run):
         check(words in stderr and "\x1b" not in stderr, stderr)
 
 
+JSON = {"Content-Type": "application/json; charset=utf-8"}
+PROTOBUF = {"Content-Type": "application/x-protobuf"}
+
+
+def partial_success(run, count, words):
+    """An answer in protobuf, and what JSON may have for it."""
+    messages = compiled(run.dir, "otlp")
+    reply = messages.Answer(partial_success=messages.PartialSuccess(rejected=count, error_message=words)).SerializeToString()
+    part = lambda number: json.dumps({"partialSuccess": {"rejectedLogRecords": number, "errorMessage": words}}).encode()  # noqa: E731
+    return [(200, {}, reply), (200, PROTOBUF, reply), (200, JSON, part(str(count))), (200, JSON, part(count)), (200, {}, part(count))]
+
+
 @scenario
 def what_is_rejected_of_a_batch_is_lost(run):
     program = build(run)
-    messages = compiled(run.dir, "otlp")
-    reply = messages.Answer(partial_success=messages.PartialSuccess(rejected=7, error_message="too\nold"))
-    collector = Collector(run, [(200, {}, reply.SerializeToString())])
-    lines, stderr = trace(run, program, [f"usdt:{program}:otlp:hit"], ["100"], collector.url, code=1)
-    accounted(lines, stderr, 100, 93)
-    check("7 events not taken: too\\nold" in stderr, stderr)
+    for answer in partial_success(run, 7, "too\nold"):
+        for encoding in ("", "?encoding=json"):
+            collector = Collector(run, [answer])
+            lines, stderr = trace(run, program, [f"usdt:{program}:otlp:hit"], ["100"], collector.url + encoding, code=1)
+            accounted(lines, stderr, 100, 93)
+            check("7 events not taken: too\\nold" in stderr, f"{answer}: {stderr}")
+
+
+@scenario
+def what_a_server_warns_of_is_said_and_nothing_is_lost(run):
+    program = build(run)
+    for answer in partial_success(run, 0, "send\x1b less"):
+        collector = Collector(run, [answer])
+        lines, stderr = trace(run, program, [f"usdt:{program}:otlp:hit"], ["100"], collector.url)
+        accounted(lines, stderr, 100, 100)
+        check("the server took all, and says: send\\x1b less" in stderr, f"{answer}: {stderr}")
+
+
+@scenario
+def numbers_that_are_rejected_are_said(run):
+    program = build(run)
+    for answer, words in (((200, JSON, b'{"partialSuccess":{"rejectedDataPoints":"3","errorMessage":"too many"}}'), "3 numbers not taken: too many"),
+                          ((400, JSON, b'{"code":3,"message":"no such label"}'), "a batch of numbers not taken: 400 Bad Request: no such label")):
+        collector = Collector(run, [answer])
+        _, stderr = trace(run, program, [f"usdt:{program}:otlp:hit", "--by", "arg0 % 3"], ["100"], collector.url, code=1)
+        check(words in stderr, stderr)
+        check("numbers were not taken" in stderr, stderr)
+
+
+@scenario
+def why_a_server_refuses_is_said_of_any_encoding(run):
+    program = build(run)
+    status = compiled(run.dir, "otlp").Status(code=3, message="no tenant\nat all").SerializeToString()
+    for kind, body, words in ((JSON, b'{"code":3,"message":"no tenant\\nat all"}', "400 Bad Request: no tenant\n"),
+                              (PROTOBUF, status, "400 Bad Request: no tenant\n"), ({}, b"no tenant", "400 Bad Request: no tenant\n"),
+                              (JSON, b'["no", "object"]', '400 Bad Request: ["no", "object"]\n'), (JSON, b'{"message":7}', '400 Bad Request: {"message":7}\n'),
+                              (JSON, b'{"message":' + b"[" * 900_000, "400 Bad Request: {"), (PROTOBUF, status[:5], "400 Bad Request\n")):
+        for encoding in ("", "?encoding=json"):
+            lines, stderr = trace(run, program, [f"usdt:{program}:otlp:hit"], ["100"], Collector(run, [(400, kind, body)]).url + encoding, code=1)
+            accounted(lines, stderr, 100, 0)
+            check(f"100 events not taken: {words}" in stderr, f"{body[:50]}: {stderr[-500:]}")
 
 
 @scenario
@@ -276,12 +327,46 @@ def a_slow_server_is_waited_for(run):
 def places_that_are_none_are_refused(run):
     program = build(run)
     for url, words in (("https://x:4318", "TLS"), ("x:4318", "http://HOST:PORT"), ("http://", "host"), ("http://a b", "characters"),
-                       ("http://x:0", "port"), ("http://x:99999", "port"), ("http://u:p@x", "passwords"), ("http://x/?a=b", "'?'"),
+                       ("http://x:0", "port"), ("http://x:99999", "port"), ("http://u:p@x", "passwords"), ("http://x/?a=b", "encoding=json"),
+                       ("http://x?encoding=xml", "encoding=json"), ("http://x?encoding", "NAME=VALUE"), ("http://x?encoding=json#a", "no option"),
+                       ("http://x#a", "'#'"), ("https://x?encoding=json", "a collector of this host"),
                        ("http://[::1", "host"), ("out.file", "http://HOST:PORT")):
         done = subprocess.run([run.tool, f"usdt:{program}:otlp:hit", "--export", f"otlp={url}", "--", program, "1"],
                               capture_output=True, text=True, timeout=30)
         check_equal(done.returncode, 2, f"{url}: {done.stderr}")
         check(words in done.stderr, f"{url}: {done.stderr}")
+
+
+@scenario
+def json_has_what_protobuf_has(run):
+    """Of each form of question, over recordings. Identifiers and 64 bits are looked at by the collector."""
+    program, lists, recording = build(run), run.dir / "lists.usdtrec", run.dir / "out.usdtrec"
+    probes = [f"ucall:{program}:work", f"uprobe:{program}:take", f"usdt:{program}:otlp:hit", f"usdt:{program}:otlp:real"]
+    for file, asked in ((lists, [probes[0], "--print", "r->parts, retval"]), (recording, probes)):
+        subprocess.run([run.tool, *asked, "--record", file, "--", program, "2000"], check=True, capture_output=True, timeout=60)
+    kinds = collections.Counter()
+    for words in ([lists], [], ["--print", "arg0, arg1, comm"], ["--by", "arg1 % 7, comm", "--sum", "arg0"], ["--sum", "arg0"],
+                  ["--by", "probe", "--avg", "arg1"], ["--hist", "arg1"], ["--hist", "arg1", "--hist-detail", "4", "--by", "probe"], ["--lhist", "arg1:0:1000:100"],
+                  ["--latency", "--by", "probe"], ["--by", "tid", "--min", "arg1", "--max", "arg1"]):
+        read = []
+        for encoding, kind in (("", "application/x-protobuf"), ("?encoding=protobuf", "application/x-protobuf"), ("?encoding=json", "application/json")):
+            collector = Collector(run)
+            replayed = words if words == [lists] else [recording, *words]
+            done = subprocess.run([run.tool, "--replay", *replayed, "-o", "/dev/null", "--export", f"otlp={collector.url}{encoding}"],
+                                  capture_output=True, text=True, timeout=60)
+            check_equal(done.returncode, 0, f"{words}: {done.stderr}")
+            check_equal({each for _, each, _ in collector.kept}, {kind}, "types")
+            read.append([(resource, str(without_chance(item))) for items in (collector.spans(), collector.logs(), collector.metrics_and_resources())
+                         for resource, item in items])
+        check(len(read[0]) > 1, f"{words}: {read[0]}")
+        check(read[0] == read[1], f"{words}: protobuf by name and without one")
+        for ours, theirs in zip(*read[1:]):
+            check_equal(theirs, ours, f"{words}")
+        check_equal(len(read[2]), len(read[1]), f"items of {words}")
+        kinds.update(word for _, item in read[2] for word in item.replace("{", " ").replace(":", " ").split())
+    wanted = ("array_value", "kvlist_value", "int_value", "double_value", "string_value", "nan", "inf", "-inf", "5e-324", "as_int", "as_double",
+              "gauge", "sum", "histogram", "exponential", "positive", "negative", "zero_count", "explicit_bounds", "offset", "unit")
+    check_equal([word for word in wanted if kinds[word] == 0], [], "kinds of values that no message had")
 
 
 @scenario

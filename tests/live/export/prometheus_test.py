@@ -5,7 +5,6 @@ numbers are those that the traced program says and that JSON of the same trace h
 
 import collections
 import http.client
-import importlib
 import json
 import pathlib
 import socket
@@ -18,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
 from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until  # noqa: E402
-from messages import compiled  # noqa: E402
+from metric_pages import read_open, read_protobuf, read_text  # noqa: E402
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -60,42 +59,6 @@ def build(run):
     require_root()
     (run.dir / "m.c").write_text(PROGRAM)
     return run.build("m", [run.dir / "m.c"], ["-O1", "-g"])
-
-
-def read_text(page, module="prometheus_client.parser"):
-    """{name: {labels: value}}, by the client library."""
-    try:
-        parser = importlib.import_module(module)
-    except ImportError:
-        raise Skip("no python3-prometheus-client") from None
-    samples = collections.defaultdict(dict)
-    for family in parser.text_string_to_metric_families(page):
-        for sample in family.samples:
-            labels = frozenset(sample.labels.items())
-            check(labels not in samples[sample.name], f"{sample} is there twice")
-            samples[sample.name][labels] = sample.value
-    return samples
-
-
-def read_open(page):
-    return read_text(page, "prometheus_client.openmetrics.parser")
-
-
-def read_protobuf(run, data):
-    """{name: message}, by protoc."""
-    messages, families = compiled(run.dir, "metrics"), {}
-    while data:
-        length = shift = 0
-        while True:
-            byte, data = data[0], data[1:]
-            length |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                break
-        family = messages.MetricFamily.FromString(data[:length])
-        check(family.name not in families, f"{family.name} is there twice")
-        families[family.name], data = family, data[length:]
-    return families
 
 
 def trace(run, program, words, hits, name="out.prom"):

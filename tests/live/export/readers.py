@@ -15,7 +15,7 @@ import urllib.parse
 import urllib.request
 
 from browser import Page
-from collector import Collector, attributes_of
+from collector import Collector, attributes_of, read_message
 from harness import Skip, check_equal, free_port, require_program, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -82,10 +82,10 @@ class Official:
             "logs": ("Logs", "/v1/logs", "resource_logs", "scope_logs", "log_records"),
             "metrics": ("Metrics", "/v1/metrics", "resource_metrics", "scope_metrics", "metrics")}[signal]
         found = []
-        for path, body in self.collector.kept:
+        for path, kind, body in self.collector.kept:
             if path != at:
                 continue
-            message = getattr(module, f"Export{name}ServiceRequest").FromString(body)
+            message = read_message(getattr(module, f"Export{name}ServiceRequest"), kind, body)
             check_all_is_known(message)
             for resource in getattr(message, of_resource):
                 for scope in getattr(resource, of_scope):

@@ -18,7 +18,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "agent")]
 
 import puppet  # noqa: E402, F401 (finds the harness)
 import agent as agents  # noqa: E402
-from collector import Collector, attributes_of  # noqa: E402
+from collector import Collector, attributes_of, without_chance  # noqa: E402
 from harness import check, check_equal, main, require_program, require_root, scenario, wait_until  # noqa: E402
 from readers import READERS, Official, Prometheus, Victoria, by_duckdb, by_speedscope, by_sqlite, of_readers  # noqa: E402
 
@@ -217,6 +217,22 @@ def opentelemetry_reads_log_records_and_metrics(run):
     check_equal(sum(point.count for point in durations.exponential_histogram.data_points), 100, "calls")
     check_equal({attributes_of(point.attributes)["r_name"] for point in durations.exponential_histogram.data_points},
                 {shown(hit.text) for hit in said["hit"]}, "keys")
+
+
+@scenario
+def opentelemetry_reads_the_same_in_json(run):
+    program, recording = build(run), run.dir / "out.usdtrec"
+    trace(run, program, [f"ucall:{program}:work", f"usdt:{program}:readers:hit", "--record", recording], "700")
+    for words in ([], ["--by", "str(arg2)", "--sum", "arg0"], ["--sum", "arg1"], ["--hist", "arg0"], ["--hist", "arg0", "--hist-detail", "4"],
+                  ["--lhist", "arg0:0:1000:100"], ["--latency"]):
+        read = []
+        for encoding in ("protobuf", "json"):
+            official = Official(run)
+            subprocess.run([run.tool, "--replay", recording, *words, "-o", "/dev/null", "--export", f"otlp={official.collector.url}?encoding={encoding}"],
+                           check=True, capture_output=True, timeout=60)
+            read.append([(resource, str(without_chance(item))) for signal in ("trace", "logs", "metrics") for resource, item in official.items(signal)])
+        check((len(read[0]) > 1400) if not words else len(read[0]) > 1, f"{words}: {len(read[0])} items")
+        check_equal(read[1], read[0], f"items of {words}")
 
 
 # --- sqlite and DuckDB ----------------------------------------------------------------------------------------------

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/otlp_place.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <protozero/pbf_message.hpp>
+#include <string_view>
+#include <utility>
+
+#include "base/try.hpp"
+#include "export/otlp_fields.hpp"
+#include "io/json.hpp"
+// Behind io/json.hpp, by which RapidJSON is set up.
+#include <rapidjson/document.h>
+
+namespace usdt::exports::otlp {
+namespace {
+
+using Json = rapidjson::Document::ValueType;
+
+/// A reply without a type is JSON where it looks so: no message of protobuf begins with "{".
+bool is_json(const http::Reply& reply) {
+  if (reply.type.empty()) return reply.body.starts_with('{');
+  return reply.type.starts_with("application/json");
+}
+
+/// Parses an object; null: it is none. Without recursion, however many brackets lie within each other.
+rapidjson::Document object_of(const std::string& body) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
+  if (document.HasParseError() || !document.IsObject()) document.SetNull();
+  return document;
+}
+
+const Json* member_of(const Json& object, const char* name) {
+  if (!object.IsObject()) return nullptr;
+  const auto found = object.FindMember(name);
+  return found == object.MemberEnd() ? nullptr : &found->value;
+}
+
+std::string text_of(const Json* value) {
+  return value != nullptr && value->IsString() ? std::string(value->GetString(), value->GetStringLength())
+                                               : std::string();
+}
+
+/// A count, which may be text in JSON.
+std::uint64_t count_of(const Json& value) {
+  if (value.IsUint64()) return value.GetUint64();
+  const std::string digits = text_of(&value);
+  std::uint64_t count = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  return error == std::errc() && end == digits.data() + digits.size() ? count : 0;
+}
+
+http::Rejected rejected_in_json(const std::string& body) {
+  const rapidjson::Document answer = object_of(body);
+  const Json* const part = member_of(answer, "partialSuccess");
+  if (part == nullptr) return {};
+  http::Rejected rejected{.items = 0, .why = text_of(member_of(*part, "errorMessage"))};
+  for (const char* name : {"rejectedSpans", "rejectedLogRecords", "rejectedDataPoints"})
+    if (const Json* const count = member_of(*part, name)) rejected.items = std::max(rejected.items, count_of(*count));
+  return rejected;
+}
+
+http::Rejected rejected_in_protobuf(const std::string& body) {
+  http::Rejected rejected;
+  protozero::pbf_message<Answer> answer(body);
+  if (!answer.next(Answer::partial_success)) return rejected;
+  protozero::pbf_message<PartialSuccess> part = answer.get_message();
+  while (part.next()) {
+    if (part.tag() == PartialSuccess::rejected)
+      rejected.items = static_cast<std::uint64_t>(std::max(part.get_int64(), std::int64_t{0}));
+    else if (part.tag() == PartialSuccess::message)
+      rejected.why = part.get_string();
+    else
+      part.skip();
+  }
+  return rejected;
+}
+
+std::string message_in_protobuf(const std::string& body) {
+  protozero::pbf_message<Status> status(body);
+  return status.next(Status::message) ? status.get_string() : std::string();
+}
+
+tl::unexpected<Error> wrong(std::string_view why) {
+  return fail(ErrorKind::invalid_argument, fmt::format("of otlp=http://HOST:PORT: {}", why));
+}
+
+}  // namespace
+
+Result<Place> parse_place(const std::string& text) {
+  const auto split = http::split_options(text);
+  if (!split) return wrong("options are NAME=VALUE&NAME=VALUE");
+  Place place{.url = TRY(http::parse_url(split->first))};
+  for (const auto& [name, value] : split->second) {
+    if (name != "encoding" || (value != "protobuf" && value != "json"))
+      return wrong(fmt::format("\"{}={}\" is no option: encoding=protobuf, encoding=json", name, value));
+    place.encoding = value == "json" ? Encoding::json : Encoding::protobuf;
+  }
+  return place;
+}
+
+http::Rejected rejected_by(const http::Reply& reply) try {
+  return is_json(reply) ? rejected_in_json(reply.body) : rejected_in_protobuf(reply.body);
+} catch (const protozero::exception&) {
+  return {};  // it took the batch, and says something else
+}
+
+std::string message_of(const http::Reply& reply) try {
+  if (is_json(reply)) return text_of(member_of(object_of(reply.body), "message"));
+  return reply.type.starts_with("application/x-protobuf") ? message_in_protobuf(reply.body) : std::string();
+} catch (const protozero::exception&) {
+  return {};
+}
+
+Result<http::Endpoint> find_endpoint(const std::string& place) {
+  return http::Endpoint{.url = TRY(parse_place(place)).url, .rejected_by = rejected_by, .message_of = message_of};
+}
+
+}  // namespace usdt::exports::otlp
