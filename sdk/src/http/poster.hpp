@@ -41,6 +41,9 @@ struct Outcome {
   std::uint64_t rejected = 0;  ///< items of an accepted one that the server did not take
   /// It was sent anew after the server may have had it: what it has is there at least once.
   bool maybe_twice = false;
+  /// It was the first for which the server wanted an older form (Endpoint::older_form), and so said the server; empty:
+  /// it was not.
+  std::string older_because = {};
 };
 
 /// How long to wait before a batch is sent again, after so many attempts: longer each time, and never all senders at
@@ -58,6 +61,7 @@ enum class Verdict : std::uint8_t {
   again,        ///< it is sent once more later
   maybe_again,  ///< likewise, and the server may have it already
   refused,
+  unknown_form,  ///< refused, since the server is older than the form of the message
 };
 /// Judges as the specification of OTLP has it: any 2xx is accepted, is_worth_another_attempt() comes again.
 [[nodiscard]] Verdict judge_status(const Reply& reply);
@@ -66,12 +70,17 @@ enum class Verdict : std::uint8_t {
 /// Called in the poster's thread.
 using RejectedBy = std::pair<std::uint64_t, std::string> (*)(const std::string& reply);
 
+/// Makes the form of a message that older servers know: a batch with the same path, type and body otherwise. Nothing:
+/// it has that form, or what it has is damaged. Called in the poster's thread.
+using OlderForm = std::optional<SpooledBatch> (*)(const Message& message);
+
 /// A server, and how it is spoken to.
 struct Endpoint {
   Url url = {};
   Headers headers = {};  ///< of each message
   Verdict (*judge)(const Reply& reply) = judge_status;
   RejectedBy rejected_by = nullptr;  ///< null: it takes all of a batch or nothing
+  OlderForm older_form = nullptr;    ///< of all messages once a verdict was unknown_form; null: there is none
 };
 
 /// Sends batches. put() and the like are for one thread.
