@@ -187,7 +187,7 @@ std::string insert_path(const Place& place, std::string_view table, std::string_
   if (is_binary) set(settings, std::string(kNamesSetting), "1"), set(settings, std::string(kTypesSetting), "1");
   const bool waits = std::ranges::find(place.settings, std::pair<std::string, std::string>("async_insert", "1")) !=
                      place.settings.end();
-  // From 24.5 to 25.12 servers refuse both at once; from 26.2 on both are their defaults.
+  // Servers of 2024 and 2025 refuse both at once (ClickHouse's pull request 60888); from 26.2 on both are defaults.
   set(settings, waits ? "async_insert_deduplicate" : "deduplicate_blocks_in_dependent_materialized_views", "1");
   for (const auto& [name, value] : place.settings) set(settings, name, value);
   std::string path =
