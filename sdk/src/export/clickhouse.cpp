@@ -30,6 +30,7 @@ using clickhouse::Source;
 using clickhouse::ValueMaps;
 
 constexpr std::size_t kMostRows = 50'000, kMostRowBytes = 4 << 20;  ///< of a batch
+constexpr std::size_t kMostRowBytesForJson = kMostRowBytes / 3;     ///< of one whose rows are to be lines of JSON
 
 /// Rows of one table that wait to be sent.
 struct RowBatch {
@@ -41,8 +42,6 @@ struct RowBatch {
   std::uint64_t number = 0;                ///< of the batch, from 1 on over all tables
   std::vector<std::uint32_t> probes = {};  ///< of each that is an event
   std::string constants = {};              ///< columns that all of them have
-
-  [[nodiscard]] bool is_full() const noexcept { return count >= kMostRows || rows.size() >= kMostRowBytes; }
 };
 
 /// The boot of this machine, by which the kernel tells it from others.
@@ -58,6 +57,13 @@ std::uint64_t random_number() {
   return std::uint64_t{device()} << 32 | device();
 }
 
+/// Returns a text as it may be shown, which `own` has where that is another one.
+std::string_view shown(std::string_view text, std::string& own) {
+  if (io::is_printable(text)) return text;
+  own = io::printable(text);
+  return own;
+}
+
 std::int64_t now() {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
@@ -70,6 +76,7 @@ class ClickHouseOutput final : public BatchOutput {
         question_(start.question),
         place_(*clickhouse::parse_place(place.shared.options.file)),  // as the poster's was
         identity_(identity_of(start.plan)),
+        most_bytes_(place_.encoding == clickhouse::Encoding::json ? kMostRowBytesForJson : kMostRowBytes),
         is_live_(start.layout != nullptr),
         values_(maps_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
@@ -114,19 +121,22 @@ class ClickHouseOutput final : public BatchOutput {
   const Question& question_;
   clickhouse::Place place_;
   ServiceIdentity identity_;
+  std::size_t most_bytes_;
   bool is_live_;  ///< cgroups have the numbers that events have
   proc::CgroupNames cgroups_ = proc::CgroupNames();
   std::string boot_ = boot_id();
   std::uint64_t trace_ = random_number();
+  std::string name_ = io::printable(question_.name);
   Source source_{.service = {identity_.service},
                  .version = {identity_.version},
                  .host = {identity_.host},
-                 .question = {question_.name},
+                 .question = {name_},
                  .boot = {boot_},
                  .trace = trace_};
   ValueMaps maps_;
   ValueTree<ValueMaps> values_;
   clickhouse::EventRow row_;         ///< the last one
+  std::string comm_, container_;     ///< those of it that had to be escaped
   std::vector<std::string> probes_;  ///< their names
   RowBatch events_{"usdt_events"}, tables_{"usdt_tables"}, ledger_{"usdt_ledger"};
   std::vector<clickhouse::TableRow> table_rows_;  ///< of the last look
@@ -171,7 +181,7 @@ void ClickHouseOutput::add_row(RowBatch& batch, const Row& row, const Shared&...
   }
   clickhouse::append_values(batch.rows, row);
   batch.rows += batch.constants;
-  if (batch.is_full()) send_rows(batch);
+  if (batch.count >= kMostRows || batch.rows.size() >= most_bytes_) send_rows(batch);
 }
 
 void ClickHouseOutput::add_event(const Event& event) {
@@ -185,9 +195,7 @@ void ClickHouseOutput::add_event(const Event& event) {
   row_.pid = std::uint32_t(event.pid());
   row_.tid = std::uint32_t(event.tid());
   row_.cpu = static_cast<std::uint16_t>(event.cpu());
-  const std::string_view comm = event.comm();
-  const std::string escaped = io::is_printable(comm) ? std::string() : io::printable(comm);
-  row_.comm = {escaped.empty() ? comm : escaped};
+  row_.comm = {shown(event.comm(), comm_)};
   row_.weight = static_cast<float>(event.weight());
   take_container(event);
   values_.each(event, question_, [this](const std::string& name) { maps_.begin(name); });
@@ -202,7 +210,7 @@ void ClickHouseOutput::take_container(const Event& event) {
   const auto owner = event.owner();
   const proc::CgroupName* const cgroup = owner && is_live_ ? cgroups_.find(owner->cgroup) : nullptr;
   if (cgroup == nullptr) return;
-  if (identity_.container.empty()) row_.container = {cgroup->container};
+  if (identity_.container.empty()) row_.container = {shown(cgroup->container, container_)};
   maps_.begin("usdt.cgroup");
   maps_.text(cgroup->path);
   if (cgroup->pod.empty()) return;
