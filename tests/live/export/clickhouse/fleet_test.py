@@ -195,7 +195,7 @@ def both_encodings_are_the_same_rows(run):
     program, engine = build(run), chdb(run)
     calls = record(run, "calls", [f"ucall:{program}:serve", "--ustack"], program, "calls", "300", "1", "0.1")
     hits = record(run, "hits", [f"usdt:{program}:fleet:hit"], program, "hits", "1000")
-    for recording, asked in ((calls, ()), (hits, ()), (calls, ("--by", "kind", "--sum", "ns", "--max", "ns")),
+    for recording, asked in ((calls, ()), (hits, ()), (calls, ("--by", "kind", "--sum", "kind", "--max", "kind")),
                              (calls, ("--distinct", "kind")), (calls, ("--latency",)), (hits, ("--hist", "arg0 - 500")), (hits, ("--lhist", "arg0:0:900:100"))):
         for host, rest in (("binary", ""), ("json", "?format=JSONEachRow")):
             said, _ = replay(run, recording, engine.place("default" + rest), asked=asked, host_name=host)
