@@ -64,6 +64,9 @@ class FakeServer {
     return std::move(*poster);
   }
   [[nodiscard]] int requests() const { return requests_; }
+  [[nodiscard]] const std::string& url() const { return url_; }
+  /// Of the requests. Once the poster has their outcomes.
+  [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
 
  private:
   void run() {
@@ -79,6 +82,7 @@ class FakeServer {
       got.append(piece, static_cast<std::size_t>(size));
       const std::size_t head = got.find("\r\n\r\n"), field = got.find("Content-Length: ");
       if (head == got.npos || got.size() < head + 4 + std::stoul(got.substr(field + 16))) continue;
+      paths_.push_back(got.substr(got.find(' ') + 1, got.find(" HTTP/") - got.find(' ') - 1));
       got.clear();
       const std::string& answer =
           answers_[std::min<std::size_t>(static_cast<std::size_t>(requests_++), answers_.size() - 1)];
@@ -89,6 +93,7 @@ class FakeServer {
 
   std::vector<std::string> answers_;
   std::string url_;
+  std::vector<std::string> paths_;
   int fd_ = -1;
   std::atomic<int> requests_ = 0;
   std::thread thread_;
@@ -96,6 +101,17 @@ class FakeServer {
 
 Batch batch_of(std::uint64_t number, std::string body = "body") {
   return {.owner = 0, .number = number, .path = "/p", .type = "text/x", .body = std::move(body)};
+}
+
+/// Of the first so many batches.
+std::vector<Outcome> outcomes_of(Poster& poster, std::size_t count) {
+  std::vector<Outcome> outcomes;
+  for (int n = 0; n < 500 && outcomes.size() < count; ++n) {
+    poster.wait(20ms);
+    for (Outcome& each : poster.take_outcomes(0)) outcomes.push_back(std::move(each));
+  }
+  outcomes.resize(count);
+  return outcomes;
 }
 
 Outcome outcome_of(Poster& poster) {
@@ -197,6 +213,42 @@ Batch batch_with(std::uint64_t events) {
 Backlog emptied(const Poster& poster) {
   for (int n = 0; n < 1000 && poster.backlog()->batches > 0; ++n) std::this_thread::sleep_for(10ms);
   return *poster.backlog();
+}
+
+/// The older form of "/new" is "/old".
+std::optional<SpooledBatch> older_form(const Message& message) {
+  if (message.path != "/new") return std::nullopt;
+  return SpooledBatch{.path = "/old", .type = "a/b", .deflated = std::string(message.body)};
+}
+
+/// Takes "/new" no more than a server does that knows no such thing.
+Endpoint endpoint_of_old_server(const FakeServer& server) {
+  return {.url = *parse_url(server.url()),
+          .judge = [](const Reply& reply) { return reply.status == 404 ? Verdict::unknown_form : judge_status(reply); },
+          .older_form = older_form};
+}
+
+TEST(Poster, sends_an_older_form_once_the_server_has_wanted_it) {
+  const FakeServer server({"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\nwhat", std::string(kOk)});
+  auto poster = std::move(*Poster::start(endpoint_of_old_server(server)));
+  for (const std::uint64_t number : {1, 2, 3})
+    poster->put({.number = number, .path = number == 3 ? "/old" : "/new", .type = "a/b", .body = "x"});
+  const auto outcomes = outcomes_of(*poster, 3);
+  EXPECT_TRUE(outcomes[0].accepted && outcomes[1].accepted && outcomes[2].accepted);
+  EXPECT_EQ(outcomes[0].older_because, "404 No: what");
+  EXPECT_EQ(outcomes[1].older_because + outcomes[2].older_because, "") << "it is known";
+  EXPECT_THAT(server.paths(), ElementsAre("/new", "/old", "/old", "/old"));
+}
+
+TEST(Poster, drops_what_has_no_form_that_the_server_knows) {
+  const FakeServer server({"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\nwhat"});
+  auto poster = std::move(*Poster::start(endpoint_of_old_server(server)));
+  poster->put({.number = 1, .path = "/old", .type = "a/b", .body = "x"});
+  poster->put({.number = 2, .path = "/new", .type = "a/b", .body = "x"});
+  const auto outcomes = outcomes_of(*poster, 2);
+  EXPECT_FALSE(outcomes[0].accepted || outcomes[1].accepted);
+  EXPECT_EQ(outcomes[1].why, "404 No: what");
+  EXPECT_THAT(server.paths(), ElementsAre("/old", "/new", "/old"));
 }
 
 TEST(PosterWithSpool, keeps_what_is_not_taken_for_the_next_one) {

@@ -104,6 +104,8 @@ void BatchOutput::take(const http::Outcome& outcome) {
   const auto batch = on_their_way_.extract(outcome.number);
   if (batch.empty()) return;
   const std::vector<std::uint32_t>& probes = batch.mapped();
+  if (!outcome.older_because.empty())
+    tell(fmt::format("{}: {}: {}", place_, io::printable(outcome.older_because), in_older_form()));
   if (!outcome.accepted) return lose(probes, probes.size(), "a batch of numbers", outcome.why);
   if (outcome.maybe_twice && maybe_twice_++ == 0)
     tell(fmt::format("{}: what was sent when a connection was lost may be there twice{}", place_, unless()));

@@ -47,6 +47,9 @@ class BatchOutput : public Output {
   /// Why a batch that was sent anew may be there but once, in words behind those that say the contrary.
   [[nodiscard]] virtual std::string_view unless() const { return {}; }
 
+  /// How batches are sent to a server that does not know the form that they have, in words behind those that say so.
+  [[nodiscard]] virtual std::string_view in_older_form() const { return {}; }
+
   /// Sends a batch. `probes`: of each item that is an event, in their order. `type` outlives everything.
   void send(std::string path, std::string_view type, std::string body, std::vector<std::uint32_t> probes);
 

@@ -12,33 +12,36 @@
 #include <vector>
 
 #include "export/batch_output.hpp"
+#include "export/clickhouse_json.hpp"
 #include "export/clickhouse_place.hpp"
 #include "export/clickhouse_rows.hpp"
 #include "export/formats.hpp"
 #include "export/service_identity.hpp"
 #include "export/value_tree.hpp"
+#include "io/escape.hpp"
 #include "proc/cgroup_names.hpp"
 
 namespace usdt::exports {
 namespace {
 
-using clickhouse::RowWriter;
+using clickhouse::Kind;
+using clickhouse::Look;
+using clickhouse::Source;
 using clickhouse::ValueMaps;
 
-constexpr std::string_view kJson = "application/x-ndjson";
 constexpr std::size_t kMostRows = 50'000, kMostRowBytes = 4 << 20;  ///< of a batch
+constexpr std::size_t kMostRowBytesForJson = kMostRowBytes / 3;     ///< of one whose rows are to be lines of JSON
 
 /// Rows of one table that wait to be sent.
 struct RowBatch {
   std::string_view table;
-  std::string rows = {};
+  std::string header = {};  ///< the names and types of its columns
+  std::string rows = {};    ///< behind the header
   std::size_t count = 0;
   std::size_t most_bytes = 0;              ///< that any has had
   std::uint64_t number = 0;                ///< of the batch, from 1 on over all tables
   std::vector<std::uint32_t> probes = {};  ///< of each that is an event
   std::string constants = {};              ///< columns that all of them have
-
-  [[nodiscard]] bool is_full() const noexcept { return count >= kMostRows || rows.size() >= kMostRowBytes; }
 };
 
 /// The boot of this machine, by which the kernel tells it from others.
@@ -54,20 +57,16 @@ std::uint64_t random_number() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-/// When numbers were so.
-struct Moment {
-  std::int64_t time = 0;  ///< of day, ns
-  bool last = false;      ///< there will be no others
-};
-
-Moment now(bool last) {
-  const auto time = std::chrono::system_clock::now().time_since_epoch();
-  return {std::chrono::duration_cast<std::chrono::nanoseconds>(time).count(), last};
+/// Returns a text as it may be shown, which `own` has where that is another one.
+std::string_view shown(std::string_view text, std::string& own) {
+  if (io::is_printable(text)) return text;
+  own = io::printable(text);
+  return own;
 }
 
-void write_moment(RowWriter& row, const Moment& moment) {
-  row.number("time", moment.time);
-  row.number("last", moment.last ? 1U : 0U);
+std::int64_t now() {
+  const auto time = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
 }
 
 class ClickHouseOutput final : public BatchOutput {
@@ -77,19 +76,14 @@ class ClickHouseOutput final : public BatchOutput {
         question_(start.question),
         place_(*clickhouse::parse_place(place.shared.options.file)),  // as the poster's was
         identity_(identity_of(start.plan)),
+        most_bytes_(place_.encoding == clickhouse::Encoding::json ? kMostRowBytesForJson : kMostRowBytes),
         is_live_(start.layout != nullptr),
         values_(maps_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
-    std::string written = "{";
-    RowWriter columns(written);
-    // A column that is not there is empty.
-    for (const auto& [name, value] :
-         {std::pair("host", identity_.host), std::pair("service", identity_.service),
-          std::pair("version", identity_.version), std::pair("container", identity_.container),
-          std::pair("question", question_.name), std::pair("boot", boot_)})
-      if (!value.empty()) columns.text(name, value);
-    columns.number("trace", trace_);
-    identity_columns_ = "," + written.substr(1);
+    row_.values = &maps_;
+    events_.header = clickhouse::header_of(row_, source_);
+    tables_.header = clickhouse::header_of(clickhouse::TableRow(), looked_, source_);
+    ledger_.header = clickhouse::header_of(clickhouse::LedgerRow(), looked_, source_);
   }
 
   void slowest(const SlowestEvents& events, bool last) override {
@@ -110,33 +104,44 @@ class ClickHouseOutput final : public BatchOutput {
   std::string_view unless() const override {
     return ", where its table has no deduplication window (queries/doubles.sql finds it)";
   }
+  std::string_view in_older_form() const override { return "rows are sent as JSONEachRow from now on"; }
 
  private:
-  /// Begins a row, at the end of those of its kind.
-  RowWriter begin_row(RowBatch& batch);
-  void end_row(RowBatch& batch, RowWriter& row);
-  void write_container(RowWriter& row, const Event& event);
-  void write_stacks(RowWriter& row, const Event& event);
+  /// Adds a row to those of its kind. `shared`: columns that all of a batch have, beside those of their source.
+  template <class Row, class... Shared>
+  void add_row(RowBatch& batch, const Row& row, const Shared&... shared);
+  void take_container(const Event& event);
+  void take_stacks(const Event& event);
   void take(const ArrangedTable& look);
   void send_table(bool last);
   void send_rows(RowBatch& batch);
-  void add_count(const Moment& moment, std::string_view probe, const ToldCount& count);
+  void add_count(const Look& look, std::string_view probe, const ToldCount& count);
+  [[nodiscard]] Look look_now(bool last) const { return {{now()}, last, {identity_.container}}; }
 
   const Question& question_;
   clickhouse::Place place_;
   ServiceIdentity identity_;
+  std::size_t most_bytes_;
   bool is_live_;  ///< cgroups have the numbers that events have
   proc::CgroupNames cgroups_ = proc::CgroupNames();
   std::string boot_ = boot_id();
   std::uint64_t trace_ = random_number();
+  std::string name_ = io::printable(question_.name);
+  Source source_{.service = {identity_.service},
+                 .version = {identity_.version},
+                 .host = {identity_.host},
+                 .question = {name_},
+                 .boot = {boot_},
+                 .trace = trace_};
   ValueMaps maps_;
   ValueTree<ValueMaps> values_;
-  std::vector<std::string> probes_;  ///< their names, as JSON
-  std::string identity_columns_;     ///< written, with a comma before each
+  clickhouse::EventRow row_;         ///< the last one
+  std::string comm_, container_;     ///< those of it that had to be escaped
+  std::vector<std::string> probes_;  ///< their names
   RowBatch events_{"usdt_events"}, tables_{"usdt_tables"}, ledger_{"usdt_ledger"};
-  std::vector<std::string> table_rows_;   ///< of the last look, without what all have
-  Moment looked_ = {};                    ///< and when that was
-  std::uint64_t rows_ = 0, batches_ = 0;  ///< of events, of all: so far, those that were lost among them
+  std::vector<clickhouse::TableRow> table_rows_;  ///< of the last look
+  Look looked_ = {};                              ///< and when that was
+  std::uint64_t rows_ = 0, batches_ = 0;          ///< of events, of all: so far, those that were lost among them
 };
 
 /// The kind of number that a row of the ledger is.
@@ -160,53 +165,52 @@ std::string_view role_text(CountRole role) {
 
 void ClickHouseOutput::look_up(const AttachPlan& plan, std::size_t /*probes*/) {
   values_.look_up(plan);
-  probes_.assign(values_.names().size(), {});
-  for (std::size_t n = 0; n < probes_.size(); ++n) clickhouse::append_string(probes_[n], values_.names()[n]);
+  probes_.clear();
+  for (const std::string& name : values_.names()) probes_.push_back(io::printable(name));
 }
 
-RowWriter ClickHouseOutput::begin_row(RowBatch& batch) {
+template <class Row, class... Shared>
+void ClickHouseOutput::add_row(RowBatch& batch, const Row& row, const Shared&... shared) {
   if (batch.count++ == 0) {
-    batch.number = ++batches_;
+    source_.seq = batch.number = ++batches_;
+    batch.constants.clear();
+    (clickhouse::append_values(batch.constants, shared), ...);
+    clickhouse::append_values(batch.constants, source_);
     batch.rows.reserve(batch.most_bytes);
-    batch.constants = fmt::format("{},\"seq\":{}", identity_columns_, batch.number);
+    batch.rows += batch.header;
   }
-  RowWriter row(batch.rows);
-  row.begin();
-  return row;
-}
-
-void ClickHouseOutput::end_row(RowBatch& batch, RowWriter& row) {
-  row.end(batch.constants);
-  if (batch.is_full()) send_rows(batch);
+  clickhouse::append_values(batch.rows, row);
+  batch.rows += batch.constants;
+  if (batch.count >= kMostRows || batch.rows.size() >= most_bytes_) send_rows(batch);
 }
 
 void ClickHouseOutput::add_event(const Event& event) {
   const bool lasts = event.duration() > 0 || event.site().span;
   ++rows_;
   events_.probes.push_back(event.site().probe.value);
-  RowWriter row = begin_row(events_);
-  row.number("time", wall_time(event));
-  if (event.duration() > 0) row.number("duration", event.duration());
-  row.written("kind", question_.view.in_flight ? "\"in_flight\"" : lasts ? "\"span\"" : "\"hit\"");
-  row.written("probe", probes_[event.site().probe.value]);
-  row.number("pid", std::uint32_t(event.pid()));
-  row.number("tid", std::uint32_t(event.tid()));
-  row.number("cpu", std::uint32_t{event.cpu()});
-  row.text("comm", event.comm());
-  if (event.weight() != 1) row.real("weight", event.weight());
-  write_container(row, event);
+  row_.time = {wall_time(event)};
+  row_.duration = event.duration();
+  row_.kind = question_.view.in_flight ? Kind::in_flight : lasts ? Kind::span : Kind::hit;
+  row_.probe = {probes_[event.site().probe.value]};
+  row_.pid = std::uint32_t(event.pid());
+  row_.tid = std::uint32_t(event.tid());
+  row_.cpu = static_cast<std::uint16_t>(event.cpu());
+  row_.comm = {shown(event.comm(), comm_)};
+  row_.weight = static_cast<float>(event.weight());
+  take_container(event);
   values_.each(event, question_, [this](const std::string& name) { maps_.begin(name); });
-  write_stacks(row, event);
-  maps_.take(row);
-  end_row(events_, row);
+  take_stacks(event);
+  add_row(events_, row_);
+  maps_.clear();
 }
 
 /// A container that the environment names, for all of them, goes before.
-void ClickHouseOutput::write_container(RowWriter& row, const Event& event) {
+void ClickHouseOutput::take_container(const Event& event) {
+  row_.container = {identity_.container};
   const auto owner = event.owner();
   const proc::CgroupName* const cgroup = owner && is_live_ ? cgroups_.find(owner->cgroup) : nullptr;
   if (cgroup == nullptr) return;
-  if (identity_.container.empty() && !cgroup->container.empty()) row.text("container", cgroup->container);
+  if (identity_.container.empty()) row_.container = {shown(cgroup->container, container_)};
   maps_.begin("usdt.cgroup");
   maps_.text(cgroup->path);
   if (cgroup->pod.empty()) return;
@@ -214,78 +218,70 @@ void ClickHouseOutput::write_container(RowWriter& row, const Event& event) {
   maps_.text(cgroup->pod);
 }
 
-void ClickHouseOutput::write_stacks(RowWriter& row, const Event& event) {
+void ClickHouseOutput::take_stacks(const Event& event) {
   const AskedStacks& asked = question_.stacks;
-  const auto add = [&](std::string_view name, const Result<Stack>& stack) {
-    if (stack) return row.frames(name, *stack);
+  const auto take = [&](std::string_view name, clickhouse::Array<clickhouse::Label>& frames,
+                        const Result<Stack>& stack) {
+    if (stack) return clickhouse::add_frames(frames, *stack);
     maps_.begin(name);
     values_.error(stack.error().message);
   };
-  if (asked.user_depth > 0 && !asked.user_in_lists) add("ustack", around_.user_stack());
-  if (asked.kernel_depth > 0 && !asked.kernel_in_lists && !event.probe().file) add("kstack", around_.kernel_stack());
+  row_.ustack.clear(), row_.kstack.clear();
+  if (asked.user_depth > 0 && !asked.user_in_lists) take("ustack", row_.ustack, around_.user_stack());
+  if (asked.kernel_depth > 0 && !asked.kernel_in_lists && !event.probe().file)
+    take("kstack", row_.kstack, around_.kernel_stack());
 }
 
 void ClickHouseOutput::take(const ArrangedTable& look) {
-  looked_ = now(false);
+  looked_ = look_now(false);
   table_rows_.clear();
   for (const ArrangedRow& each : look.rows) {
     if (table_rows_.size() >= question_.view.top) break;
-    std::string text = "{";
-    RowWriter row(text);
-    clickhouse::write_table_row(row, plan(), question_.view, look.table, each);
-    table_rows_.push_back(text.substr(1));
+    table_rows_.push_back(clickhouse::table_row(plan(), question_.view, look.table, each));
   }
 }
 
 void ClickHouseOutput::send_table(bool last) {
   looked_.last = last;
-  for (const std::string& each : table_rows_) {
-    RowWriter row = begin_row(tables_);
-    write_moment(row, looked_);
-    tables_.rows.append(",").append(each);
-    end_row(tables_, row);
-  }
+  for (const clickhouse::TableRow& each : table_rows_) add_row(tables_, each, looked_);
   send_rows(tables_);
 }
 
-void ClickHouseOutput::add_count(const Moment& moment, std::string_view probe, const ToldCount& count) {
-  RowWriter row = begin_row(ledger_);
-  write_moment(row, moment);
-  row.text("probe", probe);
-  row.text("role", role_text(count.role));
-  row.text("name", count.name);
-  row.number("value", count.value);
-  end_row(ledger_, row);
+void ClickHouseOutput::add_count(const Look& look, std::string_view probe, const ToldCount& count) {
+  add_row(ledger_, clickhouse::LedgerRow{{probe}, {role_text(count.role)}, {count.name}, count.value}, look);
 }
 
 void ClickHouseOutput::send_numbers(const SessionSummary& summary, bool last) {
   send_table(last);
-  const Moment moment = now(last);
+  const Look look = look_now(last);
   for (std::size_t n = 0; n < summary.probes.size(); ++n) {
     if (plan().probes[Index<PlannedProbe>(n)].span) continue;  // the accounts are those of its ends
     const Account& account = summary.probes[n];
-    const std::string& probe = values_.names()[n];
-    add_count(moment, probe, {"hits", CountRole::all, account.hits});
-    add_count(moment, probe, {"events", CountRole::events, account.delivered});
+    const std::string& probe = probes_[n];
+    add_count(look, probe, {"hits", CountRole::all, account.hits});
+    add_count(look, probe, {"events", CountRole::events, account.delivered});
     for (const CountInfo& count : counts()) {
       const auto told = tell_count(count, account, plan().spans.has_value());
       const bool is_loss = told && (told->role == CountRole::lost || told->role == CountRole::left_out);
-      if (is_loss && told->value > 0) add_count(moment, probe, *told);
+      if (is_loss && told->value > 0) add_count(look, probe, *told);
     }
-    if (account.missed.value_or(0) > 0) add_count(moment, probe, {"missed", CountRole::estimate, *account.missed});
+    if (account.missed.value_or(0) > 0) add_count(look, probe, {"missed", CountRole::estimate, *account.missed});
   }
-  add_count(moment, "", {"rows", CountRole::part, rows_});
+  add_count(look, "", {"rows", CountRole::part, rows_});
   // One more, if this is no part of it: the batch of the ledger has a number, too.
-  add_count(moment, "", {"batches", CountRole::part, batches_ + (ledger_.count == 0 ? 1 : 0)});
+  add_count(look, "", {"batches", CountRole::part, batches_ + (ledger_.count == 0 ? 1 : 0)});
   send_rows(ledger_);
 }
 
+/// Rows that the server is to have as JSON are made of the others, which cannot fail.
 void ClickHouseOutput::send_rows(RowBatch& batch) {
   if (std::exchange(batch.count, 0) == 0) return;
   batch.most_bytes = std::max(batch.most_bytes, batch.rows.size());
   const std::string token = fmt::format("{}-{}-{}-{}", identity_.host, boot_, trace_, batch.number);
-  send(clickhouse::insert_path(place_, batch.table, clickhouse::escaped(token)), kJson, std::exchange(batch.rows, {}),
-       std::exchange(batch.probes, {}));
+  std::string rows = std::exchange(batch.rows, {});
+  if (place_.encoding == clickhouse::Encoding::json) rows = clickhouse::json_rows(rows).value_or(std::string());
+  send(clickhouse::insert_path(place_, batch.table, clickhouse::escaped(token)),
+       clickhouse::media_type(place_.encoding), std::move(rows), std::exchange(batch.probes, {}));
 }
 
 }  // namespace

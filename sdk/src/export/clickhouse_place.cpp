@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "base/try.hpp"
+#include "export/clickhouse_json.hpp"
+#include "http/gzip.hpp"
 
 namespace usdt::exports::clickhouse {
 namespace {
@@ -23,6 +25,12 @@ constexpr std::string_view kSettings = "settings are NAME=VALUE&NAME=VALUE";
 tl::unexpected<Error> wrong(std::string_view why) {
   return fail(ErrorKind::invalid_argument, fmt::format("of clickhouse=http://HOST:8123/DATABASE: {}", why));
 }
+
+/// Settings that came with 21.11, or before it. By the first two the server compares the names and types of columns
+/// with those of the table, as it does by default; by the third an answer means that rows are stored.
+constexpr std::string_view kNamesSetting = "input_format_with_names_use_header",
+                           kTypesSetting = "input_format_with_types_use_header", kWaitSetting = "wait_for_async_insert";
+constexpr std::string_view kRowBinary = "RowBinaryWithNamesAndTypes", kJsonLines = "JSONEachRow";
 
 bool is_of_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -40,8 +48,10 @@ Result<void> check_setting(std::string_view name, std::string_view value) {
   if (name == "user" || name == "password") return wrong(kCredentials);
   if (name.empty() || !is_name(name) || !is_value(value)) return wrong(kSettings);
   if (std::ranges::find(kOurs, name) != kOurs.end()) return wrong(fmt::format("\"{}\" is no setting", name));
-  if (name == "wait_for_async_insert" && value != "1")
+  if (name == kWaitSetting && value != "1")
     return wrong("without wait_for_async_insert=1 nobody learns of rows that the server does not take");
+  if ((name == kNamesSetting || name == kTypesSetting) && value != "1")
+    return wrong(fmt::format("without {}=1 nobody learns that a column has another type", name));
   return {};
 }
 
@@ -100,6 +110,26 @@ void set(http::UrlOptions& settings, const std::string& name, const std::string&
     settings.emplace_back(name, value);
 }
 
+Result<Encoding> parse_encoding(std::string_view name) {
+  if (name == kJsonLines) return Encoding::json;
+  if (name == "RowBinary" || name == kRowBinary) return Encoding::row_binary;
+  return wrong("the format is RowBinary or JSONEachRow");
+}
+
+/// Takes a setting out of a path.
+void take_out(std::string& path, std::string_view setting) {
+  const std::string text = fmt::format("&{}=1", setting);
+  if (const std::size_t at = path.find(text); at != path.npos) path.erase(at, text.size());
+}
+
+/// Whether the server says that it does not know the format, or a setting that is as old.
+bool is_from_before(int code, std::string_view said) {
+  constexpr int kUnknownFormat = 73, kUnknownSetting = 115;
+  const auto names = [&](std::string_view setting) { return said.find(setting) != said.npos; };
+  return code == kUnknownFormat ||
+         (code == kUnknownSetting && (names(kNamesSetting) || names(kTypesSetting) || names(kWaitSetting)));
+}
+
 /// A text of the environment that may be a header.
 Result<std::string> header_from(const char* variable) {
   const char* text = std::getenv(variable);
@@ -119,8 +149,14 @@ Result<Place> parse_place(const std::string& text) {
   const std::string path = std::exchange(place.url.path, {});
   if (!path.empty()) place.database = path.substr(1);
   if (!is_name(place.database)) return wrong("a database's name has letters, digits and _");
-  for (const auto& [name, value] : split->second) TRY(check_setting(name, value));
-  place.settings = std::move(split->second);
+  for (auto& [name, value] : split->second) {
+    if (name == "format") {
+      place.encoding = TRY(parse_encoding(value));
+    } else {
+      TRY(check_setting(name, value));
+      place.settings.emplace_back(std::move(name), std::move(value));
+    }
+  }
   return place;
 }
 
@@ -136,30 +172,54 @@ std::string insert_path(const Place& place, std::string_view table, std::string_
       {"wait_end_of_query", "1"},
       {"input_format_skip_unknown_fields", "0"},
       {"insert_deduplication_token", std::string(token)},
+      // Servers collect by default since 26.2, and what waits there is lost if one is killed.
+      {std::string(kWaitSetting), "1"},
   };
+  const bool is_binary = place.encoding == Encoding::row_binary;
+  if (is_binary) set(settings, std::string(kNamesSetting), "1"), set(settings, std::string(kTypesSetting), "1");
   const bool waits = std::ranges::find(place.settings, std::pair<std::string, std::string>("async_insert", "1")) !=
                      place.settings.end();
-  // Servers refuse that both are deduplicated, views and what was not written at once.
+  // Servers of 2024 and 2025 refuse both at once (ClickHouse's pull request 60888); from 26.2 on both are defaults.
   set(settings, waits ? "async_insert_deduplicate" : "deduplicate_blocks_in_dependent_materialized_views", "1");
-  if (waits) set(settings, "wait_for_async_insert", "1");
   for (const auto& [name, value] : place.settings) set(settings, name, value);
-  std::string path = fmt::format("/?query=INSERT%20INTO%20{}%20FORMAT%20JSONEachRow", table);
+  std::string path =
+      fmt::format("/?query=INSERT%20INTO%20{}%20FORMAT%20{}", table, is_binary ? kRowBinary : kJsonLines);
   if (!place.database.empty()) path += "&database=" + place.database;
   for (const auto& [name, value] : settings)
     if (!value.empty()) path.append("&").append(name).append("=").append(value);
   return path;
 }
 
+std::string_view media_type(Encoding encoding) noexcept {
+  return encoding == Encoding::json ? "application/x-ndjson" : "application/octet-stream";
+}
+
+std::optional<http::SpooledBatch> older_insertion(const http::Message& message) {
+  constexpr std::size_t kMostBytes = 256 << 20;
+  http::SpooledBatch older{.path = std::string(message.path), .type = std::string(media_type(Encoding::json))};
+  for (const std::string_view setting : {kNamesSetting, kTypesSetting, kWaitSetting}) take_out(older.path, setting);
+  if (older.path == message.path) return std::nullopt;
+  const std::size_t at = older.path.find(kRowBinary);
+  if (at != older.path.npos) older.path.replace(at, kRowBinary.size(), kJsonLines);
+  const auto rows = message.is_gzip ? http::gunzip(message.body, kMostBytes) : std::string(message.body);
+  if (!rows) return std::nullopt;
+  const auto json = at == older.path.npos ? Result<std::string>(*rows) : json_rows(*rows);
+  if (!json) return std::nullopt;
+  older.deflated = http::gzip(*json, http::GzipEffort::quick);
+  return older.deflated.empty() ? std::nullopt : std::optional(std::move(older));
+}
+
 http::Verdict judge_insertion(const http::Reply& reply) {
   const auto code = code_of(reply);
   if (!code) return http::judge_status(reply);
+  if (is_from_before(*code, reply.body)) return http::Verdict::unknown_form;
   const auto passing = std::ranges::find(kPassing, *code, &PassingError::code);
   if (passing == kPassing.end()) return http::Verdict::refused;
   return passing->may_have_it ? http::Verdict::maybe_again : http::Verdict::again;
 }
 
 Result<http::Endpoint> find_endpoint(const std::string& place) {
-  http::Endpoint endpoint{.url = TRY(parse_place(place)).url, .judge = judge_insertion};
+  http::Endpoint endpoint{.url = TRY(parse_place(place)).url, .judge = judge_insertion, .older_form = older_insertion};
   const std::string user = TRY(header_from("USDT_CLICKHOUSE_USER"));
   const std::string password = TRY(header_from("USDT_CLICKHOUSE_PASSWORD"));
   if (!user.empty()) endpoint.headers.emplace_back("X-ClickHouse-User", user);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,10 +12,17 @@
 
 namespace usdt::exports::clickhouse {
 
+/// How rows are encoded.
+enum class Encoding : std::uint8_t {
+  row_binary,  ///< RowBinaryWithNamesAndTypes: the server refuses what is not of its columns' types
+  json,        ///< JSONEachRow: the server makes of a value what it can
+};
+
 /// "http://HOST:8123/DATABASE?SETTING=VALUE&..."
 struct Place {
-  http::Url url = {};         ///< without a path
-  std::string database = {};  ///< empty: the user's own
+  http::Url url = {};                        ///< without a path
+  std::string database = {};                 ///< empty: the user's own
+  Encoding encoding = Encoding::row_binary;  ///< "format=JSONEachRow", which is no setting
   /// As they were given. A value that is empty takes away a setting of ours, which an older server does not know.
   http::UrlOptions settings = {};
 };
@@ -30,7 +38,15 @@ struct Place {
 /// one once.
 [[nodiscard]] std::string insert_path(const Place& place, std::string_view table, std::string_view token);
 
-/// Judges the reply to an insertion: what was taken says so by 200 and no exception, in a header or in the body.
+/// Returns the media type of rows.
+[[nodiscard]] std::string_view media_type(Encoding encoding) noexcept;
+
+/// Makes an insertion that servers from before 21.11 know: of lines of JSON, without settings that are newer. Nothing:
+/// it is one, or the rows are damaged.
+[[nodiscard]] std::optional<http::SpooledBatch> older_insertion(const http::Message& message);
+
+/// Judges the reply to an insertion: what was taken says so by 200 and no exception, in a header or in the body. A
+/// server that does not know the format, or our settings for it, is older than they are.
 [[nodiscard]] http::Verdict judge_insertion(const http::Reply& reply);
 
 /// Parses a place and adds what the environment says of the user. Errors: invalid_argument.

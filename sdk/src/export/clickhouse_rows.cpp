@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "export/frames.hpp"
 #include "export/table_words.hpp"
@@ -15,95 +15,42 @@
 namespace usdt::exports::clickhouse {
 namespace {
 
-/// Appends text that is printable as a string of JSON.
-void append_printable(std::string& out, std::string_view text) {
-  out += '"';
-  std::size_t written = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '"' && text[at] != '\\') continue;
-    out.append(text.substr(written, at - written)) += '\\';
-    written = at;
-  }
-  out.append(text.substr(written)) += '"';
+/// Adds counts by index: to `positive_index` and `positive_count`.
+void add_counts(Array<std::int32_t>& indices, Array<std::uint64_t>& counts,
+                const std::map<std::int32_t, std::uint64_t>& by_index) {
+  for (const auto& [index, count] : by_index) indices.add(index), counts.add(count);
 }
 
-template <class Number>
-void append_digits(std::string& out, Number number) {
-  const fmt::format_int digits(number);
-  out.append(digits.data(), digits.size());
-}
-
-template <class Numbers, class Append>
-void append_list(std::string& out, const Numbers& numbers, const Append& append) {
-  out += '[';
-  for (const auto& each : numbers) {
-    if (out.back() != '[') out += ',';
-    append(each);
-  }
-  out += ']';
-}
-
-std::string real_text(double number) {
-  if (std::isnan(number)) return "\"nan\"";
-  if (std::isinf(number)) return number > 0 ? "\"inf\"" : "\"-inf\"";
-  return fmt::format("{}", number);
-}
-
-/// The columns of counts by index: `positive_index` and `positive_count`.
-void write_counts(RowWriter& row, std::string_view sign, const std::map<std::int32_t, std::uint64_t>& counts) {
-  if (counts.empty()) return;
-  std::string list;
-  append_list(list, counts, [&](const auto& each) { append_digits(list, each.first); });
-  row.written(fmt::format("{}_index", sign), list);
-  list.clear();
-  append_list(list, counts, [&](const auto& each) { append_digits(list, each.second); });
-  row.written(fmt::format("{}_count", sign), list);
-}
-
-void write_histogram(RowWriter& row, const metrics::Histogram& histogram) {
+void add_histogram(TableRow& row, const metrics::Histogram& histogram) {
   if (histogram.scale) {
     const metrics::EqualRatios fine = metrics::put_in_equal_ratios(histogram);
-    row.number("scale", fine.scale);
-    row.number("zeros", fine.zeros);
-    write_counts(row, "positive", fine.positive);
-    write_counts(row, "negative", fine.negative);
+    row.scale = static_cast<std::uint8_t>(fine.scale);
+    row.zeros = fine.zeros;
+    add_counts(row.positive_index, row.positive_count, fine.positive);
+    add_counts(row.negative_index, row.negative_count, fine.negative);
     return;
   }
-  std::string list;
-  const auto& buckets = histogram.buckets;
-  append_list(list, buckets, [&](const auto& each) { list += real_text(each.high * histogram.factor); });
-  row.written("bounds", list);
-  list.clear();
-  append_list(list, buckets, [&](const auto& each) { append_digits(list, each.count); });
-  row.written("bound_counts", list);
+  for (const auto& each : histogram.buckets) {
+    row.bounds.add(each.high * histogram.factor);
+    row.bound_counts.add(each.count);
+  }
+}
+
+/// Calls `use` with the text as it may be shown.
+template <class Use>
+void with_printable(std::string_view text, const Use& use) {
+  io::is_printable(text) ? use(text) : use(std::string_view(io::printable(text)));
 }
 
 }  // namespace
 
-void append_string(std::string& out, std::string_view text) {
-  io::is_printable(text) ? append_printable(out, text) : append_printable(out, io::printable(text));
-}
-
-void append_number(std::string& out, std::int64_t number) { append_digits(out, number); }
-void append_number(std::string& out, std::uint64_t number) { append_digits(out, number); }
-
-void RowWriter::real(std::string_view name, double value) { column(name), out_ += real_text(value); }
-
-void RowWriter::frames(std::string_view name, const Stack& stack) {
-  column(name);
-  append_list(out_, frame_texts(stack), [this](const std::string& line) { append_string(out_, line); });
-}
-
-void ValueMaps::begin_pair(std::string& map, std::string_view name) {
-  if (map.back() != '{') map += ',';
-  append_string(map, name);
-  map += ':';
+void ValueMaps::begin(std::string_view name) {
+  with_printable(name, [this](std::string_view printable) { name_ = printable; });
 }
 
 void ValueMaps::whole(std::int64_t number) {
   if (depth_ > 0) return json_.whole(number);
-  begin_pair(nums_, name_);
-  append_digits(nums_, number);
+  nums_.add(name_, number);
 }
 
 void ValueMaps::natural(std::uint64_t number) {
@@ -120,8 +67,7 @@ void ValueMaps::real(double number) {
 
 void ValueMaps::text(std::string_view text) {
   if (depth_ > 0) return json_.text(text);
-  begin_pair(args_, name_);
-  append_string(args_, text);
+  with_printable(text, [this](std::string_view printable) { args_.add(name_, {printable}); });
 }
 
 void ValueMaps::cut_text(std::string_view text) { this->text(std::string(text) + "..."); }
@@ -142,43 +88,32 @@ void ValueMaps::end_level() {
   if (--depth_ > 0) return;
   fmt::memory_buffer safe;
   io::append_json(safe, {nested_.GetString(), nested_.GetSize()});
-  begin_pair(args_, name_);
-  append_printable(args_, {safe.data(), safe.size()});
+  args_.add(name_, {{safe.data(), safe.size()}});
   nested_.Clear();
   writer_.Reset(nested_);
 }
 
-void ValueMaps::take(RowWriter& row) {
-  for (auto& [name, map] : {std::pair("args", &args_), std::pair("nums", &nums_)}) {
-    if (map->size() == 1) continue;
-    *map += '}';
-    row.written(name, *map);
-    map->resize(1);
-  }
+void add_frames(Array<Label>& texts, const Stack& stack) {
+  for (const std::string& line : frame_texts(stack)) texts.add({io::printable(line)});
 }
 
-void write_table_row(RowWriter& row, const AttachPlan& plan, const View& view, const PlannedTable& table,
-                     const ArrangedRow& arranged) {
-  std::string keys = "{";
-  for (std::size_t i = 0; i < view.shown_keys(table); ++i) {
-    if (i > 0) keys += ',';
-    append_string(keys, table.keys[i].label);
-    keys += ':';
-    append_string(keys, plain_key_text(plan, table.keys[i], arranged.keys[i]));
-  }
-  row.written("keys", keys + "}");
-  row.number("count", arranged.count);
-  const auto add = [&](std::string_view column, RowNumber which) {
+TableRow table_row(const AttachPlan& plan, const View& view, const PlannedTable& table, const ArrangedRow& arranged) {
+  TableRow row{.count = arranged.count};
+  for (std::size_t i = 0; i < view.shown_keys(table); ++i)
+    row.keys.add(io::printable(table.keys[i].label),
+                 {io::printable(plain_key_text(plan, table.keys[i], arranged.keys[i]))});
+  const auto number = [&](RowNumber which) {
     const auto real = arranged.real(which);
-    real ? row.real(column, *real) : row.written(column, decimal_text(arranged.integer(which)));
+    return real ? *real : static_cast<double>(arranged.integer(which));
   };
   const auto shows = [&](RowNumber each) { return std::ranges::find(view.shown, each) != view.shown.end(); };
-  if (table.value) add("sum", RowNumber::sum);
-  if (shows(RowNumber::minimum)) add("min", RowNumber::minimum);
-  if (shows(RowNumber::maximum)) add("max", RowNumber::maximum);
-  if (shows(RowNumber::distinct)) row.number("distinct", arranged.distinct);
-  if (view.is_about_durations()) row.text("unit", "ns");
-  if (view.has_buckets()) write_histogram(row, metrics::histogram_of(view, table, arranged));
+  if (table.value) row.sum = number(RowNumber::sum);
+  if (shows(RowNumber::minimum)) row.min = number(RowNumber::minimum);
+  if (shows(RowNumber::maximum)) row.max = number(RowNumber::maximum);
+  if (shows(RowNumber::distinct)) row.distinct = arranged.distinct;
+  if (view.is_about_durations()) row.unit = {"ns"};
+  if (view.has_buckets()) add_histogram(row, metrics::histogram_of(view, table, arranged));
+  return row;
 }
 
 }  // namespace usdt::exports::clickhouse

@@ -3,10 +3,18 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace usdt::http {
+namespace {
+
+constexpr int kWithGzipHeader = 15 + 16;
+
+}  // namespace
 
 std::string gzip(std::string_view data, GzipEffort effort) {
-  constexpr int kWithGzipHeader = 15 + 16, kMemoryLevel = 8;
+  constexpr int kMemoryLevel = 8;
   constexpr std::size_t kLeastRoom = 256;
   const int level = effort == GzipEffort::quick ? Z_BEST_SPEED : Z_DEFAULT_COMPRESSION;
   z_stream stream{};
@@ -27,6 +35,26 @@ std::string gzip(std::string_view data, GzipEffort effort) {
   if (state != Z_STREAM_END) deflated.clear();
   ::deflateEnd(&stream);
   return deflated;
+}
+
+std::optional<std::string> gunzip(std::string_view deflated, std::size_t most) {
+  constexpr std::size_t kFirstRoom = 64 << 10;
+  z_stream stream{};
+  if (::inflateInit2(&stream, kWithGzipHeader) != Z_OK) return std::nullopt;
+  std::string data;
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(deflated.data()));
+  stream.avail_in = static_cast<uInt>(deflated.size());
+  int state = Z_OK;
+  while (state == Z_OK && data.size() < most) {
+    const std::size_t written = data.size(), room = std::min(std::max(written, kFirstRoom), most - written);
+    data.resize(written + room);
+    stream.next_out = reinterpret_cast<Bytef*>(data.data() + written);
+    stream.avail_out = static_cast<uInt>(room);
+    state = ::inflate(&stream, Z_NO_FLUSH);
+    data.resize(data.size() - stream.avail_out);
+  }
+  ::inflateEnd(&stream);
+  return state == Z_STREAM_END ? std::optional(std::move(data)) : std::nullopt;
 }
 
 }  // namespace usdt::http

@@ -158,7 +158,7 @@ struct Poster::Impl {
     lock.unlock();
     Outcome outcome;
     if (batch)
-      outcome = deliver({.path = batch->path, .type = batch->type, .body = batch->deflated, .is_gzip = true});
+      outcome = deliver(message_of(*batch));
     else
       outcome.why = batch.error().message;
     lock.lock();
@@ -179,6 +179,26 @@ struct Poster::Impl {
   }
 
   Outcome deliver(const Message& message) {
+    if (!is_older) return send(message);
+    const auto older = server.older_form(message);
+    return older ? send(message_of(*older)) : send(message);
+  }
+
+  static Message message_of(const SpooledBatch& batch) {
+    return {.path = batch.path, .type = batch.type, .body = batch.deflated, .is_gzip = true};
+  }
+
+  /// Sends the older form of what the server does not know; all that follows has that form, too.
+  Outcome send_older(const Message& message, const Reply& reply) {
+    const auto older = server.older_form == nullptr || is_older ? std::nullopt : server.older_form(message);
+    if (!older) return {.why = why_not(reply)};
+    is_older = true;
+    Outcome outcome = send(message_of(*older));
+    outcome.older_because = why_not(reply);
+    return outcome;
+  }
+
+  Outcome send(const Message& message) {
     Outcome outcome;
     for (unsigned attempts = 0;; ++attempts) {
       auto reply = client.post(message, kAttemptPatience);
@@ -195,6 +215,7 @@ struct Poster::Impl {
         return outcome;
       }
       if (is_abandoned()) return outcome;
+      if (verdict == Verdict::unknown_form) return send_older(message, *reply);
       outcome.why = reply ? why_not(*reply) : reply.error().message;
       if (verdict == Verdict::refused) return outcome;
       const auto asked = reply ? parse_retry_after(reply->retry_after, std::chrono::system_clock::now()) : std::nullopt;
@@ -220,6 +241,7 @@ struct Poster::Impl {
 
   Endpoint server;
   Client client;
+  bool is_older = false;  ///< the thread's: the server has wanted it
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Spool> spool;

@@ -40,6 +40,9 @@ struct Outcome {
   std::uint64_t rejected = 0;  ///< items of an accepted one that the server did not take
   /// It was sent anew after the server may have had it: what it has is there at least once.
   bool maybe_twice = false;
+  /// It was the first for which the server wanted an older form (Endpoint::older_form), and so said the server; empty:
+  /// it was not.
+  std::string older_because = {};
 };
 
 /// How long to wait before a batch is sent again, after so many attempts: longer each time, and never all senders at
@@ -57,6 +60,7 @@ enum class Verdict : std::uint8_t {
   again,        ///< it is sent once more later
   maybe_again,  ///< likewise, and the server may have it already
   refused,
+  unknown_form,  ///< refused, since the server is older than the form of the message
 };
 /// Judges as the specification of OTLP has it: any 2xx is accepted, is_worth_another_attempt() comes again.
 [[nodiscard]] Verdict judge_status(const Reply& reply);
@@ -66,6 +70,10 @@ struct Rejected {
   std::uint64_t items = 0;  ///< that it did not take
   std::string why = {};
 };
+
+/// Makes the form of a message that older servers know: a batch with the same path, type and body otherwise. Nothing:
+/// it has that form, or what it has is damaged. Called in the poster's thread.
+using OlderForm = std::optional<SpooledBatch> (*)(const Message& message);
 
 /// A server, and how it is spoken to.
 struct Endpoint {
@@ -77,6 +85,7 @@ struct Endpoint {
   Rejected (*rejected_by)(const Reply& reply) = nullptr;
   /// Reads in the reply to one that was not why that is. Null, or an empty text: the body's first line says it.
   std::string (*message_of)(const Reply& reply) = nullptr;
+  OlderForm older_form = nullptr;  ///< of all messages once a verdict was unknown_form; null: there is none
 };
 
 /// Sends batches. put() and the like are for one thread.

@@ -47,6 +47,9 @@ ENVIRONMENT = {**os.environ, "OTEL_SERVICE_NAME": "shop", "OTEL_RESOURCE_ATTRIBU
 NO_TABLE = b"Code: 60. DB::Exception: Table d.usdt_events does not exist. (UNKNOWN_TABLE) (version 26.7.2.1)\n"
 TOO_MANY = b"Code: 252. DB::Exception: Too many parts (300). (TOO_MANY_PARTS) (version 26.7.2.1)\n"
 EXCEPTION = "X-ClickHouse-Exception-Code"
+# As ClickHouse 18.16 says it (and answers 404), and 26.7 of a table whose column is narrower.
+NO_SETTING = b"Code: 115, e.displayText() = DB::Exception: Unknown setting input_format_with_types_use_header, e.what() = DB::Exception\n"
+OTHER_TYPE = b"Code: 117. DB::Exception: Type of 'pid' must be UInt16, not UInt32: (while reading header). (INCORRECT_DATA)\n"
 
 
 def build(run):
@@ -87,6 +90,7 @@ def hits_are_the_rows_that_the_program_says(run):
                 [(e["pid"], e["tid"], e["cpu"], e["comm"]) for e in of_type(lines, "event")], "those of JSON")
     check_equal([time.strftime("%FT%T", time.gmtime(row["time"] // 10**9)) + f".{row['time'] % 10**9:09}Z" for row in rows],
                 [e["time"] for e in of_type(lines, "event")], "times")
+    check_equal(house.forms, {"RowBinaryWithNamesAndTypes"}, "how they are encoded")
     path, query, _ = house.posts[0]
     check_equal((path, query["database"], query["wait_end_of_query"], query["input_format_skip_unknown_fields"]), ("/", "d", "1", "0"),
                 "how they are inserted")
@@ -147,6 +151,46 @@ def durations_have_indices_in_seconds(run):
     check(row["max"] <= longest <= row["max"] * 2 ** (1 / 8) * (1 + 1 / 16), f"{row['max']} is in the last bucket, up to {longest}")
 
 
+@scenario
+def rows_are_the_same_as_lines_of_json(run):
+    program = build(run)
+    for probe, shown in ((f"ucall:{program}:work", "*r, r->weight, big, retval"), (hit(program), "arg0, str(arg1), str(arg2)")):
+        recording = run.dir / f"{shown[:3].strip('*, ')}.usdtrec"
+        subprocess.run([run.tool, probe, "--print", shown, "-o", "/dev/null", "--record", recording, "--", program, "90"], capture_output=True,
+                       check=True, timeout=60)
+        for asked in ([], ["--by", "retval", "--latency"] if "retval" in shown else ["--lhist", "arg0:0:100:10"]):
+            rows_of_both(run, recording, asked)
+
+
+def rows_of_both(run, recording, asked):
+    """The rows of a replay in both encodings."""
+    of_both = []
+    for place, form in (("", "RowBinaryWithNamesAndTypes"), ("/?format=JSONEachRow", "JSONEachRow")):
+        house = House()
+        subprocess.run([run.tool, "--replay", recording, *asked, "--export", f"clickhouse={house.url}{place}"], capture_output=True, check=True,
+                       timeout=60)
+        check_equal(house.forms, {form}, "the encoding")
+        of_both.append([{name: value for name, value in row.items() if name != "trace" and (table == "usdt_events" or name != "time")}
+                        for table in sorted(house.rows) for row in house.rows[table]])
+    check(len(of_both[0]) > 4, f"rows: {len(of_both[0])}")
+    check_equal(of_both[1], of_both[0], "each column of each row")
+
+
+@scenario
+def an_older_server_is_sent_lines_of_json(run):
+    program, house = build(run), House([(404, {}, NO_SETTING, False)])
+    lines, _, stderr = trace(run, [hit(program)], program, ["700"], house.url)
+    check_equal((len(house.rows["usdt_events"]), house.forms), (700, {"JSONEachRow"}), "rows")
+    check("Unknown setting" in stderr and stderr.count("JSONEachRow from now on") == 1, stderr)
+    check_equal([form for _, query, _ in house.posts for form in re.findall(r"FORMAT (\w+)", query["query"])],
+                ["RowBinaryWithNamesAndTypes"] + ["JSONEachRow"] * (len(house.posts) - 1), "it is asked once")
+    tokens = [query["insert_deduplication_token"] for _, query, _ in house.posts]
+    check_equal((tokens[0], len(set(tokens))), (tokens[1], len(tokens) - 1), "the first is sent again by its token")
+    check_equal({name for _, query, _ in house.posts[1:] for name in query if name.startswith(("input_format_with", "wait_for"))}, set(),
+                "settings that it does not know")
+    accounted(lines, stderr, 700, 700)
+
+
 def accounted(lines, stderr, hits, delivered):
     """Each hit is there or lost."""
     summary = of_type(lines, "summary")[-1]
@@ -177,7 +221,7 @@ def what_a_server_refuses_is_lost(run):
                           ((200, {}, NO_TABLE, False), "200 OK: Code: 60"), ((200, {EXCEPTION: "49"}, b"", False), "200 OK"),
                           ((403, {EXCEPTION: "516"}, b"Code: 516. DB::Exception: usdt: Authentication failed", False), "Authentication failed"),
                           ((413, {}, b"", False), "413"), ((307, {"Location": "http://127.0.0.1:1/"}, b"", False), "307"),
-                          ((500, {}, b"", False), "500")):
+                          ((500, {EXCEPTION: "117"}, OTHER_TYPE, False), "Type of 'pid' must be UInt16"), ((500, {}, b"", False), "500")):
         house = House([answer])
         lines, _, stderr = trace(run, [hit(program)], program, ["100"], house.url, code=1)
         check_equal(len(house.rows["usdt_events"]), 0, "nothing is there")
@@ -222,7 +266,8 @@ def places_that_are_none_are_refused(run):
     program = build(run)
     for place, words in (("http://u:p@x", "USDT_CLICKHOUSE_PASSWORD"), ("http://x/?user=u", "USDT_CLICKHOUSE_USER"),
                          ("http://x/?password=p", "USDT_CLICKHOUSE_PASSWORD"), ("http://x/a/b", "database"), ("http://x/?query=DROP", "no setting"),
-                         ("http://x/?wait_for_async_insert=0", "nobody learns"), ("http://x/?a", "NAME=VALUE"), ("http://x/?=b", "NAME=VALUE"),
+                         ("http://x/?wait_for_async_insert=0", "nobody learns"), ("http://x/?format=CSV", "RowBinary or JSONEachRow"),
+                         ("http://x/?input_format_with_types_use_header=0", "another type"), ("http://x/?a", "NAME=VALUE"), ("http://x/?=b", "NAME=VALUE"),
                          ("http://x/?a=b\r\nX:y", "NAME=VALUE"), ("https://x", "TLS"), ("x:8123", "http://HOST:PORT")):
         done = subprocess.run([run.tool, hit(program), "--export", f"clickhouse={place}", "--", program, "1"], capture_output=True, text=True,
                               timeout=30)

@@ -131,7 +131,7 @@ def processes_have_their_container_and_pod(run):
     values = [attributes_of(log.attributes) for _, log in collector.logs()]
     there = collections.Counter((each.get("container.id"), each.get("k8s.pod.uid"), each["usdt.cgroup"] == f"/{inner.name}") for each in values)
     check_equal(there, {(container, uid, True): 20, (None, None, False): 10}, "of OpenTelemetry")
-    there = collections.Counter((row.get("container"), row["args"].get("k8s.pod.uid"), row["args"]["usdt.cgroup"] == f"/{inner.name}")
+    there = collections.Counter((row["container"] or None, row["args"].get("k8s.pod.uid"), row["args"]["usdt.cgroup"] == f"/{inner.name}")
                                 for row in house.rows["usdt_events"])
     check_equal(there, {(container, uid, True): 20, (None, None, False): 10}, "of ClickHouse")
 

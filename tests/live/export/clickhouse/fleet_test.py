@@ -138,11 +138,11 @@ def record(run, name, words, program, *arguments):
     return recording
 
 
-def replay(run, recording, place, **attributes):
+def replay(run, recording, place, *, asked=(), **attributes):
     """The words it said, and the seconds of processor time that it took."""
     given = ",".join(f"{name.replace('_', '.')}={value}" for name, value in attributes.items())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([run.tool, "--replay", recording, "-o", "/dev/null", "--export", f"clickhouse={place}"], capture_output=True,
+    done = subprocess.run([run.tool, "--replay", recording, *asked, "-o", "/dev/null", "--export", f"clickhouse={place}"], capture_output=True,
                           text=True, timeout=600, env={**os.environ, "OTEL_SERVICE_NAME": "fleet", "OTEL_RESOURCE_ATTRIBUTES": given})
     check_equal(done.returncode, 0, done.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -179,6 +179,61 @@ def queries_say_what_the_program_says(run):
         check(least <= up_to[0] <= up_to[1], f"values up to index {index}: {up_to}, {least}")
     for name in ("losses", "doubles", "gaps"):
         check_equal(engine.run(QUERIES / f"{name}.sql"), [], name)
+    engine.kill()
+
+
+def columns_of(engine, table, host):
+    """All columns of all rows of a host, as text, but for those by which traces differ."""
+    names = [name for name, in engine.ask(f"SELECT name FROM system.columns WHERE table = '{table}' AND database = 'default'")]
+    apart = {"host", "trace"} | ({"time"} if table != "usdt_events" else set())
+    check(len(names) > 10, f"columns: {names}")
+    return engine.ask(f"SELECT {', '.join(name for name in names if name not in apart)} FROM {table} WHERE host = '{host}' ORDER BY ALL")
+
+
+@scenario
+def both_encodings_are_the_same_rows(run):
+    program, engine = build(run), chdb(run)
+    calls = record(run, "calls", [f"ucall:{program}:serve", "--ustack"], program, "calls", "300", "1", "0.1")
+    hits = record(run, "hits", [f"usdt:{program}:fleet:hit"], program, "hits", "1000")
+    for recording, asked in ((calls, ()), (hits, ()), (calls, ("--by", "kind", "--sum", "kind", "--max", "kind")),
+                             (calls, ("--distinct", "kind")), (calls, ("--latency",)), (hits, ("--hist", "arg0 - 500")), (hits, ("--lhist", "arg0:0:900:100"))):
+        for host, rest in (("binary", ""), ("json", "?format=JSONEachRow")):
+            said, _ = replay(run, recording, engine.place("default" + rest), asked=asked, host_name=host)
+            check("JSONEachRow from now on" not in said, said)
+    for table, least in (("usdt_events", 1300), ("usdt_tables", 9), ("usdt_ledger", 20)):
+        binary, lines = columns_of(engine, table, "binary"), columns_of(engine, table, "json")
+        check(len(binary) >= least, f"{len(binary)} rows of {table}")
+        check_equal(lines, binary, f"each column of each row of {table}")
+    engine.kill()
+
+
+@scenario
+def a_table_of_other_types_is_refused_and_has_no_wrong_value(run):
+    program, engine = build(run), chdb(run)
+    hits = record(run, "hits", [f"usdt:{program}:fleet:hit"], program, "hits", "1000")
+    engine.ask("ALTER TABLE usdt_events MODIFY COLUMN pid UInt8")
+    place = engine.place("default")
+    done = subprocess.run([run.tool, "--replay", hits, "-o", "/dev/null", "--export", f"clickhouse={place}"], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 1, done.stderr)
+    check("1000 not_written" in done.stderr and "Type of 'pid' must be UInt8, not UInt32" in done.stderr, done.stderr)
+    check_equal(engine.ask("SELECT count() FROM usdt_events"), [["0"]], "rows")
+    check_equal([row[2:] for row in engine.run(QUERIES / "losses.sql")], [["not_here", "1000"]], "losses")
+    # Types that hold the values are as bad for RowBinary, and are taken as JSON, which is asked for.
+    engine.ask("ALTER TABLE usdt_events MODIFY COLUMN pid UInt64")
+    replay(run, hits, place + "?format=JSONEachRow")
+    pids = {str(event["pid"]) for event in shown(run, hits)}
+    check_equal(engine.ask("SELECT count(), any(pid) FROM usdt_events"), [["1000", *pids]], "rows")
+    engine.kill()
+
+
+@scenario
+def settings_of_collected_insertions_are_taken(run):
+    """chdb has no queue of them: it takes the settings, and inserts at once. That tokens and errors are as they are is what it shows."""
+    program, engine = build(run), chdb(run)
+    hits = record(run, "hits", [f"usdt:{program}:fleet:hit"], program, "hits", "1000")
+    for times in (1, 2):
+        replay(run, hits, Relay(engine, times).url + "/default?async_insert=1")
+        check_equal(engine.ask("SELECT count() FROM usdt_events"), [[str(1000 * times)]], "a batch that comes twice is there once")
     engine.kill()
 
 
@@ -267,9 +322,6 @@ def ten_million_events_are_there_once(run):
     for n in range(traces):
         sent += replay(run, recording, engine.place(), host_name=f"h{n}")[1]
     took, cpu = time.monotonic() - began, engine.seconds()
-    plain = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run([run.tool, "--replay", recording, "-o", run.dir / "text"], check=True, timeout=300)
-    plain = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - plain
     whole = PER_RECORDING * (PER_RECORDING - 1) // 2
     check_equal(engine.ask("SELECT host, count(), sum(nums['arg0']), uniqExact(nums['arg0']) FROM usdt_events GROUP BY host ORDER BY host"),
                 sorted([f"h{n}", str(PER_RECORDING), str(whole), str(PER_RECORDING)] for n in range(traces)), "each event once")
@@ -279,9 +331,44 @@ def ten_million_events_are_there_once(run):
     engine.run(QUERIES / "integers.sql", name="arg0")
     by_integer = time.monotonic() - began
     size = engine.ask("SELECT sum(data_compressed_bytes), sum(data_uncompressed_bytes) FROM system.parts WHERE active AND table = 'usdt_events'")[0]
-    tell(events=EVENTS, seconds=round(took, 1), sender_cpu_per_million=round(sent / traces, 2), text_cpu_per_million=round(plain, 2),
-         engine_cpu_per_million=round(cpu / traces, 2), bytes_per_event=round(int(size[0]) / EVENTS, 2), by_integer_seconds=round(by_integer, 2))
+    tell(events=EVENTS, seconds=round(took, 1), sender_cpu_per_million=round(sent / traces, 2), engine_cpu_per_million=round(cpu / traces, 2), bytes_per_event=round(int(size[0]) / EVENTS, 2), by_integer_seconds=round(by_integer, 2))
     engine.kill()
+
+
+class Counter(PostServer):
+    """Takes all, and knows how many bytes came."""
+
+    def __init__(self):
+        self.bytes = 0
+        super().__init__()
+
+    def answer(self, path, headers, body):
+        self.bytes += len(body)
+        return 200, {}, b""
+
+
+def seconds_of(run, recording, words):
+    """The processor time of a replay, user and system."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([run.tool, "--replay", recording, "-o", "/dev/null", *words], check=True, timeout=300, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@scenario
+def a_million_rows_cost_the_sender_a_second_at_most(run):
+    """Beside what replaying and printing them costs, which is measured in turn with it; medians of five."""
+    program, figures = build(run), {}
+    recording = record(run, "hits", [f"usdt:{program}:fleet:hit"], program, "hits", str(PER_RECORDING))
+    for name, rest in (("RowBinary", ""), ("JSONEachRow", "?format=JSONEachRow")):
+        server, more = Counter(), []
+        for _ in range(5):
+            plain = seconds_of(run, recording, [])
+            more.append(seconds_of(run, recording, ["--export", f"clickhouse={server.url}/{rest}"]) - plain)
+        figures[name] = {"seconds_per_million": round(sorted(more)[2] * 1e6 / PER_RECORDING, 2),
+                         "bytes_per_event": round(server.bytes / 5 / PER_RECORDING, 1)}
+    tell(encodings=figures)
+    check(figures["RowBinary"]["seconds_per_million"] <= 1.0, f"{figures}")
 
 
 def killed_in_the_middle(run, engine, place, hits):
@@ -339,6 +426,7 @@ def debians_server_of_2018_is_killed_and_has_all(run):
     events, hits = lost_in(said)
     count, different = map(int, engine.ask("SELECT count(), uniqExact(time) FROM usdt_events")[0])
     check_equal((hits, different), (2_000_000, events), f"each event that was given: {said}")
+    check("JSONEachRow from now on" in said, f"it knows no types in RowBinary: {said}")
     # It knows no tokens: a batch that came twice is there twice, which is said, and found by its rows.
     doubled = int((engine.ask("SELECT sum(n - 1) FROM (SELECT count() AS n FROM usdt_events GROUP BY seq, time) WHERE n > 1") or [["0"]])[0][0])
     check_equal(count - doubled, events, f"doubles are found: {said}")
