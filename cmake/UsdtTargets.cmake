@@ -4,9 +4,10 @@
 # What it may include is what it links, and nothing else compiles: each stage has an include root of its own in the build
 # tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
 # headers that no stage names are plain values, and belong to `base`.
-# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [SERIAL] [APART]): one GoogleTest
-# program; its cases become CTest tests (with sanitizers one, unless they are APART: for cases that need a process of their
-# own), labelled "unit" unless said otherwise. ALONE: see usdt_unity(). SERIAL for tests that measure time.
+# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [TOGETHER suite] [SERIAL] [APART]): one
+# GoogleTest program; its cases become CTest tests (with sanitizers one, unless they are APART: for cases that need a process of their
+# own), labelled "unit" unless said otherwise. TOGETHER: the cases of this suite are one CTest test, for they
+# share what compilers make. ALONE: see usdt_unity(). SERIAL for tests that measure time.
 
 add_library(usdt_options INTERFACE)
 target_compile_options(usdt_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
@@ -150,7 +151,7 @@ function(usdt_embed_bpf module bpf source)
 endfunction()
 
 function(usdt_test name)
-  cmake_parse_arguments(ARG "SERIAL;APART" "TIMEOUT;LABEL" "SOURCES;LINK;ALONE" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;APART" "TIMEOUT;LABEL;TOGETHER" "SOURCES;LINK;ALONE" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -184,7 +185,13 @@ function(usdt_test name)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
   else()
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+    set(filter "")
+    if(ARG_TOGETHER)
+      add_test(NAME ${name}.${ARG_TOGETHER} COMMAND ${name} --gtest_filter=${ARG_TOGETHER}.*)
+      set_tests_properties(${name}.${ARG_TOGETHER} PROPERTIES TIMEOUT 300 LABELS ${ARG_LABEL})
+      set(filter TEST_FILTER -${ARG_TOGETHER}.*)
+    endif()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST ${filter}
       PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
   endif()
 endfunction()
