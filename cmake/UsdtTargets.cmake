@@ -4,9 +4,11 @@
 # What it may include is what it links, and nothing else compiles: each stage has an include root of its own in the build
 # tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
 # headers that no stage names are plain values, and belong to `base`.
-# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [SERIAL] [APART]): one GoogleTest
-# program; its cases become CTest tests (with sanitizers one, unless they are APART: for cases that need a process of their
-# own), labelled "unit" unless said otherwise. ALONE: see usdt_unity(). SERIAL for tests that measure time.
+# usdt_test(NAME SOURCES... LINK... [ALONE sources...] [LABEL name] [TIMEOUT seconds] [TOGETHER suite] [LOCK name] [SERIAL]
+# [APART]): one GoogleTest program; its cases become CTest tests (with sanitizers one, unless they are APART: for cases that
+# need a process of their own), labelled "unit" unless said otherwise. TOGETHER: the cases of this suite are one CTest test,
+# for they share what compilers make. LOCK: of all cases with this name one runs at a time, beside other tests. SERIAL: for
+# tests that measure time. ALONE: see usdt_unity().
 
 add_library(usdt_options INTERFACE)
 target_compile_options(usdt_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
@@ -150,7 +152,7 @@ function(usdt_embed_bpf module bpf source)
 endfunction()
 
 function(usdt_test name)
-  cmake_parse_arguments(ARG "SERIAL;APART" "TIMEOUT;LABEL" "SOURCES;LINK;ALONE" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;APART" "TIMEOUT;LABEL;TOGETHER;LOCK" "SOURCES;LINK;ALONE" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -176,6 +178,7 @@ function(usdt_test name)
       add_custom_target(unit_tests_${room})
     endif()
     add_dependencies(unit_tests_${room} ${name})
+    add_dependencies(unit_tests ${name})
   endif()
   usdt_unity(${name} ${others} ${ARG_ALONE})
   usdt_headers(${name} test LINK GTest::gmock MORE <gmock/gmock.h> <gtest/gtest.h>)
@@ -183,7 +186,17 @@ function(usdt_test name)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
   else()
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-      PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
+    set(lock "")
+    if(ARG_LOCK)
+      set(lock RESOURCE_LOCK ${ARG_LOCK})
+    endif()
+    set(filter "")
+    if(ARG_TOGETHER)
+      add_test(NAME ${name}.${ARG_TOGETHER} COMMAND ${name} --gtest_filter=${ARG_TOGETHER}.*)
+      set_tests_properties(${name}.${ARG_TOGETHER} PROPERTIES TIMEOUT 300 LABELS ${ARG_LABEL})
+      set(filter TEST_FILTER -${ARG_TOGETHER}.*)
+    endif()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST ${filter}
+      PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL} ${lock})
   endif()
 endfunction()

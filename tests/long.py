@@ -60,6 +60,8 @@ ALL = [
          scenarios("locate/chance_test.py")),
     Long("hostile", "3,000 damaged files, and each amplifying one in three sizes", ["ctest", *TESTS_NAMED, "^tools[.]hostile$"]),
     Long("locations", "places of values by every compiler and level: GDB's", ["ctest", *TESTS_NAMED, "^locate[.]truth$"]),
+    Long("returns", "each return of functions in pieces by every compiler, level and way: objdump's",
+         ["{bin}/elf_test", "--gtest_filter=FunctionFlow.*"]),
     Long("headers", "each public header alone, by g++ and by clang with libc++", ["ctest", *TESTS_NAMED, "^consumer[.](pkg_config|libcxx)$"]),
     Long("members", "members of arguments by every compiler and level", scenarios("live/resolve/members_test.py")),
     Long("arguments", "arguments by every compiler and level", scenarios("live/find/user_functions_test.py")),
@@ -70,6 +72,8 @@ ALL = [
     Long("stacks", "3,000 processes, one row", scenarios("live/session/stack_table_test.py")),
     Long("forms", "programs by chance with probes, by each compiler, level and way to link: values are those they log",
          scenarios("programs/truth_test.py")),
+    Long("names", "odd names of files: listed, traced by the names, and from their directory", scenarios("live/find/names_test.py")),
+    Long("texts", "hostile texts of a program in each form of output", scenarios("live/tools/hostile_text_test.py")),
     Long("gdb", "126 functions of eight real programs: values equal to GDB's (an hour where sources have to be built)",
          scenarios("live/dwarf/against_gdb_test.py")),
 ]

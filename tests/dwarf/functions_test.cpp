@@ -71,10 +71,15 @@ int main(int argc, char**) {
 class Program : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    dir_.write("prog.cpp", kSource);
-    const auto built = run_in(dir_, build_command(GetParam(), "prog.cpp"));
-    ASSERT_EQ(built.status, 0) << built.output;
-    const auto file = ElfFile::open(dir_ / "prog");
+    static std::map<std::string, TempDir> built;  // by how: compilers take longer than all that is asked of a program
+    const auto [at, fresh] = built.try_emplace(GetParam());
+    dir_ = &at->second;
+    if (fresh) {
+      dir_->write("prog.cpp", kSource);
+      const auto result = run_in(*dir_, build_command(GetParam(), "prog.cpp"));
+      ASSERT_EQ(result.status, 0) << result.output;
+    }
+    const auto file = ElfFile::open(*dir_ / "prog");
     ASSERT_TRUE(file) << file.error().message;
     auto info = DebugInfo::open(*file);
     ASSERT_TRUE(info) << info.error().message;
@@ -93,14 +98,14 @@ class Program : public testing::TestWithParam<std::string> {
   }
   /// The address nm prints for `symbol`.
   [[nodiscard]] VirtAddr address_of(const std::string& symbol) const {
-    std::istringstream line(run_in(dir_, "nm prog | grep ' " + symbol + "$'").output);
+    std::istringstream line(run_in(*dir_, "nm prog | grep ' " + symbol + "$'").output);
     std::uint64_t address = 0;
     line >> std::hex >> address;
     EXPECT_NE(address, 0U) << symbol;
     return VirtAddr(address);
   }
 
-  TempDir dir_;
+  const TempDir* dir_ = nullptr;
   std::optional<DebugInfo> info_;
 };
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the C and C++ blocks of a page into files, with the page's own line numbers, and prints their names separated by `;`.
+"""Writes the C and C++ blocks of pages into files, with the pages' own line numbers, and prints their names separated by `;`.
 
-Usage: extract.py PAGE DIRECTORY
+Usage: extract.py DIRECTORY PAGE...
 
-A ```cpp block becomes PAGE_N.cpp, a ```c block the BPF program of the page's usdt_add_bpf(), or PAGE_N.c where there is none; N
+The files of a page are in a folder of DIRECTORY with the page's name. A ```cpp block becomes PAGE_N.cpp, a ```c block the BPF program of the page's usdt_add_bpf(), or PAGE_N.c where there is none; N
 counts both. A block that is no whole source has a frame, frames/PAGE_N.cpp, .c or .bpf.c, in which it takes the place of the
 comment "BLOCK", and the frame's name.
 """
@@ -23,11 +23,11 @@ def frame_of(stem):
     return (found[0].name, found[0].read_text()) if found else None
 
 
-def main():
-    page, directory = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+def extract(page, directory):
+    """The files of one page, each written if it is not there as it should be, or everything would be compiled again."""
     text = page.read_text()
     bpf = re.search(r"usdt_add_bpf\(\w+ (\S+\.bpf\.c)\)", text)
-    written = []
+    directory.mkdir(parents=True, exist_ok=True)
     for number, block in enumerate(re.finditer(r"^```(cpp|c)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)):
         stem = f"{page.stem}_{number}"
         name = bpf[1] if bpf and block[1] == "c" else f"{stem}.{block[1]}"
@@ -35,10 +35,14 @@ def main():
         line = text[: block.start(2)].count("\n") + 1
         code = PLACE.sub(lambda _: f'#line {line} "{page}"\n{block[2]}', frame)
         path = directory / name
-        if not path.exists() or path.read_text() != code:  # or everything would be compiled again
+        if not path.exists() or path.read_text() != code:
             path.write_text(code)
-        written.append(str(path))
-    print(";".join(written))
+        yield str(path)
+
+
+def main():
+    directory, pages = pathlib.Path(sys.argv[1]), map(pathlib.Path, sys.argv[2:])
+    print(";".join(path for page in pages for path in extract(page, directory / page.stem)))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "usdt/carrier.hpp"
@@ -78,24 +79,27 @@ void check_carriers(const CarrierPlan& carriers, const AttachPlan& plan) {
 }  // namespace
 
 PipelineRun run_pipeline(const std::string& path, std::uint32_t variant) {
-  const auto file = find_probes({path, path}, {}, {.debug_dirs = {}});
-  if (!file) {
-    require(!file.error().message.empty(), "an error without a message");
-    return {.sites = 0, .planned = 0, .error = file.error().message};
+  auto found = find_probes({path, path}, {}, {.debug_dirs = {}});
+  if (!found) {
+    require(!found.error().message.empty(), "an error without a message");
+    return {.sites = 0, .planned = 0, .error = found.error().message};
   }
-  PipelineRun run{.sites = file->sites.size(), .planned = 0, .error = {}};
+  Selection selection;  // which is given the file: memory is measured, and the braces of a list would copy it twice
+  selection.files.push_back(std::move(*found));
+  const ProbeFile& file = selection.files.front();
+  PipelineRun run{.sites = file.sites.size(), .planned = 0, .error = {}};
   const PlanOptions options = plan_options(variant);
   const KernelFacts kernel{.nops = static_cast<NopOptimisation>(variant % 3), .abilities = {}};
-  for (const Site& site : file->sites)
-    require(!site_cost(site, *file->elf, kernel, options).text.empty(), "a cost without words");
-  const auto plan = plan_attach({.files = {*file}}, kernel, options);
+  for (const Site& site : file.sites)
+    require(!site_cost(site, *file.elf, kernel, options).text.empty(), "a cost without words");
+  const auto plan = plan_attach(selection, kernel, options);
   if (!plan) {
     require(!plan.error().message.empty(), "an error without a message");
     run.error = plan.error().message;
     return run;
   }
   run.planned = plan->sites.size();
-  check_plan(*plan, *file);
+  check_plan(*plan, file);
   const auto carriers = plan_carriers(*plan, carrier_options(variant));
   if (carriers) {
     check_carriers(*carriers, *plan);

@@ -19,7 +19,7 @@ from elf_view import Memory, notes  # noqa: E402
 from harness import LONG, Skip, check, check_equal, main, require_root, require_x86_64, scenario, wait_line, wait_until  # noqa: E402
 
 SITES = 3000
-TRIALS = 200 if LONG else 40
+TRIALS = 200 if LONG else 20
 
 WAITING = """
 #include <stdio.h>

@@ -141,7 +141,7 @@ def a_recording_that_was_cut_is_read_up_to_what_came_then(run):
     recording, _ = recorded(run, "json")
     whole = recording.read_bytes()
     cut, seen = run.dir / "cut", set()
-    for size in range(16, len(whole), max(1, len(whole) // 200)):
+    for size in range(16, len(whole), max(1, len(whole) // with_long(200, 60))):
         cut.write_bytes(whole[:size])
         done = replay(run, cut, "-f", "json", "-q")
         if done.returncode == 2:  # nothing of what was traced is there yet

@@ -9,17 +9,18 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from hostile import build  # noqa: E402
-from harness import check, check_equal, main, require_root, require_x86_64, scenario  # noqa: E402
+from harness import check, check_equal, main, require_root, require_x86_64, scenario, with_long  # noqa: E402
 from strict_text import HOSTILE, harmful, json_lines  # noqa: E402
 
 @scenario
 def nothing_of_a_hostile_program_reaches_the_terminal(run):
     require_root()
     require_x86_64()
+    shown = [[], ["--print", "str(arg0)"], ["--count"]]
     for number, name in enumerate(HOSTILE):
         program = build(run, number, name)
         for output in ("text", "json"):
-            for options in ([], ["--print", "str(arg0)"], ["--count"]):
+            for options in with_long(shown, [shown[number % 3]]):  # in turn: each name once in each output
                 done = subprocess.run([str(run.tool), b"prov*:name*", "-f", output, *options, "--", program], capture_output=True,
                                       timeout=60)
                 what = (name, output, options, done.stdout, done.stderr)

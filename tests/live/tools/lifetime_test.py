@@ -91,10 +91,11 @@ def end_by_two_signals(run, seconds_between):
     """Of a trace whose end takes two seconds, since its command ignores SIGTERM."""
     program = puppet.build(run)
     notices = run.dir / "notices"
-    command = ["sh", "-c", f"trap '' TERM; {program} fire:3; exec sleep 20"]  # may outlive the tracer that is ended at once
+    up = run.dir / "up"
+    command = ["sh", "-c", f"trap '' TERM; {program} fire:3; touch {up}; exec sleep 20"]  # may outlive the tracer that is ended at once
     with notices.open("w") as stderr:
         tracer = run.start(run.tool, probe_of(program), "--count", "--", *command, stdout=subprocess.DEVNULL, stderr=stderr)
-    time.sleep(1.5)
+    wait_until(up.exists, "the command")
     tracer.send_signal(signal.SIGINT)
     time.sleep(seconds_between)
     tracer.send_signal(signal.SIGINT)
