@@ -16,11 +16,11 @@ const usdt_event& header_of(const Event& event) { return *reinterpret_cast<const
 const usdt_event_arg* args_of(const Event& event) {
   return reinterpret_cast<const usdt_event_arg*>(event.record().data() + sizeof(usdt_event));
 }
-/// The thread that ended a span, if it is not the one that began it.
+/// The thread that ended a span, if it is not the one that began it; a blank one of a span that has not ended.
 std::optional<SpanEnder> ended_elsewhere(const Event& event) {
-  const auto ender = event.ended_by();
+  const SpanEnder ender = event.ended_by().value_or(SpanEnder());
   const SpanEnder beginner{event.pid(), event.tid(), event.comm()};
-  return ender && *ender != beginner ? ender : std::nullopt;
+  return event.layout().enders && ender != beginner ? std::optional(ender) : std::nullopt;
 }
 /// Differences modulo 2^64, folded.
 std::int64_t step(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
