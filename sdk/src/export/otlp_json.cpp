@@ -10,6 +10,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "export/otlp_fields.hpp"
+#include "export/value_text.hpp"
 #include "io/json.hpp"
 
 namespace usdt::exports::otlp {
@@ -156,12 +157,6 @@ void write_list(JsonWriter& json, const Numbers& numbers, const Write& write) {
   json.EndArray();
 }
 
-void write_id(JsonWriter& json, std::string_view bytes) {
-  std::string digits;
-  for (const char byte : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  io::json_text(json, digits);
-}
-
 std::string_view view_of(pbf_reader& reader) {
   const auto view = reader.get_view();
   return {view.data(), view.size()};
@@ -176,7 +171,7 @@ void write_value(JsonWriter& json, const Field& field, pbf_reader& reader) {
     case FieldKind::string:
       return io::json_text(json, view_of(reader));
     case FieldKind::id:
-      return write_id(json, view_of(reader));
+      return io::json_text(json, hex_digits(view_of(reader)));
     case FieldKind::message:
       return write_message(json, *field.message, reader.get_message());
     case FieldKind::int64:

@@ -104,12 +104,12 @@ class Programs:
         if (program.returncode, said.strip()) != (0, str(HITS)):
             self.failed.append((program.returncode, said))
 
-    def finish(self):
+    def finish(self, agent):
         self.goes_on = False
         self.thread.join()
         for program in self.living:
             self.end(program)
-        check_equal(self.failed, [], "programs that nobody traced in time")
+        check_equal(self.failed, [], f"programs that nobody traced in time; the agent says {agent.said[-20:]}")
 
 
 class Usage:
@@ -170,7 +170,7 @@ def live_through(run, built, server, first, kill):
         usage.look()
         time.sleep(1)
     usage.finish()
-    programs.finish()
+    programs.finish(agent)
     if (SECONDS // 2 - 1) % 25 in AWAY:
         server.come()
     time.sleep(4)  # the last batch, and another look at the account
