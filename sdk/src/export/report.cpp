@@ -70,8 +70,7 @@ class ValueTexts {
       if (arg.derived || is_to_come(*plan_, question_.view, arg)) continue;
       const auto text = unasked_text(*plan_, event, n, question_.values.likely_texts.value_or(true));
       print([&] { text ? values_.show_text(*text) : values_.show_whole(event, n, false); });
-      take(name_among_ends(arg, n), text_,
-           text ? std::nullopt : whole_number(event, n));
+      take(name_among_ends(arg, n), text_, text ? std::nullopt : whole_number(event, n));
     }
   }
 
