@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "export/clickhouse_binary.hpp"
 #include "export/json_values.hpp"
@@ -183,9 +184,10 @@ template <class... Parts>
 [[nodiscard]] std::string header_of(const Parts&... parts) {
   std::size_t columns = 0;
   std::string names, types;
-  const auto add = [&]<class Value>(std::string_view name, const Value& /*value*/) {
-    static_assert(!kTypeName<Value>.empty());
-    ++columns, append(names, name), append(types, kTypeName<Value>);
+  const auto add = [&](std::string_view name, const auto& value) {
+    constexpr std::string_view type = kTypeName<std::remove_cvref_t<decltype(value)>>;
+    static_assert(!type.empty());
+    ++columns, append(names, name), append(types, type);
   };
   (each_column(parts, add), ...);
   std::string header;
