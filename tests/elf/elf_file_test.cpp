@@ -83,6 +83,18 @@ TEST_F(OpenFile, notices_a_write_before_it_lost_its_name) {
   EXPECT_FALSE(file.unchanged());
 }
 
+TEST_F(OpenFile, is_not_written_by_other_names_and_permissions) {
+  const ElfFile file = open(library_with(stapsdt_note({})));
+  std::filesystem::create_hard_link(dir_ / "file", dir_ / "link");
+  EXPECT_TRUE(file.is_unwritten());
+  EXPECT_FALSE(file.unchanged());
+  std::filesystem::permissions(dir_ / "file", std::filesystem::perms::owner_read);
+  EXPECT_TRUE(file.is_unwritten());
+  std::filesystem::permissions(dir_ / "file", std::filesystem::perms::owner_all);
+  dir_.write("link", "something else");
+  EXPECT_FALSE(file.is_unwritten());
+}
+
 TEST_F(OpenFile, closes_its_descriptor_with_it) {
   int fd = -1;
   {

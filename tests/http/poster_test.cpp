@@ -174,6 +174,29 @@ TEST(Poster, tries_again_where_it_is_asked_to_and_where_a_connection_is_lost) {
   EXPECT_GE(server.requests(), 3);
 }
 
+TEST(Poster, passes_over_replies_that_come_before_the_one_that_counts) {
+  const std::string early = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+  FakeServer server(
+      {go_on + std::string(kOk), early + go_on + "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n", std::string(kOk)});
+  const auto poster = server.poster();
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    poster->put(batch_of(n));
+    EXPECT_EQ(outcome_of(*poster).accepted, n != 2) << "each has its own reply";
+  }
+}
+
+TEST(Poster, takes_no_reply_that_nobody_asked_for) {
+  const std::string idle = "HTTP/1.1 408 Request Time-out\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  FakeServer server({std::string(kOk) + idle, "HTTP/1.1 101 Switching Protocols\r\n\r\n", std::string(kOk)});
+  const auto poster = server.poster();
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    poster->put(batch_of(n));
+    const Outcome outcome = outcome_of(*poster);
+    EXPECT_EQ(outcome.accepted, n != 2) << outcome.why;
+    EXPECT_THAT(outcome.why, ::testing::Not(HasSubstr("408")));
+  }
+}
+
 TEST(Poster, drops_what_is_refused_with_the_words_of_the_server) {
   FakeServer server({"HTTP/1.1 400 Bad Request\r\nContent-Length: 9\r\n\r\nno\nreason", std::string(kOk)});
   const auto poster = server.poster();

@@ -85,6 +85,8 @@ class ElfFile {
   [[nodiscard]] int fd() const noexcept;
   /// Returns whether the inode is as it was at open by fstat(2): false after a write in place, not by losing its name.
   [[nodiscard]] bool unchanged() const noexcept;
+  /// Returns true if nobody has written to the file since, although it may have other names, owners or permissions.
+  [[nodiscard]] bool is_unwritten() const noexcept;
 
   /// Reads every stapsdt note: of all sections named .note.stapsdt, else of the PT_NOTE segments, else of the separate
   /// debug file found by build id or .gnu_debuglink. Foreign and malformed notes become warnings. A file without notes

@@ -141,6 +141,7 @@ ElfKind ElfFile::kind() const noexcept { return impl_->opened->kind; }
 std::string ElfFile::build_id() const { return elf::build_id(impl_->opened->file, impl_->opened->image); }
 int ElfFile::fd() const noexcept { return impl_->opened->file.fd(); }
 bool ElfFile::unchanged() const noexcept { return impl_->opened->file.unchanged(); }
+bool ElfFile::is_unwritten() const noexcept { return impl_->opened->file.is_unwritten(); }
 
 Result<ScanResult> ElfFile::scan() const try {
   const OpenedFile& opened = *impl_->opened;

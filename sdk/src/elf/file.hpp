@@ -37,6 +37,9 @@ class File {
   [[nodiscard]] std::uint64_t stored() const noexcept;
   /// True while fstat still shows the size, mtime and ctime seen at open; of a file that lost a name the first two.
   [[nodiscard]] bool unchanged() const noexcept;
+  /// Whether nobody has written to it since, as its size and the time of the last write tell. Its owner can set that
+  /// time; whoever can, writes what the processes run that map it.
+  [[nodiscard]] bool is_unwritten() const noexcept;
   /// True when nobody but root and who runs this can write to it.
   [[nodiscard]] bool is_trusted() const noexcept;
   /// True when both are one inode.

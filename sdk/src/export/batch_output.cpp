@@ -48,7 +48,7 @@ bool BatchOutput::has_to_wait() const {
 }
 
 Output::Flushed BatchOutput::write_out(const io::Stream::Patience& patience) {
-  constexpr std::chrono::seconds longest{1}, enough{5};
+  constexpr std::chrono::seconds longest{1}, enough{5}, at_end{30};
   constexpr std::chrono::milliseconds step{20};
   if (given_up_) return Flushed::failed;
   if (!ending_ && Clock::now() - sent_rest_ >= longest) {
@@ -59,7 +59,7 @@ Output::Flushed BatchOutput::write_out(const io::Stream::Patience& patience) {
   for (auto progress = Clock::now(); has_to_wait();) {
     tell_trouble();
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - progress);
-    if (ending_ && poster_.is_hopeless()) return Flushed::waiting;
+    if (ending_ && (poster_.is_hopeless() || waited > at_end)) return Flushed::waiting;
     if (patience ? !patience(waited) : waited > enough) return Flushed::waiting;
     if (poster_.wait(step)) progress = Clock::now();
     take_outcomes();

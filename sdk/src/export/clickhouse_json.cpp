@@ -162,7 +162,10 @@ struct Column {
 
 /// Reads the header. Nothing: it is none of ours.
 std::optional<std::vector<Column>> read_header(Reader& in) {
-  std::vector<Column> columns(in.count());
+  constexpr std::size_t kMostColumns = 256;
+  const std::size_t count = in.count();
+  if (count > kMostColumns) return std::nullopt;
+  std::vector<Column> columns(count);
   for (Column& column : columns) {
     append_text(column.key, in.text());
     column.key += ':';

@@ -44,10 +44,13 @@ bool is_value(std::string_view text) {
 }
 
 Result<void> check_setting(std::string_view name, std::string_view value) {
-  constexpr std::array<std::string_view, 4> kOurs{"query", "database", "default_format", "compress"};
+  constexpr std::array<std::string_view, 5> kOurs{"query", "database", "default_format", "compress",
+                                                  "wait_end_of_query"};
   if (name == "user" || name == "password") return wrong(kCredentials);
   if (name.empty() || !is_name(name) || !is_value(value)) return wrong(kSettings);
   if (std::ranges::find(kOurs, name) != kOurs.end()) return wrong(fmt::format("\"{}\" is no setting", name));
+  if (name == "insert_deduplication_token" && !value.empty())
+    return wrong("one insert_deduplication_token for all batches would have the server keep the first alone");
   if (name == kWaitSetting && value != "1")
     return wrong("without wait_for_async_insert=1 nobody learns of rows that the server does not take");
   if ((name == kNamesSetting || name == kTypesSetting) && value != "1")

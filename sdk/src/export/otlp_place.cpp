@@ -20,10 +20,17 @@ namespace {
 
 using Json = rapidjson::Document::ValueType;
 
+/// Names of types have no case.
+bool is_type(const http::Reply& reply, std::string_view type) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return reply.type.size() >= type.size() &&
+         std::equal(type.begin(), type.end(), reply.type.begin(), [&](char a, char b) { return a == lower(b); });
+}
+
 /// A reply without a type is JSON where it looks so: no message of protobuf begins with "{".
 bool is_json(const http::Reply& reply) {
   if (reply.type.empty()) return reply.body.starts_with('{');
-  return reply.type.starts_with("application/json");
+  return is_type(reply, "application/json");
 }
 
 /// Parses an object; null: it is none. Without recursion, however many brackets lie within each other.
@@ -48,6 +55,8 @@ std::string text_of(const Json* value) {
 /// A count, which may be text in JSON.
 std::uint64_t count_of(const Json& value) {
   if (value.IsUint64()) return value.GetUint64();
+  if (value.IsDouble() && value.GetDouble() >= 0 && value.GetDouble() < 0x1p63)
+    return static_cast<std::uint64_t>(value.GetDouble());
   const std::string digits = text_of(&value);
   std::uint64_t count = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
@@ -111,7 +120,7 @@ http::Rejected rejected_by(const http::Reply& reply) try {
 
 std::string message_of(const http::Reply& reply) try {
   if (is_json(reply)) return text_of(member_of(object_of(reply.body), "message"));
-  return reply.type.starts_with("application/x-protobuf") ? message_in_protobuf(reply.body) : std::string();
+  return is_type(reply, "application/x-protobuf") ? message_in_protobuf(reply.body) : std::string();
 } catch (const protozero::exception&) {
   return {};
 }

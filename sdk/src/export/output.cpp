@@ -32,7 +32,9 @@ std::string name_of_argument(const Arg& arg, std::size_t n) {
 }
 
 std::string name_among_ends(const Arg& arg, std::size_t n) {
-  return (arg.of_end && !arg.result ? "end." : "") + name_of_argument(arg, n);
+  std::string name = name_of_argument(arg, n);
+  if (arg.of_end && !arg.result && !name.starts_with("end.")) name.insert(0, "end.");
+  return name;
 }
 
 bool has_members(const Arg& arg) { return arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "http/client.hpp"
 
+#include <sys/socket.h>
+
 #include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -8,6 +10,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -120,16 +123,41 @@ struct Client::Impl {
     return {};
   }
 
-  error_code exchange(PostRequest& request, ReplyParser& response) {
+  error_code write(PostRequest& request) {
     error_code ended = asio::error::operation_aborted;
     stream->expires_at(deadline);
-    beast::http::async_write(*stream, request, [&](error_code error, std::size_t) {
-      ended = error;
-      if (error) return;
-      ended = asio::error::operation_aborted;
-      beast::http::async_read(*stream, buffer, response, [&](error_code failed, std::size_t) { ended = failed; });
-    });
+    beast::http::async_write(*stream, request, [&](error_code error, std::size_t) { ended = error; });
     return run(ended);
+  }
+
+  error_code read(std::optional<ReplyParser>& response) {
+    response.emplace();
+    response->header_limit(kMostReplyHeaderBytes);
+    response->body_limit(kMostReplyBytes);
+    error_code ended = asio::error::operation_aborted;
+    stream->expires_at(deadline);
+    beast::http::async_read(*stream, buffer, *response, [&](error_code error, std::size_t) { ended = error; });
+    return run(ended);
+  }
+
+  /// Replies of the class 1xx come before the one that counts (RFC 9110, 15.2). Nobody has asked for another protocol.
+  error_code exchange(PostRequest& request, std::optional<ReplyParser>& response) {
+    constexpr unsigned kSwitching = 101;
+    constexpr int kMostInterim = 16;
+    buffer.clear();
+    error_code error = write(request);
+    for (int n = 0; !error && n <= kMostInterim; ++n) {
+      error = read(response);
+      if (error || response->get().result_int() / 100 != 1 || response->get().result_int() == kSwitching) return error;
+    }
+    return error ? error : error_code(beast::http::error::bad_status);
+  }
+
+  /// Whether nothing came on a connection that was kept: what a server says unasked is no answer to what is sent next,
+  /// and it may have closed its end.
+  [[nodiscard]] bool is_quiet() {
+    char byte = 0;
+    return ::recv(stream->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
   }
 
   /// A connection that was kept may have been closed meanwhile: another one is tried then.
@@ -139,26 +167,21 @@ struct Client::Impl {
       stream.reset();
       return fail(kind, why.message());
     };
+    if (stream && !is_quiet()) stream.reset();
     const bool was_kept = stream.has_value();
     error_code error = was_kept ? error_code() : connect();
     if (error) return failed(ErrorKind::not_found, error);
     std::optional<ReplyParser> response;
-    const auto try_once = [&] {
-      response.emplace();
-      response->header_limit(kMostReplyHeaderBytes);
-      response->body_limit(kMostReplyBytes);
-      buffer.clear();
-      return exchange(request, *response);
-    };
-    error = try_once();
+    error = exchange(request, response);
     const bool again = error && was_kept && !stopped;
     if (again) {
       error = connect();
       if (error) return failed(ErrorKind::not_found, error);
-      error = try_once();
+      error = exchange(request, response);
     }
     if (error) return failed(ErrorKind::io, error);
-    if (!response->keep_alive()) stream.reset();
+    const bool says_more = buffer.size() > 0 || response->get().result_int() / 100 == 1;
+    if (!response->keep_alive() || says_more) stream.reset();
     auto& message_of = response->get();
     const auto text = [](beast::string_view view) { return std::string(view.data(), view.size()); };
     return Reply{.status = message_of.result_int(),

@@ -219,7 +219,8 @@ struct Poster::Impl {
       outcome.why = reply ? why_not(*reply) : reply.error().message;
       if (verdict == Verdict::refused) return outcome;
       const auto asked = reply ? parse_retry_after(reply->retry_after, std::chrono::system_clock::now()) : std::nullopt;
-      if (!pause(asked.value_or(backoff(attempts, random_part(random))), outcome.why)) return outcome;
+      const auto least = backoff(attempts, random_part(random));  // whatever a server in trouble asks for
+      if (!pause(std::max(asked.value_or(least), least), outcome.why)) return outcome;
     }
   }
 

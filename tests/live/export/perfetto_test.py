@@ -193,6 +193,7 @@ def arrows_lead_from_spans_to_the_threads_that_ended_them(run):
     check_equal(len(told), 60, said)
     spans = sorted((e["args"][0], e["tid"], e["ended_by"]["tid"]) for e in of_type(lines, "span"))
     check_equal(spans, told, "number, thread that began it and thread that ended it, in JSON")
+    check(all(s.args["end.arg0"] == s.args["arg0"] for s in drawing.slices), "the argument of the end has its name")
     slices = {(s.begin, drawing.thread_of(s.track)[1]): (s.args["arg0"], s.end) for s in drawing.slices}
     arrows = []
     for begin, end in drawing.flows.values():

@@ -257,7 +257,8 @@ Result<backends::FileLinks> Attachment::attach_file(int program_fd, const Planne
     links.append(std::move(*more));
   }
   if (!attached) return fail(ErrorKind::not_found, "the processes to trace have ended");
-  if (!file.elf->unchanged())
+  // Names and permissions of a file say nothing of its code, and its owner may change them all the time.
+  if (!file.elf->is_unwritten())
     return fail(ErrorKind::changed,
                 fmt::format("{} changed on disk while it was being attached: is somebody writing it?",
                             file.target.path.string()));
