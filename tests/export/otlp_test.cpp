@@ -112,10 +112,13 @@ TEST(RejectedBy, reads_json_whatever_the_signal_is) {
   EXPECT_EQ(rejected(R"({"partialSuccess":{"rejectedLogRecords":7}})"), "7");
   EXPECT_EQ(rejected(R"({"partialSuccess":{"rejectedDataPoints":"18446744073709551615"}})"), "18446744073709551615");
   EXPECT_EQ(rejected(R"({"partialSuccess":{"errorMessage":"a warning"}})"), "0a warning");
+  EXPECT_EQ(rejected(R"({"partialSuccess":{"rejectedSpans":60.0}})"), "60");
+  EXPECT_EQ(rejected_by(reply_of("Application/JSON; charset=utf-8", R"({"partialSuccess":{"rejectedSpans":2}})")).items,
+            2U);
   for (const char* nothing :
        {"", "{}", "[]", "null", R"({"partialSuccess":null})", R"({"partialSuccess":[7]})",
         R"({"partialSuccess":{"rejectedSpans":-7}})", R"({"partialSuccess":{"rejectedSpans":"7 of 9"}})",
-        R"({"partialSuccess":{"rejectedSpans":1e3,"errorMessage":7}})", R"({"partialSuccess":{"rejectedSpans":7}} x)"})
+        R"({"partialSuccess":{"rejectedSpans":-1.5,"errorMessage":7}})", R"({"partialSuccess":{"rejectedSpans":7}} x)"})
     EXPECT_EQ(rejected(nothing), "0") << nothing;
   EXPECT_EQ(rejected(std::string(1 << 20, '[')), "0");
   EXPECT_EQ(rejected_by(reply_of("", R"({"partialSuccess":{"rejectedSpans":2}})")).items, 2U)

@@ -2,8 +2,6 @@
 // Rows for ClickHouse, in RowBinary, with the columns of examples/fleet/clickhouse/tables.sql.
 #pragma once
 
-#include <rapidjson/stringbuffer.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>

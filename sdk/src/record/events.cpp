@@ -105,7 +105,7 @@ void EventEncoder::thread(const Event& event) {
 
 void EventEncoder::ender(const SpanEnder& ender) {
   Thread thread{std::uint64_t{ender.pid} << 32 | ender.tid};
-  std::memcpy(thread.comm, ender.comm.data(), ender.comm.size());
+  ender.comm.copy(reinterpret_cast<char*>(thread.comm), sizeof(thread.comm));
   const auto [known, is_new] = enders_.try_emplace(thread, enders_.size());
   out_.varint(known->second);
   if (is_new) ids_and_name(thread);

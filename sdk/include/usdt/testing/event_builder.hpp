@@ -96,7 +96,7 @@ class EventBuilder {
   EventBuilder& ended_by(const SpanEnder& thread) {
     if (!layout_.enders) return mistake("the layout's events do not say who ended them");
     usdt_ender ender{.pid = thread.pid, .tid = thread.tid, .comm = {}};
-    std::memcpy(ender.comm, thread.comm.data(), std::min(thread.comm.size(), sizeof(ender.comm) - 1));
+    thread.comm.copy(ender.comm, sizeof(ender.comm) - 1);
     std::memcpy(bytes_.data() + layout_.ender_at(), &ender, sizeof(ender));
     return *this;
   }
