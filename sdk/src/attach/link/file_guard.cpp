@@ -186,7 +186,7 @@ struct FileGuard::State {
                                      IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
     take_lease(each, path);
     each.gone = ::fstat(fd, &each.seen) != 0 || each.seen.st_nlink == 0;
-    if (!each.file.elf->unchanged()) report_written(each);
+    if (!each.file.elf->is_unwritten()) report_written(each);
   }
 
   /// The signal goes to this thread, where it is blocked: the application's handlers never see it.
