@@ -19,6 +19,7 @@ namespace usdt::exports::otlp {
 namespace {
 
 using Json = rapidjson::Document::ValueType;
+using protozero::pbf_wire_type;
 
 /// Names of types have no case.
 bool is_type(const http::Reply& reply, std::string_view type) {
@@ -76,12 +77,12 @@ http::Rejected rejected_in_json(const std::string& body) {
 http::Rejected rejected_in_protobuf(const std::string& body) {
   http::Rejected rejected;
   protozero::pbf_message<Answer> answer(body);
-  if (!answer.next(Answer::partial_success)) return rejected;
+  if (!answer.next(Answer::partial_success, pbf_wire_type::length_delimited)) return rejected;
   protozero::pbf_message<PartialSuccess> part = answer.get_message();
   while (part.next()) {
-    if (part.tag() == PartialSuccess::rejected)
+    if (part.tag() == PartialSuccess::rejected && part.has_wire_type(pbf_wire_type::varint))
       rejected.items = static_cast<std::uint64_t>(std::max(part.get_int64(), std::int64_t{0}));
-    else if (part.tag() == PartialSuccess::message)
+    else if (part.tag() == PartialSuccess::message && part.has_wire_type(pbf_wire_type::length_delimited))
       rejected.why = part.get_string();
     else
       part.skip();
@@ -91,7 +92,7 @@ http::Rejected rejected_in_protobuf(const std::string& body) {
 
 std::string message_in_protobuf(const std::string& body) {
   protozero::pbf_message<Status> status(body);
-  return status.next(Status::message) ? status.get_string() : std::string();
+  return status.next(Status::message, pbf_wire_type::length_delimited) ? status.get_string() : std::string();
 }
 
 tl::unexpected<Error> wrong(std::string_view why) {
