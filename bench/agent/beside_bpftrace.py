@@ -15,9 +15,8 @@ import paired  # noqa: E402 (makes the tests' modules importable)
 
 sys.path.insert(1, str(paired.ROOT / "tests/live/agent"))
 sys.path.insert(2, str(paired.ROOT / "tests/live/export"))
-from agent import Agent, question  # noqa: E402
+from agent import Agent, Usage, question  # noqa: E402
 from harness import Run, wait_until  # noqa: E402
-from storm_test import Usage  # noqa: E402
 
 SITE = "  STAP_PROBE1(fleet, hit, n); wait_a_while();\n"
 PROGRAM = r"""

@@ -50,14 +50,18 @@ std::uint64_t File::stored() const noexcept {
   return std::min(size(), std::max(blocks * kBlock * kCompression, kSmall));
 }
 
+bool File::is_as_long_and_as_old(const struct stat& now) const noexcept {
+  return now.st_size == at_open_.st_size && same_time(now.st_mtim, at_open_.st_mtim);
+}
+
 bool File::is_unwritten() const noexcept {
   struct stat now {};
-  return ::fstat(fd(), &now) == 0 && now.st_size == at_open_.st_size && same_time(now.st_mtim, at_open_.st_mtim);
+  return ::fstat(fd(), &now) == 0 && is_as_long_and_as_old(now);
 }
 
 bool File::unchanged() const noexcept {
   struct stat now {};
-  if (!is_unwritten() || ::fstat(fd(), &now) != 0) return false;
+  if (::fstat(fd(), &now) != 0 || !is_as_long_and_as_old(now)) return false;
   // To lose a name changes the inode, too: another file takes its place, and nobody wrote to this one.
   return same_time(now.st_ctim, at_open_.st_ctim) || now.st_nlink < at_open_.st_nlink;
 }

@@ -56,6 +56,8 @@ class File {
 
  private:
   File(sys::UniqueFd fd, const struct stat& at_open) noexcept : fd_(std::move(fd)), at_open_(at_open) {}
+  [[nodiscard]] bool is_as_long_and_as_old(const struct stat& now) const noexcept;
+
   sys::UniqueFd fd_;
   struct stat at_open_ {};
 };

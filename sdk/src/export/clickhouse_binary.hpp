@@ -19,7 +19,7 @@ struct Time {
   std::int64_t ns = 0;
 };
 
-/// What a row of usdt_events is of.
+/// A row of usdt_events is of one of these.
 enum class Kind : std::uint8_t { hit, span, in_flight };
 
 /// A text of a column of few values. It is printable (io::printable), as all texts are.

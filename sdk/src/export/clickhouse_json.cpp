@@ -32,7 +32,7 @@ class Reader {
     return number;
   }
 
-  /// Of an array or a map: each of its values has a byte or more.
+  /// Each value of an array or a map has a byte or more.
   std::size_t count() {
     const std::size_t count = length();
     if (count > rest_.size()) ok_ = false;

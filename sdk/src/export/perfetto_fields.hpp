@@ -11,7 +11,7 @@ namespace usdt::exports::perfetto {
 
 using protozero::pbf_tag_type;
 
-/// What is encoded. A vector takes a byte in a few instructions, a string in some twenty.
+/// Encoded bytes. A vector takes a byte in a few instructions, a string in some twenty.
 using Bytes = std::vector<char>;
 template <class Tag>
 using Builder = protozero::basic_pbf_builder<Bytes, Tag>;

@@ -65,7 +65,7 @@ enum class Verdict : std::uint8_t {
 /// Judges as the specification of OTLP has it: any 2xx is accepted, is_worth_another_attempt() comes again.
 [[nodiscard]] Verdict judge_status(const Reply& reply);
 
-/// What a server that took a batch says of it. Words without a count are a warning.
+/// The words of a server about a batch that it took. Words without a count are a warning.
 struct Rejected {
   std::uint64_t items = 0;  ///< that it did not take
   std::string why = {};

@@ -5,9 +5,12 @@ import collections
 import importlib
 import os
 import pathlib
+import re
 import signal
+import statistics
 import subprocess
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -111,6 +114,31 @@ class Agent:
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         return self.process.wait(60)
+
+
+class Usage:
+    """Memory and processor time of a process, a look each second."""
+
+    def __init__(self, pid):
+        self.pid, self.resident, self.share = pid, [], None
+        self.began = self.times()
+
+    def look(self):
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        self.resident.append(int(re.search(r"VmRSS:\s+(\d+)", status).group(1)))
+
+    def times(self):
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return time.monotonic(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def finish(self):
+        """The share of one processor is known from now on."""
+        now = self.times()
+        self.share = (now[1] - self.began[1]) / (now[0] - self.began[0])
+
+    def ends(self):
+        """kB in the first minute and in the last."""
+        return statistics.mean(self.resident[5:65]), statistics.mean(self.resident[-60:])
 
 
 def agent_of(run):

@@ -7,10 +7,8 @@ hit that the programs say is with the server or in a count of losses, exactly, a
 import collections
 import os
 import pathlib
-import re
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import threading
@@ -21,7 +19,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
 sys.path.insert(2, str(pathlib.Path(__file__).resolve().parent))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from agent import Agent, question  # noqa: E402
+from agent import Agent, Usage, question  # noqa: E402
 from collector import Collector, attributes_of  # noqa: E402
 from harness import LONG, check, check_equal, main, require_program, require_root, scenario, wait_until, with_long  # noqa: E402
 
@@ -110,31 +108,6 @@ class Programs:
         for program in self.living:
             self.end(program)
         check_equal(self.failed, [], f"programs that nobody traced in time; the agent says {agent.said[-20:]}")
-
-
-class Usage:
-    """Memory and processor time of a process, a look each second."""
-
-    def __init__(self, pid):
-        self.pid, self.resident, self.share = pid, [], None
-        self.began = self.times()
-
-    def look(self):
-        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        self.resident.append(int(re.search(r"VmRSS:\s+(\d+)", status).group(1)))
-
-    def times(self):
-        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return time.monotonic(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def finish(self):
-        """The share of one processor is known from now on."""
-        now = self.times()
-        self.share = (now[1] - self.began[1]) / (now[0] - self.began[0])
-
-    def ends(self):
-        """kB in the first minute and in the last."""
-        return statistics.mean(self.resident[5:65]), statistics.mean(self.resident[-60:])
 
 
 def start_agent(run, path, server):
