@@ -174,6 +174,15 @@ TEST(Poster, tries_again_where_it_is_asked_to_and_where_a_connection_is_lost) {
   EXPECT_GE(server.requests(), 3);
 }
 
+TEST(Poster, makes_pauses_where_a_server_asks_for_none) {
+  FakeServer server({"HTTP/1.1 503 No\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"});
+  const auto poster = server.poster();
+  poster->put(batch_of(1));
+  std::this_thread::sleep_for(1s);
+  EXPECT_GE(server.requests(), 2);
+  EXPECT_LE(server.requests(), 4) << "after pauses of 100, 200 and 400 ms at the least";
+}
+
 TEST(Poster, passes_over_replies_that_come_before_the_one_that_counts) {
   const std::string early = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", go_on = "HTTP/1.1 100 Continue\r\n\r\n";
   FakeServer server(

@@ -316,6 +316,22 @@ def nobody_there_ends_with_the_trace(run):
 
 
 @scenario
+def nobody_there_does_not_hold_up_a_recording_for_ever(run):
+    program, recording = build(run), run.dir / "out.usdtrec"
+    subprocess.run([run.tool, f"usdt:{program}:otlp:hit", "--record", recording, "--", program, "100"], capture_output=True, check=True,
+                   timeout=60)
+    with socket.socket() as silent:  # it takes connections, and says nothing
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)
+        began = time.monotonic()
+        done = subprocess.run([run.tool, "--replay", recording, "--export", f"otlp=http://127.0.0.1:{silent.getsockname()[1]}"],
+                              capture_output=True, text=True, timeout=100)
+    check_equal(done.returncode, 1, done.stderr)
+    check(time.monotonic() - began < 60, "30 seconds without progress end it")
+    check("100 not_written" in done.stderr, done.stderr)
+
+
+@scenario
 def a_slow_server_is_waited_for(run):
     program, collector = build(run), Collector(run, slow=0.3)
     lines, stderr = trace(run, program, [f"usdt:{program}:otlp:hit"], ["3000"], collector.url)

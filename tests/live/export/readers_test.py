@@ -330,6 +330,35 @@ def promtool_takes_the_configuration_of_a_fleet(run):
     check(f" {rules} rules found" in done.stdout, done.stdout)
 
 
+RULE_TEST = """
+rule_files: [%s]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {series: 'usdt_all_lost_total{instance="a", reason="ring_full"}', values: "0+5x20"}
+      - {series: 'usdt_sizes_lost_total{instance="a", reason="ring_full"}', values: "0+3x20"}
+      - {series: 'usdt_calm_lost_total{instance="a", reason="ring_full"}', values: "7+0x20"}
+    alert_rule_test:
+      - alertname: UsdtHitsLost
+        eval_time: 15m
+        exp_alerts:
+          - exp_labels: {severity: warning, instance: a, question: all, reason: ring_full}
+            exp_annotations: {summary: "a lost hits of all: ring_full"}
+          - exp_labels: {severity: warning, instance: a, question: sizes, reason: ring_full}
+            exp_annotations: {summary: "a lost hits of sizes: ring_full"}
+"""
+
+
+@scenario
+def rules_of_the_example_tell_questions_apart(run):
+    require_program("promtool")
+    rules = pathlib.Path(__file__).resolve().parents[3] / "examples/fleet/prometheus/rules.yml"
+    (run.dir / "test.yml").write_text(RULE_TEST % rules)
+    done = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=run.dir, capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stdout + done.stderr)
+
+
 @scenario
 def promtool_has_no_complaint_about_an_agent(run):
     require_program("promtool")
