@@ -252,7 +252,9 @@ TEST(ClickHouseRows, have_numbers_texts_and_values_within_values) {
   EXPECT_EQ(*json, R"({"time":-1,"duration":0,"kind":"span","probe":"","container":"","pid":0,"tid":0,"cpu":0,)"
                    R"("comm":"","weight":1,"nums":{"whole":-5},)"
                    R"("args":{"large":"18446744073709551615","real":"1.5","none.error":"no page",)"
-                   R"("some":"{\"x\":[1,\"q\\\"\\u0001\"]}","c\\nt":"a\"\\\\n\\xff..."},"ustack":[],"kstack":[]})"
+                   R"("some":"{\"x\":[1,\"q\\\"\\u0001\"]}","c\u000at":"a\"\\\u000a)"
+                   "\xef\xbf\xbd"
+                   R"(ff..."},"ustack":[],"kstack":[]})"
                    "\n");
   values.clear();
   EXPECT_THAT(*json_rows(event_rows({{.values = &values}})), HasSubstr(R"("nums":{},"args":{})"));

@@ -113,7 +113,8 @@ TEST(WritePage, ShowsNumbersExactly) {
       "usdt_sum", Kind::gauge, "", "sum of \"x\\y\"", {{{{"k", "a\"b\\c\nd\x80"}}, Int128(1) << 70}, {{}, 0.1}}};
   const std::string page = prometheus::write_page({family}, PageFormat::text);
   EXPECT_THAT(page, HasSubstr("# TYPE usdt_sum gauge\n# HELP usdt_sum sum of \"x\\\\y\"\n"));
-  EXPECT_THAT(page, HasSubstr("usdt_sum{k=\"a\\\"b\\\\c\\\\nd\\\\x80\"} 1180591620717411303424\n"))
+  EXPECT_THAT(page, HasSubstr("usdt_sum{k=\"a\\\"b\\\\c\\nd\xef\xbf\xbd"
+                              "80\"} 1180591620717411303424\n"))
       << "no byte breaks a line";
   EXPECT_THAT(page, HasSubstr("usdt_sum 0.1\n"));
 }

@@ -52,6 +52,39 @@ TEST(Escape, what_was_made_safe_stays_as_it_is) {
   }
 }
 
+/// What others write of one of them is another one.
+constexpr std::string_view kMark = "\xef\xbf\xbd", kMarked = "\xef\xbf\xbd\x66\x66";
+constexpr std::string_view kTexts[] = {"\n",      "\\n",     "\\\\n", "\x1b", "\\x1b",    "\xff",
+                                       "\\xff",   kMark,     kMarked, "\xe2", "\xe2\x80", "\xe2\x80\xa8",
+                                       "\\u2028", {"\0", 1}, "\\x00", "\\",   "ff"};
+
+TEST(Escape, no_two_texts_are_escaped_alike) {
+  for (const std::string_view one : kTexts) {
+    EXPECT_TRUE(is_printable(escaped(one))) << escaped(one);
+    for (const std::string_view other : kTexts) EXPECT_EQ(escaped(one) == escaped(other), one == other) << escaped(one);
+  }
+  EXPECT_EQ(escaped("a\\b\n\xff"), "a\\\\b\\n\\xff");
+}
+
+TEST(Escape, utf8_keeps_the_text_and_marks_what_is_none) {
+  for (const char* text :
+       {"", "plain", "\x1b[2J\n\t\r\\n", "caf\xc3\xa9", "\xe2\x80\xa8\xc2\x9b", "\xf0\x9f\x98\x80"}) {
+    EXPECT_TRUE(is_valid_utf8(text)) << text;
+    EXPECT_EQ(valid_utf8(text), text);
+  }
+  const auto marked = [](std::initializer_list<const char*> bytes) {
+    std::string text;
+    for (const char* byte : bytes) text.append(kMark).append(byte);
+    return text;
+  };
+  EXPECT_EQ(valid_utf8("a\xff\xe2\x80z"), "a" + marked({"ff", "e2", "80"}) + "z");
+  EXPECT_EQ(valid_utf8({"a\0b", 3}), "a" + marked({"00"}) + "b");
+  EXPECT_EQ(valid_utf8(kMark), marked({"ef", "bf", "bd"}));
+  for (const std::string_view one : kTexts)
+    for (const std::string_view other : kTexts)
+      EXPECT_EQ(valid_utf8(one) == valid_utf8(other), one == other) << escaped(one);
+}
+
 TEST(Escape, quotes_end_where_the_text_does) {
   EXPECT_EQ(quoted("say \"hi\" \\ \x1b"), R"("say \"hi\" \\ \x1b")");
   EXPECT_EQ(quoted(""), "\"\"");

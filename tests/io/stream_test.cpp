@@ -51,6 +51,36 @@ TEST(Stream, text_among_the_parts_is_made_safe_and_the_format_is_ours) {
   EXPECT_EQ(pipe.read_all(), "\\n   |7|\\u009b\n{\"a\":\"\\u007f\"}\n");
 }
 
+TEST(Stream, an_exact_one_has_true_text_in_its_cells) {
+  Pipe pipe;
+  {
+    Stream out(pipe.ends[1]);
+    out.be_exact();
+    for (const std::string_view text : {"a\nb", "a\\nb", "say \"\x1b\"\n", "\xff"}) {
+      const std::uint64_t at = out.printed();
+      out.print("{}", unambiguous(text));
+      out.make_cell(at);
+      out.print(",{}\n", std::string("\t"));
+    }
+    EXPECT_EQ(out.flush(), Flushed::all);
+  }
+  ::close(std::exchange(pipe.ends[1], -1));
+  EXPECT_EQ(pipe.read_all(),
+            "\"a\nb\",\t\na\\nb,\t\n\"say \"\"\x1b\"\"\n\",\t\n\xef\xbf\xbd"
+            "ff,\t\n");
+}
+
+TEST(Stream, a_value_has_two_backslashes_for_one) {
+  Pipe pipe;
+  {
+    Stream out(pipe.ends[1]);
+    out.print("{:<6}|{}\n", unambiguous("\\n"), std::string("\\n"));
+    EXPECT_EQ(out.flush(), Flushed::all);
+  }
+  ::close(std::exchange(pipe.ends[1], -1));
+  EXPECT_EQ(pipe.read_all(), "\\\\n   |\\n\n");
+}
+
 TEST(Stream, a_full_pipe_is_waited_for_only_as_long_as_patience_lasts_and_gets_whole_lines) {
   Pipe pipe;
   std::uint64_t written = 0;

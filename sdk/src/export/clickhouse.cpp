@@ -57,11 +57,17 @@ std::uint64_t random_number() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-/// Returns a text as it may be shown, which `own` has where that is another one.
-std::string_view shown(std::string_view text, std::string& own) {
-  if (io::is_printable(text)) return text;
-  own = io::printable(text);
+/// Returns a text as UTF-8, which `own` has where that is another one.
+std::string_view utf8_of(std::string_view text, std::string& own) {
+  if (io::is_valid_utf8(text)) return text;
+  own = io::valid_utf8(text);
   return own;
+}
+
+ServiceIdentity in_utf8(ServiceIdentity identity) {
+  for (std::string* text : {&identity.host, &identity.service, &identity.version, &identity.container})
+    *text = io::valid_utf8(*text);
+  return identity;
 }
 
 std::int64_t now() {
@@ -75,7 +81,7 @@ class ClickHouseOutput final : public BatchOutput {
       : BatchOutput(start, place),
         question_(start.question),
         place_(*clickhouse::parse_place(place.shared.options.file)),  // as the poster's was
-        identity_(identity_of(start.plan)),
+        identity_(in_utf8(identity_of(start.plan))),
         most_bytes_(place_.encoding == clickhouse::Encoding::json ? kMostRowBytesForJson : kMostRowBytes),
         is_live_(start.layout != nullptr),
         values_(maps_, start, unreadable_) {
@@ -126,7 +132,7 @@ class ClickHouseOutput final : public BatchOutput {
   proc::CgroupNames cgroups_ = proc::CgroupNames();
   std::string boot_ = boot_id();
   std::uint64_t trace_ = random_number();
-  std::string name_ = io::printable(question_.name);
+  std::string name_ = io::valid_utf8(question_.name);
   Source source_{.service = {identity_.service},
                  .version = {identity_.version},
                  .host = {identity_.host},
@@ -136,7 +142,7 @@ class ClickHouseOutput final : public BatchOutput {
   ValueMaps maps_;
   ValueTree<ValueMaps> values_;
   clickhouse::EventRow row_;         ///< the last one
-  std::string comm_, container_;     ///< those of it that had to be escaped
+  std::string comm_, container_;     ///< those of it that were no UTF-8
   std::vector<std::string> probes_;  ///< their names
   RowBatch events_{"usdt_events"}, tables_{"usdt_tables"}, ledger_{"usdt_ledger"};
   std::vector<clickhouse::TableRow> table_rows_;  ///< of the last look
@@ -166,7 +172,7 @@ std::string_view role_text(CountRole role) {
 void ClickHouseOutput::look_up(const AttachPlan& plan, std::size_t /*probes*/) {
   values_.look_up(plan);
   probes_.clear();
-  for (const std::string& name : values_.names()) probes_.push_back(io::printable(name));
+  for (const std::string& name : values_.names()) probes_.push_back(io::valid_utf8(name));
 }
 
 template <class Row, class... Shared>
@@ -195,7 +201,7 @@ void ClickHouseOutput::add_event(const Event& event) {
   row_.pid = std::uint32_t(event.pid());
   row_.tid = std::uint32_t(event.tid());
   row_.cpu = static_cast<std::uint16_t>(event.cpu());
-  row_.comm = {shown(event.comm(), comm_)};
+  row_.comm = {utf8_of(event.comm(), comm_)};
   row_.weight = static_cast<float>(event.weight());
   take_container(event);
   values_.each(event, question_, [this](const std::string& name) { maps_.begin(name); });
@@ -210,7 +216,7 @@ void ClickHouseOutput::take_container(const Event& event) {
   const auto owner = event.owner();
   const proc::CgroupName* const cgroup = owner && is_live_ ? cgroups_.find(owner->cgroup) : nullptr;
   if (cgroup == nullptr) return;
-  if (identity_.container.empty()) row_.container = {shown(cgroup->container, container_)};
+  if (identity_.container.empty()) row_.container = {utf8_of(cgroup->container, container_)};
   maps_.begin("usdt.cgroup");
   maps_.text(cgroup->path);
   if (cgroup->pod.empty()) return;

@@ -22,7 +22,7 @@ struct Time {
 /// A row of usdt_events is of one of these.
 enum class Kind : std::uint8_t { hit, span, in_flight };
 
-/// A text of a column of few values. It is printable (io::printable), as all texts are.
+/// A text of a column of few values. It is UTF-8 (io::valid_utf8), as all texts are.
 struct Label {
   std::string_view text = {};
 };

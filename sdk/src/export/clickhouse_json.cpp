@@ -64,13 +64,18 @@ class Reader {
   bool ok_ = true;
 };
 
-/// Texts are printable: quotes and backslashes alone need an escape.
+/// Texts are UTF-8: quotes, backslashes and control characters alone need an escape (RFC 8259, section 7).
 void append_text(std::string& json, std::string_view text) {
+  const auto needs_escape = [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; };
   json += '"';
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t next = std::min(text.find_first_of("\"\\", at), text.size());
-    json.append(text.substr(at, next - at));
-    if (next < text.size()) json.append({'\\', text[next]});
+  for (auto at = text.begin(); at != text.end();) {
+    const auto next = std::find_if(at, text.end(), needs_escape);
+    json.append(at, next);
+    if (next == text.end()) break;
+    if (static_cast<unsigned char>(*next) < 0x20)
+      json += fmt::format("\\u{:04x}", static_cast<unsigned>(*next));
+    else
+      json.append({'\\', *next});
     at = next + 1;
   }
   json += '"';

@@ -36,16 +36,20 @@ void add_histogram(TableRow& row, const metrics::Histogram& histogram) {
   }
 }
 
-/// Calls `use` with the text as it may be shown.
+/// Calls `use` with the text as UTF-8.
 template <class Use>
-void with_printable(std::string_view text, const Use& use) {
-  io::is_printable(text) ? use(text) : use(std::string_view(io::printable(text)));
+void with_utf8(std::string_view text, const Use& use) {
+  io::is_valid_utf8(text) ? use(text) : use(std::string_view(io::valid_utf8(text)));
 }
 
 }  // namespace
 
 void ValueMaps::begin(std::string_view name) {
-  with_printable(name, [this](std::string_view printable) { name_ = printable; });
+  with_utf8(name, [this](std::string_view utf8) { name_ = utf8; });
+}
+
+void ValueMaps::member(std::string_view name) {
+  with_utf8(name, [this](std::string_view utf8) { json_.member(utf8); });
 }
 
 void ValueMaps::whole(std::int64_t number) {
@@ -66,8 +70,7 @@ void ValueMaps::real(double number) {
 }
 
 void ValueMaps::text(std::string_view text) {
-  if (depth_ > 0) return json_.text(text);
-  with_printable(text, [this](std::string_view printable) { args_.add(name_, {printable}); });
+  with_utf8(text, [this](std::string_view utf8) { depth_ > 0 ? json_.text(utf8) : args_.add(name_, {utf8}); });
 }
 
 void ValueMaps::cut_text(std::string_view text) { this->text(std::string(text) + "..."); }
@@ -94,14 +97,14 @@ void ValueMaps::end_level() {
 }
 
 void add_frames(Array<Label>& texts, const Stack& stack) {
-  for (const std::string& line : frame_texts(stack)) texts.add({io::printable(line)});
+  for (const std::string& line : frame_texts(stack)) texts.add({io::valid_utf8(line)});
 }
 
 TableRow table_row(const AttachPlan& plan, const View& view, const PlannedTable& table, const ArrangedRow& arranged) {
   TableRow row{.count = arranged.count};
   for (std::size_t i = 0; i < view.shown_keys(table); ++i)
-    row.keys.add(io::printable(table.keys[i].label),
-                 {io::printable(plain_key_text(plan, table.keys[i], arranged.keys[i]))});
+    row.keys.add(io::valid_utf8(table.keys[i].label),
+                 {io::valid_utf8(plain_key_text(plan, table.keys[i], arranged.keys[i]))});
   const auto number = [&](RowNumber which) {
     const auto real = arranged.real(which);
     return real ? *real : static_cast<double>(arranged.integer(which));

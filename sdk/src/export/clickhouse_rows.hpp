@@ -27,7 +27,7 @@ class ValueMaps {
   void begin(std::string_view name);
 
   void begin_object() { ++depth_, json_.begin_object(); }
-  void member(std::string_view name) { json_.member(name); }
+  void member(std::string_view name);
   void end_object() { json_.end_object(), end_level(); }
   void begin_list() { ++depth_, json_.begin_list(); }
   void end_list() { json_.end_list(), end_level(); }
@@ -49,7 +49,7 @@ class ValueMaps {
  private:
   void end_level();
 
-  std::string name_;  ///< printable
+  std::string name_;  ///< io::valid_utf8()
   Map<std::int64_t> nums_;
   Map<FreeText> args_;
   unsigned depth_ = 0;  ///< of lists and objects that have not ended

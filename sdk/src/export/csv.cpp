@@ -31,6 +31,7 @@ class CsvOutput final : public Output {
         items_(start, out_, values_),
         events_(start.question.view.each_event() || start.question.view.slowest > 0),
         stacks_{start.question.stacks.kernel_depth > 0, start.question.stacks.user_depth > 0} {
+    out_.be_exact();
     trace(start.plan, start.plan.probes.size());
     name_columns();
   }
@@ -68,6 +69,9 @@ class CsvOutput final : public Output {
   void cell(std::string_view text) {
     cell([&] { out_.print("{}", text); });
   }
+  void cell_of_value(std::string_view text) {
+    cell([&] { out_.print("{}", io::unambiguous(text)); });
+  }
   void end_line() {
     out_.print("\n");
     cells_ = 0;
@@ -86,7 +90,7 @@ class CsvOutput final : public Output {
   void row_of(const ShownTable& what, const ArrangedRow& row);
   void keys_of(const ShownTable& what, const ArrangedRow& row);
   void stack(const Result<Stack>& stack) {
-    cell(stack ? folded_text(*stack) : fmt::format("<{}>", stack.error().message));
+    cell_of_value(stack ? folded_text(*stack) : fmt::format("<{}>", stack.error().message));
   }
 
   const View& view_;
@@ -141,7 +145,7 @@ void CsvOutput::show(const Event& event) {
   cell([&] { out_.print("{}", event.pid()); });
   cell([&] { out_.print("{}", event.tid()); });
   cell([&] { out_.print("{}", event.cpu()); });
-  cell(event.comm());
+  cell_of_value(event.comm());
   cell(items_.name_of(event));
   cell([&] {
     if (event.duration() > 0) out_.print("{}", event.duration());
@@ -183,7 +187,8 @@ void CsvOutput::argument(const Event& event, std::size_t n) {
   if (!is_text) return values_.show_whole(event, n, false);
   const auto text = event.text(n);
   if (!text) return values_.show_error(text.error().message);
-  out_.print("{}{}", text->truncated ? without_partial_utf8(text->bytes) : text->bytes, text->truncated ? "..." : "");
+  out_.print("{}{}", io::unambiguous(text->truncated ? without_partial_utf8(text->bytes) : text->bytes),
+             text->truncated ? "..." : "");
 }
 
 void CsvOutput::keys_of(const ShownTable& what, const ArrangedRow& row) {
@@ -191,9 +196,9 @@ void CsvOutput::keys_of(const ShownTable& what, const ArrangedRow& row) {
     const auto* stack = std::get_if<TableStack>(&row.keys[i]);
     const auto* text = std::get_if<TableText>(&row.keys[i]);
     if (stack != nullptr)
-      cell(stack->names ? folded_text(*stack->names) : fmt::format("<{}>", stack->why_none));
+      cell_of_value(stack->names ? folded_text(*stack->names) : fmt::format("<{}>", stack->why_none));
     else if (text != nullptr)
-      cell(text->bytes + (text->truncated ? "..." : ""));
+      cell_of_value(plain_key_text(what.plan, what.table.keys[i], row.keys[i]));
     else
       cell(key_text(what.plan, what.table.keys[i], row.keys[i]));
   }

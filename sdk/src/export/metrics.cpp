@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "export/table_words.hpp"
-#include "io/escape.hpp"
 
 namespace usdt::exports::metrics {
 namespace {
@@ -92,7 +91,7 @@ std::vector<std::string> label_values(const AttachPlan& plan, const View& view, 
                                       const ArrangedRow& row) {
   std::vector<std::string> values;
   for (std::size_t i = 0; i < view.shown_keys(table); ++i)
-    values.push_back(io::printable(plain_key_text(plan, table.keys[i], row.keys[i])));  // so that equal ones are one
+    values.push_back(plain_key_text(plan, table.keys[i], row.keys[i]));
   return values;
 }
 

@@ -113,7 +113,7 @@ class OtlpOutput final : public BatchOutput {
     values_.look_up(plan);
     event_names_.clear();
     for (const PlannedProbe& probe : plan.probes)
-      event_names_.push_back(io::printable(fmt::format("{}:{}", probe.provider, probe.name)));
+      event_names_.push_back(io::valid_utf8(fmt::format("{}:{}", probe.provider, probe.name)));
   }
 
   void add_event(const Event& event) override {
@@ -162,7 +162,7 @@ void OtlpOutput::add_container(const Event& event) {
   const auto owner = event.owner();
   const proc::CgroupName* const cgroup = owner && is_live_ ? cgroups_.find(owner->cgroup) : nullptr;
   if (cgroup == nullptr) return;
-  attributes_.add("usdt.cgroup", io::printable(cgroup->path));
+  attributes_.add("usdt.cgroup", cgroup->path);
   if (!cgroup->container.empty()) attributes_.add("container.id", cgroup->container);
   if (!cgroup->pod.empty()) attributes_.add("k8s.pod.uid", cgroup->pod);
 }

@@ -90,7 +90,7 @@ std::string encode_metric(const Family& family, const MetricTimes& times) {
   std::string encoded;
   pbf_builder<Metric> metric(encoded);
   metric.add_string(Metric::name, family.name);
-  metric.add_string(Metric::description, io::printable(family.help));  // it quotes the question
+  metric.add_string(Metric::description, io::valid_utf8(family.help));  // it quotes the question
   if (!family.unit.empty()) metric.add_string(Metric::unit, "s");
   if (family.kind == Kind::histogram) {
     add_histograms(metric, family, times);

@@ -17,7 +17,7 @@ using protozero::pbf_builder;
 std::string key_value(std::string_view name, const std::string& value) {
   std::string encoded;
   pbf_builder<KeyValue> pair(encoded);
-  pair.add_string(KeyValue::key, io::printable(name));
+  pair.add_string(KeyValue::key, io::valid_utf8(name));
   pair.add_message(KeyValue::value, value);
   return encoded;
 }
@@ -63,11 +63,11 @@ void AttributeWriter::real(double number) {
 }
 
 void AttributeWriter::text(std::string_view text) {
-  put(any_value([&](auto& value) { value.add_string(AnyValue::text, io::printable(text)); }));
+  put(any_value([&](auto& value) { value.add_string(AnyValue::text, io::valid_utf8(text)); }));
 }
 
 void AttributeWriter::cut_text(std::string_view text) {
-  put(any_value([&](auto& value) { value.add_string(AnyValue::text, io::printable(text) + "..."); }));
+  put(any_value([&](auto& value) { value.add_string(AnyValue::text, io::valid_utf8(text) + "..."); }));
 }
 
 void AttributeWriter::error(std::string_view reason) {
@@ -79,7 +79,7 @@ void AttributeWriter::error(std::string_view reason) {
 void AttributeWriter::frames(const Stack& stack) {
   std::string lines;
   for (const std::string& line : frame_texts(stack))
-    lines.append(lines.empty() ? "" : "\n").append(io::printable(line));
+    lines.append(lines.empty() ? "" : "\n").append(io::valid_utf8(line));
   put(any_value([&](auto& value) { value.add_string(AnyValue::text, lines); }));
 }
 

@@ -319,7 +319,7 @@ void PerfettoOutput::show_notice(std::string_view text) {
   }
   notices_->add(block_, latest_, [&](Builder<TrackEvent>& shown) {
     add_type(shown, EventType::instant);
-    shown.add_string(TrackEvent::name, perfetto::safe_text(text));
+    shown.add_string(TrackEvent::name, perfetto::safe_text(text, io::Escapes::controls));
   });
 }
 

@@ -11,8 +11,8 @@
 
 namespace usdt::exports::perfetto {
 
-std::string safe_text(std::string_view text) {
-  return io::is_printable(text) ? std::string(text) : io::printable(text);
+std::string safe_text(std::string_view text, io::Escapes escapes) {
+  return io::needs_escapes(text, escapes) ? io::with_escapes(text, escapes) : std::string(text);
 }
 
 Bytes PacketBlock::take() {
@@ -67,7 +67,7 @@ std::uint64_t SentNames::number_of(Interned which, std::string_view name) {
   Builder<Interned> pending(pending_);
   Builder<InternedText> text(pending, which);
   text.add_uint64(InternedText::iid, number);
-  text.add_string(InternedText::text, safe_text(name));
+  text.add_string(InternedText::text, safe_text(name, io::Escapes::controls));
   return number;
 }
 

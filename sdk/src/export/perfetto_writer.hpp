@@ -11,6 +11,7 @@
 
 #include "export/perfetto_fields.hpp"
 #include "export/text_hash.hpp"
+#include "io/escape.hpp"
 #include "usdt/stack.hpp"
 
 namespace usdt::exports::perfetto {
@@ -138,7 +139,8 @@ class TrackSequence {
 /// Adds the stack of an event, outermost first.
 void add_stack(Builder<TrackEvent>& event, const Stack& stack);
 
-/// Foreign text as protobuf has it, UTF-8, without control characters.
-[[nodiscard]] std::string safe_text(std::string_view text);
+/// Foreign text as protobuf has it, UTF-8, without control characters. Names of probes and of what was asked are
+/// unambiguous by themselves, and have Escapes::controls.
+[[nodiscard]] std::string safe_text(std::string_view text, io::Escapes escapes = io::Escapes::all);
 
 }  // namespace usdt::exports::perfetto

@@ -52,9 +52,9 @@ void add_type(pbf_builder<Profile>& profile, Profile field, std::int64_t type, s
 
 }  // namespace
 
-std::int64_t ProfileBuilder::number_of(std::string_view text) {
+std::int64_t ProfileBuilder::number_of(std::string_view text, io::Escapes escapes) {
   if (text.empty()) return 0;
-  const std::string safe = io::printable(text);
+  const std::string safe = io::with_escapes(text, escapes);
   return number_in(strings_, safe, safe.size() + kNode);
 }
 
@@ -119,7 +119,7 @@ std::string ProfileBuilder::encode(const About& about) {
   std::string encoded;
   pbf_builder<Profile> profile(encoded);
   for (const NumberType& each : about.types)
-    add_type(profile, Profile::sample_type, number_of(each.type), number_of(each.unit));
+    add_type(profile, Profile::sample_type, number_of(each.type, io::Escapes::controls), number_of(each.unit));
   for (const auto& [key, numbers] : samples_) add_sample_to(profile, key, numbers, about.types.size());
   for (const auto& [key, mapping] : mappings_) add_mapping_to(profile, key, mapping);
   for (const auto& [key, id] : locations_) {
@@ -148,7 +148,7 @@ std::string ProfileBuilder::encode(const About& about) {
   }
   add_type(profile, Profile::period_type, number_of(about.types.front().type), number_of(about.types.front().unit));
   profile.add_int64(Profile::period, static_cast<std::int64_t>(about.period));
-  profile.add_int64(Profile::default_sample_type, number_of(about.types.back().type));
+  profile.add_int64(Profile::default_sample_type, number_of(about.types.back().type, io::Escapes::controls));
   add_strings_to(profile);
   return encoded;
 }
@@ -161,7 +161,7 @@ void ProfileBuilder::add_sample_to(pbf_builder<Profile>& profile, const SampleKe
   sample.add_packed_int64(Sample::values, values.begin(), values.begin() + static_cast<std::ptrdiff_t>(types));
   for (const SampleLabel& each : key.second) {
     pbf_builder<Label> label(sample, Sample::label);
-    label.add_int64(Label::key, number_of(each.name));
+    label.add_int64(Label::key, number_of(each.name, io::Escapes::controls));
     if (const auto* text = std::get_if<std::string>(&each.value))
       label.add_int64(Label::text, number_of(*text));
     else
@@ -174,7 +174,8 @@ void ProfileBuilder::add_mapping_to(pbf_builder<Profile>& profile, const Mapping
   added.add_uint64(Mapping::id, mapping.id);
   added.add_uint64(Mapping::start, key.start != 0 ? key.start : mapping.first);
   added.add_uint64(Mapping::limit, mapping.limit);
-  added.add_int64(Mapping::filename, number_of(key.name));
+  // Programs open it by this name, in which a backslash is one ("dev-disk\\x2duuid").
+  added.add_int64(Mapping::filename, number_of(key.name, io::Escapes::controls));
   added.add_int64(Mapping::build_id, number_of(key.build_id));
   added.add_bool(Mapping::has_functions, mapping.has_functions);
   added.add_bool(Mapping::has_filenames, mapping.has_filenames);

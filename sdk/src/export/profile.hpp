@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "export/pprof_fields.hpp"
+#include "io/escape.hpp"
 #include "usdt/stack.hpp"
 
 namespace usdt::exports::pprof {
@@ -87,7 +88,7 @@ class ProfileBuilder {
   using SampleKey = std::pair<std::vector<Id>, std::vector<SampleLabel>>;
 
   /// That of a string; the first one is empty and has no entry.
-  [[nodiscard]] std::int64_t number_of(std::string_view text);
+  [[nodiscard]] std::int64_t number_of(std::string_view text, io::Escapes escapes = io::Escapes::all);
   [[nodiscard]] Id function_of(const Frame& frame);
   [[nodiscard]] MappedFile* mapping_of(const Frame& frame);  ///< null: there is no room for it
   [[nodiscard]] Id location_of(const Frame& frame, const std::vector<LineKey>& lines);

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,7 +56,7 @@ class PrometheusOutput final : public Output {
   void ending(const SessionSummary& summary) override {
     show(summary);
     if (failure_) give_up();
-    if (!is_served_ && !file_ && page_.is_last(slot_)) out_.lines(write_page(*page_.families(), PageFormat::text));
+    if (!is_served_ && !file_ && page_.is_last(slot_)) print(write_page(*page_.families(), PageFormat::text));
   }
   /// Nothing comes through the stream of a page that is served, which threads share.
   [[nodiscard]] Flushed write_out(const io::Stream::Patience& patience) override {
@@ -81,6 +82,11 @@ class PrometheusOutput final : public Output {
   [[nodiscard]] bool is_due() const {
     constexpr std::chrono::seconds served{1}, written{10};
     return (is_served_ || file_) && Clock::now() - shown_ >= (is_served_ ? served : written);
+  }
+
+  /// Labels may hold anything, which programs are to have as it is.
+  void print(const std::string& page) {
+    out_.terminal().interactive ? out_.lines(page) : out_.bytes(std::as_bytes(std::span(page)));
   }
 
   void show(const SessionSummary& summary) {

@@ -78,9 +78,9 @@ class TextPage {
  private:
   static std::string escaped(std::string_view text, bool quotes) {
     std::string escaped;
-    for (const char c : io::printable(text)) {
-      if (c == '\\' || (quotes && c == '"')) escaped += '\\';
-      escaped += c;
+    for (const char c : io::valid_utf8(text)) {
+      if (c == '\\' || c == '\n' || (quotes && c == '"')) escaped += '\\';
+      escaped += c == '\n' ? 'n' : c;
     }
     return escaped;
   }
@@ -192,7 +192,7 @@ void add_metric(pbf_builder<MetricFamily>& family, Kind kind, const Sample& samp
   for (const auto& [name, value] : sample.labels) {
     pbf_builder<LabelPair> label(metric, Metric::label);
     label.add_string(LabelPair::name, name);
-    label.add_string(LabelPair::value, io::printable(value));
+    label.add_string(LabelPair::value, io::valid_utf8(value));
   }
   if (kind == Kind::histogram) return add_histogram(metric, std::get<metrics::Histogram>(sample.value), bounds);
   pbf_builder<Scalar> scalar(metric, kind == Kind::counter ? Metric::counter : Metric::gauge);
@@ -203,7 +203,7 @@ std::string encoded(const Family& family) {
   std::string encoded;
   pbf_builder<MetricFamily> message(encoded);
   message.add_string(MetricFamily::name, family.name + std::string(suffix_of(family.kind)));
-  message.add_string(MetricFamily::help, io::printable(family.help));
+  message.add_string(MetricFamily::help, io::valid_utf8(family.help));
   message.add_enum(MetricFamily::type, static_cast<std::int32_t>(type_of(family.kind)));
   const std::vector<double> bounds =
       family.kind == Kind::histogram ? metrics::bounds_of(family) : std::vector<double>();

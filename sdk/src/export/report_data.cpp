@@ -147,7 +147,7 @@ void write_threads(JsonWriter& json, const Threads& threads) {
     const Thread& thread = threads.all()[n];
     json.StartArray();
     json.Uint(thread.pid), json.Uint(thread.tid);
-    json_text(json, n == kMostThreads ? "other threads" : io::printable(thread.comm));
+    json_text(json, n == kMostThreads ? "other threads" : io::escaped(thread.comm));
     json.Uint64(thread.count), number(json, thread.duration), json.Uint64(thread.longest);
     json.EndArray();
   }
@@ -364,7 +364,7 @@ std::string shown_key(const ShownTable& shown, std::size_t i, const TableKey& ke
   if (stack == nullptr)
     text = io::printable(key_text(shown.plan, shown.table.keys[i], key));
   else
-    text = io::printable(stack->names ? folded_text(*stack->names) : "[" + stack->why_none + "]");
+    text = io::escaped(stack->names ? folded_text(*stack->names) : "[" + stack->why_none + "]");
   if (text.size() > kMost) text = "..." + text.substr(text.size() - kMost);  // of a stack its innermost functions
   return text;
 }

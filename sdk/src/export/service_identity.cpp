@@ -9,7 +9,7 @@
 #include <map>
 #include <string_view>
 
-#include "io/escape.hpp"
+#include "usdt/utf8.hpp"
 
 namespace usdt::exports {
 namespace {
@@ -62,7 +62,7 @@ ServiceIdentity identity_of(const AttachPlan& plan) {
     const auto found = attributes.find(attribute);
     if (first.empty() && found != attributes.end()) first = found->second;
     if (first.empty()) first = std::move(otherwise);
-    return io::printable(first.substr(0, kMostLength));
+    return std::string(without_partial_utf8(std::string_view(first).substr(0, kMostLength)));
   };
   std::string file = "usdt";
   if (plan.files.size() == 1) file = plan.files[Index<PlannedFile>(0)].target.path.filename().native();

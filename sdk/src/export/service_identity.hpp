@@ -7,7 +7,7 @@
 
 namespace usdt::exports {
 
-/// Names whose answers they are, for who collects those of many hosts. All of it is printable; empty: not known.
+/// Names whose answers they are, for who collects those of many hosts. Empty: not known.
 struct ServiceIdentity {
   std::string host;     ///< its name
   std::string service;  ///< what is traced

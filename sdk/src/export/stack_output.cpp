@@ -76,7 +76,7 @@ std::string folded_text(const StacksOfEvent& stacks) {
     if (stack == nullptr) continue;
     const std::string frames =
         *stack ? folded_text(**stack, FoldedMarks::jit) : folded_word(fmt::format("[{}]", stack->error().message));
-    if (!frames.empty()) text.append(text.empty() ? "" : ";").append(io::printable(frames));
+    if (!frames.empty()) text.append(text.empty() ? "" : ";").append(io::escaped(frames));
   }
   return text.empty() ? "[no stack]" : text;
 }

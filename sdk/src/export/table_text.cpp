@@ -152,7 +152,7 @@ std::vector<Column> key_columns(const ShownTable& what, std::span<const Arranged
 /// Below a row, the kernel's first, as they were within each other.
 void add_stacks(Lines& lines, const ArrangedRow& row, const Page& page) {
   const auto add = [&](const std::string& frame) {
-    std::string line = "    " + io::printable(frame);
+    std::string line = "    " + io::escaped(frame);
     lines.push_back(page.redrawn ? io::shortened(line, page.room) : std::move(line));
   };
   for (const bool kernel : {true, false}) {
@@ -257,11 +257,11 @@ void add_histogram(Lines& lines, const ShownTable& what, const ArrangedRow& row,
   }
 }
 
-/// A key as one frame, or a stack as its own.
+/// A key as one frame, or a stack as its own; escaped.
 std::string folded_key(const ShownTable& what, std::size_t i, const ArrangedRow& row, FoldedMarks marks) {
   const auto* stack = std::get_if<TableStack>(&row.keys[i]);
-  if (stack == nullptr) return folded_word(key_text(what.plan, what.table.keys[i], row.keys[i]));
-  return stack->names ? folded_text(*stack->names, marks) : fmt::format("[{}]", stack->why_none);
+  if (stack == nullptr) return io::printable(folded_word(key_text(what.plan, what.table.keys[i], row.keys[i])));
+  return io::escaped(stack->names ? folded_text(*stack->names, marks) : fmt::format("[{}]", stack->why_none));
 }
 
 /// "comm;main;serve 17"
@@ -280,7 +280,7 @@ std::map<std::string, TableRow> folded_rows(const ShownTable& what, FoldedMarks 
   for (const ArrangedRow& row : what.rows) {
     std::string text;
     for (std::size_t i = 0; i < row.keys.size(); ++i)
-      text.append(i > 0 ? ";" : "").append(io::printable(folded_key(what, i, row, marks)));
+      text.append(i > 0 ? ";" : "").append(folded_key(what, i, row, marks));
     TableRow& same = folded[text];
     same.real_sum.add(row.real_sum);
     if (!what.table.real_sums) same.sum += weight_of(what.view, row);

@@ -93,7 +93,7 @@ std::string plain_key_text(const AttachPlan& plan, const TableColumn& column, co
 
 std::string key_text(const AttachPlan& plan, const TableColumn& column, const TableKey& key) {
   if (const auto* text = std::get_if<TableText>(&key)) {
-    if (column.field) return text->bytes;
+    if (column.field) return io::escaped(text->bytes);
     const auto whole = text->truncated ? without_partial_utf8(text->bytes) : text->bytes;
     return io::quoted(whole) + (text->truncated ? "..." : "");
   }

@@ -89,9 +89,9 @@ void TextOutput::show_line(const Event& event) {
     out_.print("{}", label_);
   clock_.show(out_, wall_time(event));
   if (event.tid() == event.pid() || ranked)  // which have a column for threads
-    out_.print(" {:<15} {:<7}", event.comm(), event.pid());
+    out_.print(" {:<15} {:<7}", io::unambiguous(event.comm()), event.pid());
   else
-    out_.print(" {:<15} {}/{}", event.comm(), event.pid(), event.tid());
+    out_.print(" {:<15} {}/{}", io::unambiguous(event.comm()), event.pid(), event.tid());
   const auto show_probe = [&] {
     out_.print(" {:<{}}", items_.name_of(event), out_.terminal().interactive ? probe_width_ : 0);
   };
@@ -152,7 +152,7 @@ void TextOutput::show_field(const Event& event, EventField field) {
     case EventField::cpu:
       return out_.print("{}", event.cpu());
     case EventField::comm:
-      return out_.print("{}", event.comm());
+      return out_.print("{}", io::unambiguous(event.comm()));
     case EventField::probe:
       return out_.print("{}", items_.name_of(event));
     case EventField::duration:
@@ -168,7 +168,7 @@ void TextOutput::show_frames(const Result<Stack>& stack) {
     out_.print("\n");
     return;
   }
-  for (const std::string& line : frame_texts(*stack)) out_.print("    {}\n", line);
+  for (const std::string& line : frame_texts(*stack)) out_.print("    {}\n", io::unambiguous(line));
 }
 
 std::unique_ptr<Output> make_text_output(const AnswerStart& start, const OutputPlace& place) {

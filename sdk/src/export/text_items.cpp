@@ -47,7 +47,7 @@ void ItemWriter::show_as(const FormatPiece& piece, const Event& event, const Pri
     const auto text = described ? Result<Text>(*described) : event.text(*position);
     if (!text) return values_.show_error(text.error().message);
     const auto whole = text->truncated ? without_partial_utf8(text->bytes) : text->bytes;
-    return out_.print("{}{}", whole, text->truncated ? "..." : "");
+    return out_.print("{}{}", io::unambiguous(whole), text->truncated ? "..." : "");
   }
   const Value value = event.value(*position);
   if (const auto* error = std::get_if<ArgError>(&value)) return values_.show_error(error->reason);
@@ -93,7 +93,9 @@ void ItemWriter::show_word(const Event& event, const PrintItem& item) {
 void ItemWriter::show_word_as(const FormatPiece& piece, const Event& event, HitField word) {
   const WordValue value = value_of(event, word);
   if (const auto* error = std::get_if<NoWord>(&value)) return values_.show_error(error->reason);
-  if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", *text);
+  const auto* text = std::get_if<std::string>(&value);
+  if (text != nullptr && word == HitField::probe) return out_.print("{}", *text);  // its name is quoted where it is odd
+  if (text != nullptr) return out_.print("{}", io::unambiguous(*text));
   const std::uint64_t number = std::get<std::uint64_t>(value);
   piece.conversion == 's' ? out_.print("{}", word_text(word, number))
                           : out_.print("{}", integer_text(piece, number, sizeof(number)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "io/escape.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -59,6 +60,36 @@ void walk(std::string_view text, Harmless harmless, Harmful harmful, Broken brok
   }
 }
 
+/// Calls `good` with pieces of UTF-8, and `odd` with each byte that must not be among them.
+template <class Good, class Odd>
+void walk_utf8(std::string_view text, Good good, Odd odd) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  while (!text.empty()) {
+    std::size_t length = plain_prefix(text);
+    if (length > 0) {
+      good(text.substr(0, length));
+    } else {
+      length = utf8_sequence(text);
+      const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));
+      if (length > 0 && text[0] != '\0' && sequence != kReplacement) {
+        good(sequence);
+      } else {
+        for (const char c : sequence) odd(static_cast<unsigned char>(c));
+      }
+      length = sequence.size();
+    }
+    text.remove_prefix(length);
+  }
+}
+
+/// Appends `piece` with two backslashes for each.
+void append_doubled(std::string& out, std::string_view piece) {
+  for (const char c : piece) {
+    if (c == '\\') out += c;
+    out += c;
+  }
+}
+
 void append_escape(std::string& out, char32_t code) {
   if (code == '\n')
     out += "\\n";
@@ -86,6 +117,49 @@ std::string printable(std::string_view text) {
       text, [&](std::string_view piece) { out += piece; }, [&](char32_t code) { append_escape(out, code); },
       [&](unsigned char byte) { fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte); });
   return out;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  walk(
+      text, [&](std::string_view piece) { append_doubled(out, piece); },
+      [&](char32_t code) { append_escape(out, code); },
+      [&](unsigned char byte) { fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte); });
+  return out;
+}
+
+bool is_valid_utf8(std::string_view text) noexcept {
+  bool all = true;
+  walk_utf8(
+      text, [](std::string_view) {}, [&](unsigned char) { all = false; });
+  return all;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  walk_utf8(
+      text, [&](std::string_view piece) { out += piece; },
+      [&](unsigned char byte) { fmt::format_to(std::back_inserter(out), "\xef\xbf\xbd{:02x}", byte); });
+  return out;
+}
+
+bool needs_escapes(std::string_view text, Escapes escapes) noexcept {
+  if (escapes == Escapes::only_what_is_odd) return !is_valid_utf8(text);
+  return !is_printable(text) || (escapes == Escapes::all && text.find('\\') != text.npos);
+}
+
+std::string with_escapes(std::string_view text, Escapes escapes) {
+  switch (escapes) {
+    case Escapes::controls:
+      return printable(text);
+    case Escapes::all:
+      return escaped(text);
+    case Escapes::only_what_is_odd:
+      break;
+  }
+  return valid_utf8(text);
 }
 
 std::string quoted(std::string_view text) {

@@ -70,6 +70,7 @@ Stream::Stream(Stream&& other) noexcept
       thrown_(std::move(other.thrown_)),
       ours_(std::exchange(other.ours_, false)),
       has_old_(std::exchange(other.has_old_, false)),
+      exact_(other.exact_),
       may_wait_(other.may_wait_),
       kind_(other.kind_),
       terminal_(other.terminal_),

@@ -25,10 +25,13 @@
 
 namespace usdt::io {
 
-/// Any text as a part of a line: printable() of it is shown.
+/// Any text as a part of a line.
 struct Foreign {
   std::string_view text;
+  Escapes escapes = Escapes::controls;
 };
+/// A value as a part of a line, which is shown as no other one is.
+[[nodiscard]] inline Foreign unambiguous(std::string_view text) noexcept { return {text, Escapes::all}; }
 /// The same in a style; widths in the format count only the text.
 struct Styled {
   std::string_view text;
@@ -41,8 +44,8 @@ template <>
 struct fmt::formatter<usdt::io::Foreign> : fmt::formatter<fmt::string_view> {
   template <class Context>
   auto format(const usdt::io::Foreign& part, Context& context) const -> decltype(context.out()) {
-    if (usdt::io::is_printable(part.text)) return show(part.text, context);
-    return show(usdt::io::printable(part.text), context);
+    if (!usdt::io::needs_escapes(part.text, part.escapes)) return show(part.text, context);
+    return show(usdt::io::with_escapes(part.text, part.escapes), context);
   }
 
  private:
@@ -117,6 +120,9 @@ class Stream {
       const T&... parts) {
     fmt::format_to(fmt::appender(buffer_), format, part(parts)...);
   }
+  /// Prints others' text as valid_utf8() from now on, for formats that programs read. A terminal goes on to be shown
+  /// escapes.
+  void be_exact() noexcept { exact_ = !terminal_.interactive; }
   /// Prints several lines of ours, such as a help text.
   void lines(std::string_view text);
   /// Prints one finished JSON object, as a line.
@@ -181,9 +187,11 @@ class Stream {
   template <class T>
   auto part(const T& value) const {
     if constexpr (std::is_convertible_v<const T&, std::string_view>) {
-      return Foreign{value};
+      return Foreign{value, exact_ ? Escapes::only_what_is_odd : Escapes::controls};
+    } else if constexpr (std::is_same_v<T, Foreign>) {
+      return exact_ ? Foreign{value.text, Escapes::only_what_is_odd} : value;
     } else {
-      static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, Styled> || std::is_same_v<T, Foreign>,
+      static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, Styled>,
                     "text reaches a stream as text, so that it can be made safe");
       return value;
     }
@@ -206,6 +214,7 @@ class Stream {
   std::string thrown_;    ///< and what it threw
   bool ours_ = false;     ///< fd_ is closed at the end
   bool has_old_ = false;  ///< the file may have what was there before
+  bool exact_ = false;    ///< be_exact()
   bool may_wait_ = true;  ///< a write may wait for the reader, whatever poll() said before
   Kind kind_ = Kind::file;
   Terminal terminal_;

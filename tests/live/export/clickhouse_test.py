@@ -81,7 +81,7 @@ def hits_are_the_rows_that_the_program_says(run):
     lines, said, _ = trace(run, [hit(program), "--print", "arg0, str(arg1), str(arg2)"], program, ["700"], house.url + "/d", env=ENVIRONMENT)
     rows = house.rows["usdt_events"]
     check_equal([(str(row["nums"]["arg0"]), row["args"]["str(arg1)"]) for row in rows],
-                [(n, 'a"b\\\\n\\xff\\x1b[31m' if which == "odd" else "plain") for n, which in said], "numbers and texts")
+                [(n, 'a"b\\\n\ufffdff\x1b[31m' if which == "odd" else "plain") for n, which in said], "numbers and texts")
     check_equal({row["args"]["str(arg2).error"] for row in rows}, {of_type(lines, "event")[0]["args"][2]["error"]}, "why there is no value")
     check_equal({(row["kind"], row["probe"], row["service"], row["version"], row["container"], row["host"]) for row in rows},
                 {("hit", hit(program), "shop", "1.2", 'c"7', socket.gethostname())}, "whose they are")
@@ -124,7 +124,7 @@ def tables_are_rows_with_their_histograms(run):
     lines, _, _ = trace(run, [hit(program), "--by", "arg0 % 3, str(arg1)", "--sum", "arg0"], program, ["90"], house.url)
     shown = of_type(lines, "table")[-1]["rows"]
     check_equal({(row["keys"]["arg0 % 3"], row["keys"]["str(arg1)"][:5], row["count"], row["sum"]) for row in house.rows["usdt_tables"]},
-                {(str(row["key"][0]), row["key"][1][:5].replace("\\", "\\\\")[:5], row["count"], row["sum"]) for row in shown}, "rows")
+                {(str(row["key"][0]), row["key"][1][:5], row["count"], row["sum"]) for row in shown}, "rows")
     house = House()
     trace(run, [hit(program), "--hist", "arg0", "--hist-detail", "4"], program, ["1000"], house.url)
     row = house.rows["usdt_tables"][-1]

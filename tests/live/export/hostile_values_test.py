@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Texts as an attacker would choose them, values, names of processes, of functions and of files, in each form that answers have:
-each is read by a reader of others, has all hits, and shows every text as the escapes of what the traced program says."""
+each is read by a reader of others, has all hits, and no two texts are one there: formats that can have any text have that of the traced
+program, and all others its escapes."""
 
 import collections
 import csv
@@ -27,7 +28,8 @@ from perfetto_reader import draw  # noqa: E402
 from strict_text import BIDI, HOSTILE  # noqa: E402
 
 TEXTS = [*HOSTILE, b"plain", b"two\nlines", b'say "no"', b'back\\slash\\"', b"\\n", b"it's; drop, {a=\"b\"} # x 1", b"a;b 7", b"\r\n", b"",
-         b"</script><b>&amp;", b"\xff", b"\xc0\xaf\xe2\x82", "\U0001f600 \u20ac".encode(), b"# EOF", b"# HELP x y", b"\x01\x7f"]
+         b"</script><b>&amp;", b"\xff", b"\xc0\xaf\xe2\x82", "\U0001f600 \u20ac".encode(), b"# EOF", b"# HELP x y", b"\x01\x7f",
+         b"\n", b"two\\nlines", b"\\xff", "\ufffdff".encode(), b"\\\\n", b"=1+1"]
 # Of a function, and of a directory.
 SYMBOL, DIRECTORY = "f\"n\\</script>;\n\udcff 7", "d\"r\\<b>;\n\udcff 7"
 PROGRAM = r"""
@@ -73,12 +75,20 @@ def build(run):
     return place
 
 
-def shown(text):
-    """A text as every form has it."""
+def true(text):
+    """A text as those forms have it that can have any: bytes that are no UTF-8 are marked, and so is what marks them."""
+    return "".join("".join(f"\ufffd{byte:02x}" for byte in letter.encode(errors="surrogateescape"))
+                   if 0xdc80 <= ord(letter) <= 0xdcff or letter == "\ufffd" else letter for letter in text.decode(errors="surrogateescape"))
+
+
+def shown(text, backslash="\\\\"):
+    """A text as all others have it. `backslash`: what is there for one; names that have quotes where they need them keep it."""
     escaped = ""
     for letter in text.decode(errors="surrogateescape"):
         code = ord(letter)
-        if 0xdc80 <= code <= 0xdcff:
+        if letter == "\\":
+            escaped += backslash
+        elif 0xdc80 <= code <= 0xdcff:
             escaped += f"\\x{code & 0xff:02x}"
         elif code < 0x20 or 0x7f <= code < 0xa0 or code in BIDI or code in (0x2028, 0x2029):
             escaped += {"\n": "\\n", "\t": "\\t"}.get(letter, f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}")
@@ -87,13 +97,9 @@ def shown(text):
     return escaped
 
 
-def name_of_process(n):
-    return shown(TEXTS[(n + 3) % len(TEXTS)][:15])
-
-
-def expected(times):
+def expected(times, write=true):
     """How often each text goes with each name of the process."""
-    return collections.Counter({(shown(text), name_of_process(n)): times for n, text in enumerate(TEXTS)})
+    return collections.Counter({(write(text), write(TEXTS[(n + 3) % len(TEXTS)][:15])): times for n, text in enumerate(TEXTS)})
 
 
 def start(run, program):
@@ -136,13 +142,25 @@ def events_have_all_texts_in_every_form(run):
         compare([(row["str(arg1)"], row["comm"]) for row in csv.DictReader(file, strict=True)], "csv")
     drawing = draw(compiled(run.dir, "perfetto"), (forms / "out.pftrace").read_bytes())
     check_equal(collections.Counter(each.args["str(arg1)"] for each in drawing.instants),
-                collections.Counter(text for text, _ in expected(3).elements()), "perfetto")
+                collections.Counter(text for text, _ in expected(3, shown).elements()), "perfetto")
     for collector in (protobuf, other):
         values = [attributes_of(log.attributes) for _, log in collector.logs()]
         compare([(each["str(arg1)"], each["thread.name"]) for each in values], "otlp")
         path = str(program).replace("\\", "\\\\").replace('"', '\\"')
-        check_equal({each["usdt.probe"] for each in values}, {shown(os.fsencode(f'usdt:"{path}":hostile:hit'))}, "the file of the probe")
+        check_equal({each["usdt.probe"] for each in values}, {shown(os.fsencode(f'usdt:"{path}":hostile:hit'), "\\")}, "the file of the probe")
     compare([(row["args"]["str(arg1)"], row["comm"]) for row in house.rows["usdt_events"]], "clickhouse")
+
+
+@scenario
+def lines_for_people_have_all_texts(run):
+    """Values, names of processes and keys; of keys those that are values are in quotes."""
+    recording = record(run, build(run))
+    lines = lambda *words: subprocess.run([run.tool, "--replay", recording, *words], capture_output=True, check=True,  # noqa: E731
+                                          timeout=60).stdout.decode().splitlines()
+    found = [tuple(line.split("\t")) for line in lines("--format-string", r"%{str(arg1)}\t%{comm}") if not line.startswith("    ")]
+    check_equal(collections.Counter(found), expected(3, shown), "lines")
+    rows = {line.split(maxsplit=1)[1].rstrip() if len(line.split()) > 1 else "" for line in lines("--by", "comm", "--top", "1000")[1:]}
+    check_equal(rows, {comm.rstrip() for _, comm in expected(1, shown)}, "a table")
 
 
 @scenario
@@ -154,7 +172,7 @@ def rows_have_all_texts_in_every_form(run):
            "--export", f"clickhouse={house.url}")
     with open(forms / "out.csv", newline="") as file:
         check_rows({(row["str(arg1)"], row["comm"]): int(row["COUNT"]) for row in csv.DictReader(file, strict=True)}, "csv")
-    check_rows(rows_of(read_text((forms / "out.prom").read_text())), "prometheus")
+    check_rows(rows_of(read_text((forms / "out.prom").read_bytes().decode())), "prometheus")
     for collector in (protobuf, other):
         points = collector.metrics()["usdt_row_hits"].sum.points
         check_rows({tuple(attributes_of(point.attributes)[name] for name in ("str_arg1", "comm")): point.as_int for point in points}, "otlp")
@@ -208,11 +226,11 @@ def stacks_have_names_of_functions_in_every_form(run):
     check_equal(set(inner), {name.replace(";", ":")}, "the innermost function")
     profile = compiled(run.dir, "pprof").Profile.FromString(gzip.decompress((forms / "out.pb.gz").read_bytes()))
     text = profile.string_table
-    check(name in text and any(shown(os.fsencode(str(program))) == each for each in text), f"{text}")
+    check(name in text and any(shown(os.fsencode(str(program)), "\\") == each for each in text), f"{text}")
     names = collections.Counter()
     for sample in profile.sample:
         names[next(text[label.str] for label in sample.label if text[label.key] == "comm")] += sample.value[0]
-    check_equal(names, collections.Counter({comm: count for (_, comm), count in expected(3).items()}), "pprof's labels")
+    check_equal(names, collections.Counter({comm: count for (_, comm), count in expected(3, shown).items()}), "pprof's labels")
 
 
 @scenario
@@ -224,13 +242,13 @@ def pages_for_browsers_have_all_texts_as_text(run):
     name = shown(os.fsencode(SYMBOL))
     page = Page(forms / "flame.html")
     names = set(page.value("flame.nodes.map(node => node.name)"))
-    check_equal({text.replace(";", ":") for text in (name, *(comm for _, comm in expected(1) if comm))} - names, set(), "names")
+    check_equal({text.replace(";", ":") for text in (name, *(comm for _, comm in expected(1, shown) if comm))} - names, set(), "names")
     check_equal(page.value("[document.querySelectorAll('b').length, document.scripts.length]")[0], 0, "elements that others would have made")
     page.close()
     page = Page(forms / "report.html", height=3000)
     tops = {top["name"]: top for top in page.value("JSON.parse(document.getElementById('data').textContent).tops")}
     check_equal({text: count for text, count, _ in tops["str(arg1)"]["rows"]},
-                dict(collections.Counter(text for text, _ in expected(3).elements())), "values")
+                dict(collections.Counter(text for text, _ in expected(3, shown).elements())), "values")
     check("</script><b>&amp;" in page.value("document.getElementById('tables').textContent"), "they are shown as they are")
     check(name.replace(";", ":") in page.value("flame.nodes.map(node => node.name)"), "the function")
     page.close()
@@ -250,10 +268,10 @@ def what_was_asked_is_a_text_of_others_too(run):
     for collector in (protobuf, other):
         metric = collector.metrics()["usdt_summed"]
         check_equal(sum(point.as_int for point in metric.gauge.points), total, "otlp")
-        check("\\xff\\u2028</script>" in metric.description, metric.description)
+        check("\ufffdff\u2028</script>" in metric.description, metric.description)
     with open(forms / "out.csv", newline="") as file:
         rows = list(csv.reader(file, strict=True))
-    check("\\xff\\u2028</script>" in "".join(rows[0]), rows[0])
+    check("\ufffdff\u2028</script>" in "".join(rows[0]), rows[0])
 
 
 if __name__ == "__main__":

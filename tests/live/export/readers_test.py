@@ -102,14 +102,9 @@ def rows_of(lines):
 
 
 def shown(text):
-    """A text of others as forms for people and tables have it: control characters and bytes that are no UTF-8 as escapes."""
-    kept = []
-    for letter in text.decode(errors="surrogateescape"):
-        byte = ord(letter) & 0xff
-        is_text = letter >= " " and letter != "\x7f" and not "\udc80" <= letter <= "\udcff"
-        named = {"\n": "\\n", "\t": "\\t"}.get(letter, f"\\x{byte:02x}")
-        kept.append(letter if is_text else named)
-    return "".join(kept)
+    """A text of others as forms for programs have it: bytes that are no UTF-8 are marked."""
+    return "".join(f"\ufffd{ord(letter) & 0xff:02x}" if "\udc80" <= letter <= "\udcff" else letter
+                   for letter in text.decode(errors="surrogateescape"))
 
 
 # --- VictoriaMetrics ------------------------------------------------------------------------------------------------
