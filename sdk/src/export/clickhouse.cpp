@@ -161,8 +161,9 @@ std::string_view role_text(CountRole role) {
       return "lost";
     case CountRole::left_out:
       return "left_out";
-    case CountRole::estimate:
     case CountRole::pairing:
+      return "pairing";
+    case CountRole::estimate:
     case CountRole::part:
       break;
   }
@@ -268,8 +269,9 @@ void ClickHouseOutput::send_numbers(const SessionSummary& summary, bool last) {
     add_count(look, probe, {"events", CountRole::events, account.delivered});
     for (const CountInfo& count : counts()) {
       const auto told = tell_count(count, account, plan().spans.has_value());
-      const bool is_loss = told && (told->role == CountRole::lost || told->role == CountRole::left_out);
-      if (is_loss && told->value > 0) add_count(look, probe, *told);
+      constexpr std::array kRoles{CountRole::lost, CountRole::left_out, CountRole::pairing};
+      const bool is_told = told && std::ranges::find(kRoles, told->role) != kRoles.end();
+      if (is_told && told->value > 0) add_count(look, probe, *told);
     }
     if (account.missed.value_or(0) > 0) add_count(look, probe, {"missed", CountRole::estimate, *account.missed});
   }

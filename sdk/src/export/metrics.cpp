@@ -282,8 +282,10 @@ void QuestionMetrics::take_probes(const AttachPlan& plan, const SessionSummary& 
   std::map<std::vector<std::string>, Account> by_name;
   for (std::size_t n = 0; n < summary.probes.size(); ++n) {
     const Account& account = summary.probes[n];
+    const PlannedProbe& probe = plan.probes[Index<PlannedProbe>(n)];
+    if (probe.span) continue;  // the accounts are those of its ends
     if (account.hits == 0 && summary.probes.size() > kMostLabelSets) continue;
-    by_name[probes_.admit({full_name(plan, plan.probes[Index<PlannedProbe>(n)])})].add(account);
+    by_name[probes_.admit({full_name(plan, probe)})].add(account);
   }
   for (const auto& [names, account] : by_name) {
     const Labels labels{{"probe", names[0]}};
@@ -292,6 +294,24 @@ void QuestionMetrics::take_probes(const AttachPlan& plan, const SessionSummary& 
   }
   of_account_.push_back(std::move(hits));
   of_account_.push_back(std::move(shown));
+  for (const CountInfo& count : counts())
+    if (plan.spans) add_pairing(count, by_name);
+}
+
+/// How ends and beginnings came together, by probe. What has not ended may do so yet.
+void QuestionMetrics::add_pairing(const CountInfo& count, const std::map<std::vector<std::string>, Account>& by_name) {
+  const auto told_of = [&](const Account& account) { return tell_count(count, account, true); };
+  const auto told = told_of({});
+  if (!told || told->role != CountRole::pairing) return;
+  const bool comes_and_goes = count.member == &ProbeCounts::unfinished;
+  Family family{name(told->name),
+                comes_and_goes ? Kind::gauge : Kind::counter,
+                "",
+                fmt::format("hits of an end of spans: {}", count.words),
+                {}};
+  for (const auto& [names, account] : by_name)
+    family.samples.push_back({{{"probe", names[0]}}, Int128(told_of(account)->value)});
+  of_account_.push_back(std::move(family));
 }
 
 std::vector<Family> QuestionMetrics::families() const {

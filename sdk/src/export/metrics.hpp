@@ -108,6 +108,7 @@ class QuestionMetrics {
   void add_distinct(const std::vector<std::string>& labels, const std::map<std::vector<std::string>, Row>& rows,
                     const std::string& value);
   void take_probes(const AttachPlan& plan, const SessionSummary& summary);
+  void add_pairing(const CountInfo& count, const std::map<std::vector<std::string>, Account>& by_name);
 
   const Question& question_;
   const View& view_ = question_.view;
