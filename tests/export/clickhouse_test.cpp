@@ -249,13 +249,14 @@ TEST(ClickHouseRows, have_numbers_texts_and_values_within_values) {
   values.begin("c\nt"), values.cut_text("a\"\\\n\xff");
   const auto json = json_rows(event_rows({{.time = {-1}, .kind = Kind::span, .values = &values}}));
   ASSERT_TRUE(json);
-  EXPECT_EQ(*json, R"({"time":-1,"duration":0,"kind":"span","probe":"","container":"","pid":0,"tid":0,"cpu":0,)"
-                   R"("comm":"","weight":1,"nums":{"whole":-5},)"
-                   R"("args":{"large":"18446744073709551615","real":"1.5","none.error":"no page",)"
-                   R"("some":"{\"x\":[1,\"q\\\"\\u0001\"]}","c\u000at":"a\"\\\u000a)"
-                   "\xef\xbf\xbd"
-                   R"(ff..."},"ustack":[],"kstack":[]})"
-                   "\n");
+  EXPECT_EQ(*json,
+            R"({"time":-1,"duration":0,"kind":"span","probe":"","service":"","container":"","pid":0,"tid":0,"cpu":0,)"
+            R"("comm":"","weight":1,"nums":{"whole":-5},)"
+            R"("args":{"large":"18446744073709551615","real":"1.5","none.error":"no page",)"
+            R"("some":"{\"x\":[1,\"q\\\"\\u0001\"]}","c\u000at":"a\"\\\u000a)"
+            "\xef\xbf\xbd"
+            R"(ff..."},"ustack":[],"kstack":[]})"
+            "\n");
   values.clear();
   EXPECT_THAT(*json_rows(event_rows({{.values = &values}})), HasSubstr(R"("nums":{},"args":{})"));
 }
@@ -271,7 +272,8 @@ TEST(ClickHouseRows, have_every_type_of_column_as_json) {
       R"({"keys":{"a\"b":"\\"},"count":18446744073709551615,"sum":"-inf","min":"nan","max":null,"distinct":0,)"
       R"("unit":"ns","scale":3,"zeros":0,"positive_index":[-8],"positive_count":[2],"negative_index":[],)"
       R"("negative_count":[],"bounds":[0.5,"inf"],"bound_counts":[],"time":1,"last":)";
-  EXPECT_EQ(*json_rows(rows), line + R"(false,"container":""})" + "\n" + line + R"(true,"container":""})" + "\n");
+  EXPECT_EQ(*json_rows(rows), line + R"(false,"service":"","container":""})" + "\n" + line +
+                                  R"(true,"service":"","container":""})" + "\n");
 }
 
 /// A file of a spool may be anything.

@@ -25,6 +25,7 @@ namespace usdt::exports {
 namespace {
 
 using clickhouse::Kind;
+using clickhouse::Label;
 using clickhouse::Look;
 using clickhouse::Source;
 using clickhouse::ValueMaps;
@@ -81,7 +82,7 @@ class ClickHouseOutput final : public BatchOutput {
       : BatchOutput(start, place),
         question_(start.question),
         place_(*clickhouse::parse_place(place.shared.options.file)),  // as the poster's was
-        identity_(in_utf8(identity_of(start.plan))),
+        identity_(in_utf8(identity_of_environment())),
         most_bytes_(place_.encoding == clickhouse::Encoding::json ? kMostRowBytesForJson : kMostRowBytes),
         is_live_(start.layout != nullptr),
         values_(maps_, start, unreadable_) {
@@ -122,7 +123,10 @@ class ClickHouseOutput final : public BatchOutput {
   void send_table(bool last);
   void send_rows(RowBatch& batch);
   void add_count(const Look& look, std::string_view probe, const ToldCount& count);
-  [[nodiscard]] Look look_now(bool last) const { return {{now()}, last, {identity_.container}}; }
+  [[nodiscard]] Label service_of_numbers() const { return {service_names_[services_.of_numbers()]}; }
+  [[nodiscard]] Look look_now(bool last) const {
+    return {.time = {now()}, .last = last, .service = service_of_numbers(), .container = {identity_.container}};
+  }
 
   const Question& question_;
   clickhouse::Place place_;
@@ -133,12 +137,10 @@ class ClickHouseOutput final : public BatchOutput {
   std::string boot_ = boot_id();
   std::uint64_t trace_ = random_number();
   std::string name_ = io::valid_utf8(question_.name);
-  Source source_{.service = {identity_.service},
-                 .version = {identity_.version},
-                 .host = {identity_.host},
-                 .question = {name_},
-                 .boot = {boot_},
-                 .trace = trace_};
+  ServiceNames services_ = ServiceNames(identity_.service);
+  std::vector<std::string> service_names_;  ///< as they are sent, by number
+  Source source_{
+      .version = {identity_.version}, .host = {identity_.host}, .question = {name_}, .boot = {boot_}, .trace = trace_};
   ValueMaps maps_;
   ValueTree<ValueMaps> values_;
   clickhouse::EventRow row_;         ///< the last one
@@ -174,6 +176,9 @@ void ClickHouseOutput::look_up(const AttachPlan& plan, std::size_t /*probes*/) {
   values_.look_up(plan);
   probes_.clear();
   for (const std::string& name : values_.names()) probes_.push_back(io::valid_utf8(name));
+  services_.look_up(plan);
+  service_names_.clear();
+  for (const std::string& name : services_.all()) service_names_.push_back(io::valid_utf8(name));
 }
 
 template <class Row, class... Shared>
@@ -199,6 +204,7 @@ void ClickHouseOutput::add_event(const Event& event) {
   row_.duration = event.duration();
   row_.kind = question_.view.in_flight ? Kind::in_flight : lasts ? Kind::span : Kind::hit;
   row_.probe = {probes_[event.site().probe.value]};
+  row_.service = {service_names_[services_.of_probe(event.site().probe)]};
   row_.pid = std::uint32_t(event.pid());
   row_.tid = std::uint32_t(event.tid());
   row_.cpu = static_cast<std::uint16_t>(event.cpu());
@@ -250,6 +256,7 @@ void ClickHouseOutput::take(const ArrangedTable& look) {
 
 void ClickHouseOutput::send_table(bool last) {
   looked_.last = last;
+  looked_.service = service_of_numbers();
   for (const clickhouse::TableRow& each : table_rows_) add_row(tables_, each, looked_);
   send_rows(tables_);
 }

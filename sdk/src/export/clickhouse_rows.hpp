@@ -67,6 +67,7 @@ struct EventRow {
   std::uint64_t duration = 0;
   Kind kind = Kind::hit;
   Label probe = {};
+  Label service = {};
   Label container = {};
   std::uint32_t pid = 0, tid = 0;
   std::uint16_t cpu = 0;
@@ -101,12 +102,12 @@ struct LedgerRow {
 struct Look {
   Time time = {};
   bool last = false;  ///< there will be no others
-  Label container = {};
+  Label service = {}, container = {};
 };
 
 /// Columns of all tables: whose rows they are, and of which batch.
 struct Source {
-  Label service = {}, version = {}, host = {}, question = {}, boot = {};
+  Label version = {}, host = {}, question = {}, boot = {};
   std::uint64_t trace = 0, seq = 0;
 };
 
@@ -117,6 +118,7 @@ void each_column(const EventRow& row, const Visit& visit) {
   visit("duration", row.duration);
   visit("kind", row.kind);
   visit("probe", row.probe);
+  visit("service", row.service);
   visit("container", row.container);
   visit("pid", row.pid);
   visit("tid", row.tid);
@@ -157,11 +159,11 @@ template <class Visit>
 void each_column(const Look& look, const Visit& visit) {
   visit("time", look.time);
   visit("last", look.last);
+  visit("service", look.service);
   visit("container", look.container);
 }
 template <class Visit>
 void each_column(const Source& source, const Visit& visit) {
-  visit("service", source.service);
   visit("version", source.version);
   visit("host", source.host);
   visit("question", source.question);

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -40,18 +41,21 @@ constexpr std::size_t kMostItems = 512, kMostBytes = 1 << 20;  ///< of a batch
 /// Items of one kind that wait to be sent.
 struct Filling {
   otlp::Signal signal;
-  std::string items = {};                  ///< encoded as fields of a scope
+  std::map<std::size_t, std::string> items = {};  ///< by number of their service, encoded as fields of a scope
+  std::size_t bytes = 0;
   std::vector<std::uint32_t> probes = {};  ///< of each that is an event
 
-  void add(const std::string& item) { pbf_builder<OfScope>(items).add_message(OfScope::item, item); }
-  [[nodiscard]] bool is_full() const noexcept { return probes.size() >= kMostItems || items.size() >= kMostBytes; }
+  void add(std::size_t service, const std::string& item) {
+    pbf_builder<OfScope>(items[service]).add_message(OfScope::item, item);
+    bytes += item.size();
+  }
+  [[nodiscard]] bool is_full() const noexcept { return probes.size() >= kMostItems || bytes >= kMostBytes; }
 };
 
-/// Says what all of it is about: the encoded Resource.
-std::string encode_resource(const AttachPlan& plan) {
-  const ServiceIdentity identity = identity_of(plan);
+/// Says what the answers about a service are about: the encoded Resource.
+std::string encode_resource(const ServiceIdentity& identity, std::string_view service) {
   AttributeWriter attributes;
-  attributes.add("service.name", identity.service);
+  attributes.add("service.name", service);
   if (!identity.version.empty()) attributes.add("service.version", identity.version);
   attributes.add("host.name", identity.host);
   if (!identity.container.empty()) attributes.add("container.id", identity.container);
@@ -95,7 +99,6 @@ class OtlpOutput final : public BatchOutput {
         is_live_(start.layout != nullptr),
         values_(attributes_, start, unreadable_) {
     trace(start.plan, start.plan.probes.size());
-    resource_ = encode_resource(start.plan);
   }
 
   void slowest(const SlowestEvents& events, bool last) override {
@@ -111,6 +114,9 @@ class OtlpOutput final : public BatchOutput {
  protected:
   void look_up(const AttachPlan& plan, std::size_t /*probes*/) override {
     values_.look_up(plan);
+    services_.look_up(plan);
+    while (resources_.size() < services_.all().size())
+      resources_.push_back(encode_resource(identity_, services_.all()[resources_.size()]));
     event_names_.clear();
     for (const PlannedProbe& probe : plan.probes)
       event_names_.push_back(io::valid_utf8(fmt::format("{}:{}", probe.provider, probe.name)));
@@ -119,7 +125,7 @@ class OtlpOutput final : public BatchOutput {
   void add_event(const Event& event) override {
     const bool lasts = event.duration() > 0 || event.site().span;
     Filling& filling = lasts && !question_.view.in_flight ? spans_ : logs_;
-    filling.add(&filling == &spans_ ? encode_span(event) : encode_log(event));
+    filling.add(services_.of_probe(event.site().probe), &filling == &spans_ ? encode_span(event) : encode_log(event));
     filling.probes.push_back(event.site().probe.value);
     if (filling.is_full()) send_items(filling);
   }
@@ -151,7 +157,9 @@ class OtlpOutput final : public BatchOutput {
   proc::CgroupNames cgroups_ = proc::CgroupNames();
   AttributeWriter attributes_;
   ValueTree<AttributeWriter> values_;
-  std::string resource_;
+  ServiceIdentity identity_ = identity_of_environment();
+  ServiceNames services_ = ServiceNames(identity_.service);
+  std::vector<std::string> resources_;  ///< of services, by number
   Filling spans_{otlp::Signal::traces}, logs_{otlp::Signal::logs}, numbers_{otlp::Signal::metrics};
   RandomIds ids_;
   std::uint64_t began_ = time_of_day();
@@ -218,14 +226,18 @@ std::string OtlpOutput::encode_log(const Event& event) {
 
 void OtlpOutput::send_items(Filling& filling) {
   if (filling.items.empty()) return;
-  std::string scope, of_scope, of_resource, request;
+  std::string scope, request;
   pbf_builder<otlp::Scope>(scope).add_string(otlp::Scope::name, "usdt");
-  pbf_builder<OfScope>(of_scope).add_message(OfScope::scope, scope);
-  of_scope += std::exchange(filling.items, {});
-  pbf_builder<OfResource> resource(of_resource);
-  resource.add_message(OfResource::resource, resource_);
-  resource.add_message(OfResource::of_scope, of_scope);
-  pbf_builder<Export>(request).add_message(Export::of_resource, of_resource);
+  for (const auto& [service, items] : std::exchange(filling.items, {})) {
+    std::string of_scope;
+    pbf_builder<OfScope>(of_scope).add_message(OfScope::scope, scope);
+    of_scope += items;
+    pbf_builder<Export> all(request);
+    pbf_builder<OfResource> of_resource(all, Export::of_resource);
+    of_resource.add_message(OfResource::resource, resources_[service]);
+    of_resource.add_message(OfResource::of_scope, of_scope);
+  }
+  filling.bytes = 0;
   if (is_json_) request = otlp::to_json(filling.signal, request);
   send(std::string(otlp::path_of(filling.signal)), is_json_ ? kOtlpJson : kOtlpProtobuf, std::move(request),
        std::exchange(filling.probes, {}));
@@ -234,7 +246,7 @@ void OtlpOutput::send_items(Filling& filling) {
 void OtlpOutput::send_numbers(const SessionSummary& summary, bool /*last*/) {
   metrics_.take(plan(), summary);
   for (const std::string& metric : otlp::encode_metrics(metrics_.families(), {began_, time_of_day()})) {
-    numbers_.add(metric);
+    numbers_.add(services_.of_numbers(), metric);
     if (numbers_.is_full()) send_items(numbers_);
   }
   send_items(numbers_);

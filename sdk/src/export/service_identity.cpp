@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -13,6 +14,8 @@
 
 namespace usdt::exports {
 namespace {
+
+constexpr std::string_view kNobodys = "usdt";
 
 std::string from_environment(const char* name) {
   const char* text = std::getenv(name);
@@ -52,9 +55,17 @@ std::map<std::string, std::string, std::less<>> resource_attributes() {
   return found;
 }
 
+/// "server" of "/usr/bin/server". A path below /proc says where something is, and not what.
+std::string service_of(const AttachPlan& plan, const PlannedProbe& probe) {
+  const auto file = probe.span ? plan.probes[probe.span->begin].file : probe.file;
+  if (!file) return std::string(kNobodys);
+  const auto& path = plan.files[*file].target.path;
+  return path.native().starts_with("/proc/") ? std::string(kNobodys) : path.filename().native();
+}
+
 }  // namespace
 
-ServiceIdentity identity_of(const AttachPlan& plan) {
+ServiceIdentity identity_of_environment() {
   constexpr std::size_t kMostLength = 255;  ///< in bytes, of each
   const auto attributes = resource_attributes();
   /// The first that there is.
@@ -64,12 +75,25 @@ ServiceIdentity identity_of(const AttachPlan& plan) {
     if (first.empty()) first = std::move(otherwise);
     return std::string(without_partial_utf8(std::string_view(first).substr(0, kMostLength)));
   };
-  std::string file = "usdt";
-  if (plan.files.size() == 1) file = plan.files[Index<PlannedFile>(0)].target.path.filename().native();
   return {.host = choose({}, "host.name", host_name()),
-          .service = choose(from_environment("OTEL_SERVICE_NAME"), "service.name", file),
+          .service = choose(from_environment("OTEL_SERVICE_NAME"), "service.name", {}),
           .version = choose({}, "service.version", {}),
           .container = choose({}, "container.id", {})};
+}
+
+std::size_t ServiceNames::number_of(const std::string& name) {
+  const auto [known, is_new] = numbers_.try_emplace(name, all_.size());
+  if (is_new) all_.push_back(name);
+  return known->second;
+}
+
+void ServiceNames::look_up(const AttachPlan& plan) {
+  of_probes_.clear();
+  for (const PlannedProbe& probe : plan.probes)
+    of_probes_.push_back(number_of(service_.empty() ? service_of(plan, probe) : service_));
+  const bool is_one = !of_probes_.empty() &&
+                      std::ranges::count(of_probes_, of_probes_[0]) == static_cast<std::ptrdiff_t>(of_probes_.size());
+  of_numbers_ = is_one ? of_probes_[0] : number_of(service_.empty() ? std::string(kNobodys) : service_);
 }
 
 }  // namespace usdt::exports

@@ -163,6 +163,7 @@ def programs_come_and_are_replaced(run):
         program.process.stdin.close()
         program.process.wait(20)
     wait_until(lambda: numbers_of(collector) == once_each(600), f"all hits of three programs, {agent.said}")
+    check_equal({resource["service.name"] for resource, _ in collector.logs()}, {"service"}, "the program, which was not there at first")
     check_equal(agent.end(), 0, "exit code")
 
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Spans in the forms that answers have: what became of their ends, whose they are, and who ended them, as JSON says it."""
 
+import collections
 import csv
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -84,6 +86,35 @@ def the_ledger_says_how_ends_and_beginnings_came_together(run):
     check_equal({key[::2]: value for key, value in rows.items() if key[1] == "pairing"},
                 {(given, "paired"): 15, (given, "in_flight"): 5, (taken, "unmatched"): 1}, "ClickHouse")
     check_equal(rows[taken, "events", "events"], 15, "events of the probe that ends them")
+
+
+@scenario
+def a_service_is_the_program_that_is_traced(run):
+    program, house, collector = build(run), House(), Collector(run)
+    trace(run, program, "--export", f"otlp={collector.url}", "--export", f"clickhouse={house.url}")
+    check_equal([resource["service.name"] for resource, _ in collector.spans()], ["jobs"] * 15, "spans")
+    check_equal({resource["service.name"] for resource, _ in collector.metrics_and_resources()}, {"jobs"}, "metrics")
+    for table in ("usdt_events", "usdt_ledger"):
+        check_equal({row["service"] for row in house.rows[table]}, {"jobs"}, table)
+
+
+@scenario
+def each_program_has_a_service_of_its_own(run):
+    programs = [build(run, name) for name in ("first", "second")]
+    house, collector = House(), Collector(run)
+    words = [f"usdt:{program}:jobs:given" for program in programs]
+    for env, services in (({}, {"first", "second"}), ({"OTEL_SERVICE_NAME": "shop"}, {"shop"})):
+        done = subprocess.run([run.tool, *words, "-o", run.dir / "shown", "--export", f"otlp={collector.url}", "--export",
+                               f"clickhouse={house.url}", "--", "sh", "-c", " && ".join(map(str, programs))],
+                              capture_output=True, text=True, timeout=60, env={**os.environ, **env})
+        check_equal(done.returncode, 0, done.stderr)
+        logs = [(resource["service.name"], attributes_of(log.attributes)["usdt.probe"]) for resource, log in collector.take_logs()]
+        rows = [(row["service"], row["probe"]) for row in house.rows.pop("usdt_events")]
+        of_one = "".join(services) if len(services) == 1 else None
+        expected = {(of_one or program.name, word): 20 for program, word in zip(programs, words)}
+        check_equal(collections.Counter(logs), expected, "OTLP")
+        check_equal(collections.Counter(rows), expected, "ClickHouse")
+        check_equal({row["service"] for row in house.rows.pop("usdt_ledger")}, {of_one or "usdt"}, "numbers of both")
 
 
 if __name__ == "__main__":
