@@ -252,6 +252,7 @@ static __always_inline void take_ender(struct usdt_ender *ender)
 	ender->pid = pid_tgid >> 32;
 	ender->tid = (__u32)pid_tgid;
 	bpf_get_current_comm(ender->comm, sizeof(ender->comm));
+	ender->comm[sizeof(ender->comm) - 1] = USDT_ENDED;
 }
 
 /* The record of the beginning goes to the ring, with the values of the end. The room is checked once: verifiers before

@@ -121,22 +121,27 @@ TEST(Recording, has_who_ended_each_span) {
   const File file;
   auto writer = RecordingWriter::create(file.path(), plan, layout, {});
   ASSERT_TRUE(writer);
-  const std::vector<SpanEnder> threads{
-      {7, 7, "synthetic"}, {7, 8, "other"}, {7, 8, "renamed"}, {}, {9, UINT32_MAX, ""}};
-  std::vector<SpanEnder> were;
+  // Also nobody, and one of another pid namespace without a name.
+  const std::vector<std::optional<SpanEnder>> threads{SpanEnder{7, 7, "synthetic"}, SpanEnder{7, 8, "other"},
+                                                      SpanEnder{7, 8, "renamed"},   SpanEnder{},
+                                                      SpanEnder{9, UINT32_MAX, ""}, std::nullopt};
+  std::vector<std::optional<SpanEnder>> were;
   std::mt19937 random(7);
   for (std::uint64_t n = 0; n < 5'000; ++n) {
     were.push_back(threads[random() % threads.size()]);
-    const auto record = testing::EventBuilder(plan, layout).timestamp(n).pid(7).ended_by(were.back()).build();
+    testing::EventBuilder builder(plan, layout);
+    builder.timestamp(n).pid(7);
+    if (were.back()) builder.ended_by(*were.back());
+    const auto record = builder.build();
     ASSERT_TRUE(writer->event(*Event::from(*record, plan, layout), 0));
   }
   ASSERT_TRUE(writer->finish({}));
   auto recording = Recording::open(file.path());
   ASSERT_TRUE(recording) << recording.error().message;
-  for (const SpanEnder& was : were) {
+  for (const std::optional<SpanEnder>& was : were) {
     const auto event = recording->next();
     ASSERT_TRUE(event && *event);
-    ASSERT_EQ((*event)->ended_by(), was == SpanEnder() ? std::nullopt : std::optional(was));
+    ASSERT_EQ((*event)->ended_by(), was);
   }
 }
 

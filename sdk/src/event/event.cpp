@@ -103,9 +103,9 @@ std::optional<HitOwner> Event::owner() const noexcept {
 std::optional<SpanEnder> Event::ended_by() const noexcept {
   if (!layout_.enders) return std::nullopt;
   const auto* ender = reinterpret_cast<const usdt_ender*>(record().data() + layout_.ender_at());
-  const std::string_view comm(ender->comm, ::strnlen(ender->comm, sizeof(ender->comm)));
-  if (ender->tid == 0 && comm.empty()) return std::nullopt;
-  return SpanEnder{.pid = ender->pid, .tid = ender->tid, .comm = comm};
+  constexpr std::size_t kLast = sizeof(ender->comm) - 1;
+  if (ender->comm[kLast] != USDT_ENDED) return std::nullopt;
+  return SpanEnder{.pid = ender->pid, .tid = ender->tid, .comm = {ender->comm, ::strnlen(ender->comm, kLast)}};
 }
 
 Result<std::span<const std::uint64_t>> Event::kernel_stack() const {

@@ -118,6 +118,7 @@ class ClickHouseOutput final : public BatchOutput {
   template <class Row, class... Shared>
   void add_row(RowBatch& batch, const Row& row, const Shared&... shared);
   void take_container(const Event& event);
+  void take_ender(const SpanEnder& thread);
   void take_stacks(const Event& event);
   void take(const ArrangedTable& look);
   void send_table(bool last);
@@ -211,6 +212,7 @@ void ClickHouseOutput::add_event(const Event& event) {
   row_.comm = {utf8_of(event.comm(), comm_)};
   row_.weight = static_cast<float>(event.weight());
   take_container(event);
+  if (const auto ender = event.ended_by()) take_ender(*ender);
   values_.each(event, question_, [this](const std::string& name) { maps_.begin(name); });
   take_stacks(event);
   add_row(events_, row_);
@@ -229,6 +231,12 @@ void ClickHouseOutput::take_container(const Event& event) {
   if (cgroup->pod.empty()) return;
   maps_.begin("k8s.pod.uid");
   maps_.text(cgroup->pod);
+}
+
+void ClickHouseOutput::take_ender(const SpanEnder& thread) {
+  maps_.begin("usdt.ended_by.pid"), maps_.whole(thread.pid);
+  maps_.begin("usdt.ended_by.tid"), maps_.whole(thread.tid);
+  maps_.begin("usdt.ended_by.comm"), maps_.text(thread.comm);
 }
 
 void ClickHouseOutput::take_stacks(const Event& event) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "event/open_calls.hpp"
 #include "export/formats.hpp"
 #include "export/frames.hpp"
 #include "export/table_output.hpp"
@@ -30,6 +31,7 @@ class CsvOutput final : public Output {
         values_(out_, unreadable_),
         items_(start, out_, values_),
         events_(start.question.view.each_event() || start.question.view.slowest > 0),
+        enders_(event::may_end_elsewhere(start.plan)),
         stacks_{start.question.stacks.kernel_depth > 0, start.question.stacks.user_depth > 0} {
     out_.be_exact();
     trace(start.plan, start.plan.probes.size());
@@ -86,6 +88,7 @@ class CsvOutput final : public Output {
   void show(const Event& event);
   void show_arguments(const Event& event);
   void argument(const Event& event, std::size_t n);
+  void ender(const std::optional<SpanEnder>& thread);
   void time(std::int64_t wall);
   void row_of(const ShownTable& what, const ArrangedRow& row);
   void keys_of(const ShownTable& what, const ArrangedRow& row);
@@ -99,6 +102,7 @@ class CsvOutput final : public Output {
   ValueWriter values_;
   ItemWriter items_;
   bool events_;
+  bool enders_;  ///< spans may end in another thread than they began in
   struct {
     bool kernel, user;
   } stacks_;
@@ -112,6 +116,8 @@ class CsvOutput final : public Output {
 void CsvOutput::name_columns() {
   if (!events_) return;
   for (const char* name : {"time", "pid", "tid", "cpu", "comm", "probe", "duration"}) cell(std::string_view(name));
+  if (enders_)
+    for (const char* name : {"ended_by_pid", "ended_by_tid", "ended_by_comm"}) cell(std::string_view(name));
   const PrintList& list = list_of_all();
   for (const PrintItem& item : list) cell(item.label);
   if (list.empty()) {
@@ -150,12 +156,22 @@ void CsvOutput::show(const Event& event) {
   cell([&] {
     if (event.duration() > 0) out_.print("{}", event.duration());
   });
+  if (enders_) ender(event.ended_by());
   const PrintList& list = list_of_all();
   for (std::size_t i = 0; i < list.size(); ++i) cell([&] { items_.show_as({.conversion = 's'}, event, list[i], i); });
   if (list.empty()) show_arguments(event);
   if (stacks_.kernel) stack(around_.kernel_stack());
   if (stacks_.user) stack(around_.user_stack());
   end_line();
+}
+
+/// Nothing: a span that has not ended, or what is none.
+void CsvOutput::ender(const std::optional<SpanEnder>& thread) {
+  const auto number = [&](std::uint32_t SpanEnder::*which) {
+    cell(thread ? fmt::format("{}", (*thread).*which) : std::string());
+  };
+  number(&SpanEnder::pid), number(&SpanEnder::tid);
+  cell_of_value(thread ? thread->comm : std::string_view());
 }
 
 void CsvOutput::show_arguments(const Event& event) {

@@ -182,6 +182,11 @@ void OtlpOutput::add_facts(const Event& event) {
   attributes_.add("process.pid", std::int64_t{event.pid()});
   attributes_.add("thread.id", std::int64_t{event.tid()});
   attributes_.add("thread.name", event.comm());
+  if (const auto ender = event.ended_by()) {
+    attributes_.add("usdt.ended_by.pid", std::int64_t{ender->pid});
+    attributes_.add("usdt.ended_by.tid", std::int64_t{ender->tid});
+    attributes_.add("usdt.ended_by.comm", ender->comm);
+  }
   if (event.weight() != 1) {
     attributes_.begin("usdt.weight");
     attributes_.real(event.weight());

@@ -82,6 +82,12 @@ class Output : public AnswerConsumer {
   bool given_up_ = false;
 };
 
+/// Whether a span was ended by another thread than the one that began it, as far as their numbers say.
+[[nodiscard]] inline bool ends_elsewhere(const Event& event) {
+  const auto ender = event.ended_by();
+  return ender && (ender->pid != event.pid() || ender->tid != event.tid());
+}
+
 /// The names of a plan's probes, which tell all of them apart.
 [[nodiscard]] std::vector<std::string> full_names(const AttachPlan& plan);
 

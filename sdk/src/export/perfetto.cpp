@@ -131,12 +131,6 @@ Lane& Tracks::lane_for(const Event& event, ThreadTracks& thread) {
   return lane;
 }
 
-/// Whether a span was ended by another thread than the one that began it.
-bool ends_elsewhere(const Event& event) {
-  const auto ender = event.ended_by();
-  return ender && (ender->pid != event.pid() || ender->tid != event.tid());
-}
-
 void add_type(Builder<TrackEvent>& event, EventType type) {
   event.add_int32(TrackEvent::type, static_cast<std::int32_t>(type));
 }

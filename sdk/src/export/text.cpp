@@ -105,7 +105,12 @@ void TextOutput::show_line(const Event& event) {
   }
   for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { items_.show_item(event, list[i], i); });
   if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });
+  if (ends_elsewhere(event)) show_piece([&] { show_ender(*event.ended_by()); });
   out_.print("\n");
+}
+
+void TextOutput::show_ender(const SpanEnder& thread) {
+  out_.print(" ended_by={}/{} {}", thread.pid, thread.tid, io::quoted(thread.comm));
 }
 
 void TextOutput::show_formatted(const Event& event) {

@@ -44,6 +44,7 @@ class TextOutput final : public Output {
   void show_event(const Event& event);
   /// Lines of --slowest say first what they are about.
   void show_line(const Event& event);
+  void show_ender(const SpanEnder& thread);
   /// A line as --format-string has it.
   void show_formatted(const Event& event);
   /// A text of the format, whose line feeds and tabs are meant.

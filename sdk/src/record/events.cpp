@@ -10,17 +10,17 @@ namespace {
 
 /// Codes of a stack in an event: nothing, why it could not be had, or a number of the block, counted from here.
 constexpr std::uint64_t kNoStack = 0, kStackError = 1, kFirstStack = 2;
+constexpr std::size_t kLastOfComm = sizeof(usdt_ender::comm) - 1;
 enum FrameFlag : std::uint8_t { kReturnAddress = 1, kOfKernel = 2, kInlined = 4, kHasOffset = 8 };
 
 const usdt_event& header_of(const Event& event) { return *reinterpret_cast<const usdt_event*>(event.record().data()); }
 const usdt_event_arg* args_of(const Event& event) {
   return reinterpret_cast<const usdt_event_arg*>(event.record().data() + sizeof(usdt_event));
 }
-/// The thread that ended a span, if it is not the one that began it; a blank one of a span that has not ended.
-std::optional<SpanEnder> ended_elsewhere(const Event& event) {
-  const SpanEnder ender = event.ended_by().value_or(SpanEnder());
+/// Whether somebody else than the thread that began a span has ended it, or nobody.
+bool has_other_ender(const Event& event) {
   const SpanEnder beginner{event.pid(), event.tid(), event.comm()};
-  return event.layout().enders && ender != beginner ? std::optional(ender) : std::nullopt;
+  return event.layout().enders && event.ended_by() != beginner;
 }
 /// Differences modulo 2^64, folded.
 std::int64_t step(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
@@ -103,9 +103,14 @@ void EventEncoder::thread(const Event& event) {
   if (event.layout().parents) out_.zigzag(thread.owner.ppid);
 }
 
-void EventEncoder::ender(const SpanEnder& ender) {
-  Thread thread{std::uint64_t{ender.pid} << 32 | ender.tid};
-  ender.comm.copy(reinterpret_cast<char*>(thread.comm), sizeof(thread.comm));
+void EventEncoder::ender(const std::optional<SpanEnder>& ender) {
+  Thread thread;
+  char* const comm = reinterpret_cast<char*>(thread.comm);
+  if (ender) {
+    thread.ids = std::uint64_t{ender->pid} << 32 | ender->tid;
+    ender->comm.copy(comm, kLastOfComm);
+    comm[kLastOfComm] = USDT_ENDED;
+  }
   const auto [known, is_new] = enders_.try_emplace(thread, enders_.size());
   out_.varint(known->second);
   if (is_new) ids_and_name(thread);
@@ -115,7 +120,10 @@ void EventEncoder::ids_and_name(const Thread& thread) {
   out_.varint(thread.ids >> 32);
   out_.varint(static_cast<std::uint32_t>(thread.ids));
   const char* const comm = reinterpret_cast<const char*>(thread.comm);
-  out_.text({comm, ::strnlen(comm, sizeof(thread.comm))});
+  const std::size_t length = ::strnlen(comm, kLastOfComm);
+  // One that ended a span, and has neither numbers nor a name, is not nobody.
+  const bool is_blank_ender = thread.ids == 0 && length == 0 && comm[kLastOfComm] == USDT_ENDED;
+  out_.text({comm, is_blank_ender ? 1 : length});
 }
 
 void EventEncoder::add(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
@@ -127,16 +135,16 @@ void EventEncoder::add(const Event& event, std::int64_t wall_offset, const Event
   clock(wall_offset);
   weight(event.weight());
   const bool notes = std::any_of(args, args + count, [](const auto& arg) { return arg.error != 0 || arg.text != 0; });
-  const auto ender = ended_elsewhere(event);
+  const bool other_ender = has_other_ender(event);
   out_.u8(static_cast<std::uint8_t>(kEvent | (header.ip != site.ip ? kHasIp : 0) |
                                     (header.duration != 0 ? kHasDuration : 0) | (notes ? kHasNotes : 0) |
-                                    (stacks.kernel || stacks.user ? kHasStacks : 0) | (ender ? kHasEnder : 0)));
+                                    (stacks.kernel || stacks.user ? kHasStacks : 0) | (other_ender ? kHasEnder : 0)));
   out_.varint(header.site);
   out_.zigzag(step(last_, header.ts));
   last_ = header.ts;
   out_.varint(header.cpu);
   thread(event);
-  if (ender) this->ender(*ender);
+  if (other_ender) ender(event.ended_by());
   if (header.ip != site.ip) out_.zigzag(step(site.ip, header.ip));
   site.ip = header.ip;
   if (header.duration != 0) out_.varint(header.duration);
@@ -258,7 +266,7 @@ bool EventDecoder::event(std::uint8_t entry) {
   header.tid = thread.tid;
   std::copy(thread.comm.begin(), thread.comm.end(), header.comm);
   if (layout_.owners) *reinterpret_cast<usdt_owner*>(record() + layout_.owner_at()) = thread.owner;
-  if (layout_.enders) put_ender((entry & kHasEnder) != 0 ? ender() : thread);
+  if (layout_.enders) (entry & kHasEnder) != 0 ? put_ender(ender()) : put_ender(thread, true);
   SiteState& state = sites_.of(number, 0);
   if ((entry & kHasIp) != 0) state.ip += static_cast<std::uint64_t>(in_.zigzag());
   header.ip = state.ip;
@@ -331,10 +339,12 @@ EventDecoder::Thread EventDecoder::ids_and_name() {
   return thread;
 }
 
-void EventDecoder::put_ender(const Thread& thread) {
+void EventDecoder::put_ender(const Thread& thread, bool is_beginner) {
   auto& ender = *reinterpret_cast<usdt_ender*>(record() + layout_.ender_at());
   ender = {.pid = thread.pid, .tid = thread.tid, .comm = {}};
   std::copy(thread.comm.begin(), thread.comm.end(), ender.comm);
+  const bool is_nobody = !is_beginner && thread.pid == 0 && thread.tid == 0 && thread.comm.empty();
+  ender.comm[kLastOfComm] = is_nobody ? 0 : USDT_ENDED;
 }
 
 EventDecoder::StackRef EventDecoder::stack() {

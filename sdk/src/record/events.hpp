@@ -85,7 +85,7 @@ class EventEncoder {
   void clock(std::int64_t wall_offset);
   void weight(double weight);
   void thread(const Event& event);
-  void ender(const SpanEnder& thread);
+  void ender(const std::optional<SpanEnder>& thread);  ///< nothing: the span has not ended
   void ids_and_name(const Thread& thread);
   void stack(const Result<Stack>* stack);
   void frame(const Frame& frame);
@@ -144,7 +144,7 @@ class EventDecoder {
   [[nodiscard]] Thread thread();
   [[nodiscard]] Thread ender();
   [[nodiscard]] Thread ids_and_name();
-  void put_ender(const Thread& thread);
+  void put_ender(const Thread& thread, bool is_beginner = false);
   [[nodiscard]] StackRef stack();
   void frame();
   [[nodiscard]] Result<Stack> stack_of(const StackRef& ref) const;

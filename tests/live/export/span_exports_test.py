@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -15,7 +16,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tools")]
 
 import puppet  # noqa: E402, F401 (finds the harness)
 from collector import Collector, attributes_of  # noqa: E402
-from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import check, check_equal, main, require_program, require_root, scenario  # noqa: E402
 from house import House  # noqa: E402
 from metric_pages import read_text  # noqa: E402
 
@@ -86,6 +87,56 @@ def the_ledger_says_how_ends_and_beginnings_came_together(run):
     check_equal({key[::2]: value for key, value in rows.items() if key[1] == "pairing"},
                 {(given, "paired"): 15, (given, "in_flight"): 5, (taken, "unmatched"): 1}, "ClickHouse")
     check_equal(rows[taken, "events", "events"], 15, "events of the probe that ends them")
+
+
+def enders(lines):
+    """Of each job in JSON."""
+    return sorted((line["args"][0], *line["ended_by"].values()) for line in lines if line["type"] == "span")
+
+
+@scenario
+def who_ended_a_span_is_in_every_form(run):
+    program, house, collector, forms = build(run), House(), Collector(run), run.dir
+    exports = lambda name, *more: (f for form, place in (("csv", forms / f"{name}.csv"), ("text", forms / f"{name}.text"), *more)  # noqa: E731
+                                   for f in ("--export", f"{form}={place}"))
+    lines = trace(run, program, *exports("live", ("otlp", collector.url), ("clickhouse", house.url), ("record", forms / "jobs.rec")))
+    expected = enders(lines)
+    check_equal((len(expected), {comm for *_, comm in expected}), (15, {"tak\\er"}), "JSON")
+    check(all(line["ended_by"]["tid"] != line["tid"] for line in lines if line["type"] == "span"), "another thread")
+    subprocess.run([run.tool, "--replay", forms / "jobs.rec", *exports("again")], check=True, capture_output=True, timeout=60)
+    for name in ("live", "again"):
+        with open(forms / f"{name}.csv", newline="") as file:
+            rows = list(csv.DictReader(file, strict=True))
+        check_equal(sorted((int(row["arg0"]), int(row["ended_by_pid"]), int(row["ended_by_tid"]), row["ended_by_comm"]) for row in rows),
+                    expected, f"CSV, {name}")
+        said = re.findall(r" arg0=(\d+) .*ended_by=(\d+)/(\d+) \"(.*)\"$", (forms / f"{name}.text").read_text(), re.M)
+        check_equal(sorted((*map(int, numbers), comm.replace("\\\\", "\\")) for *numbers, comm in said), expected, f"text, {name}")
+    told = [attributes_of(span.attributes) for _, span in collector.spans()]
+    names = [f"usdt.ended_by.{name}" for name in ("pid", "tid", "comm")]
+    check_equal(sorted((each["arg0"], *(each[name] for name in names)) for each in told), expected, "OTLP")
+    rows = [{**row["nums"], **row["args"]} for row in house.rows["usdt_events"]]
+    check_equal(sorted((each["arg0"], *(each[name] for name in names)) for each in rows), expected, "ClickHouse")
+
+
+@scenario
+def a_thread_of_another_pid_namespace_ends_spans_without_numbers_and_name(run):
+    """Whom the tracer cannot number, and who has no name either, has ended it all the same."""
+    require_program("unshare")
+    (run.dir / "jobs.c").write_text(PROGRAM.replace('"tak\\\\er"', '""'))
+    program = run.build("jobs", [run.dir / "jobs.c"], ["-O1", "-pthread"])
+    require_root()
+    question = [f"usdt:{program}:jobs:given ~~ usdt:{program}:jobs:taken", "--pair-by", "arg0"]
+    # The tracer is in a namespace of its own, and the program is not in it.
+    tracing = run.start("unshare", "--pid", "--fork", "--mount-proc", run.tool, *question, "-f", "json", "-o", run.dir / "out.json", "--export",
+                        f"record={run.dir}/jobs.rec", "-M", "15", stderr=subprocess.PIPE)
+    while b"attached" not in (line := tracing.stderr.readline()):
+        check(line, "the trace ended")
+    subprocess.run([program], check=True, timeout=60)
+    check_equal(tracing.wait(60), 0, tracing.stderr.read())
+    read = lambda text: [each.get("ended_by") for each in map(json.loads, text.splitlines()) if each["type"] == "span"]  # noqa: E731
+    check_equal(read((run.dir / "out.json").read_text()), [{"pid": 0, "tid": 0, "comm": ""}] * 15, "JSON")
+    again = subprocess.run([run.tool, "--replay", run.dir / "jobs.rec", "-f", "json"], capture_output=True, text=True, check=True, timeout=60)
+    check_equal(read(again.stdout), [{"pid": 0, "tid": 0, "comm": ""}] * 15, "JSON of the recording")
 
 
 @scenario

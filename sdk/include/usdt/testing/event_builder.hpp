@@ -97,6 +97,7 @@ class EventBuilder {
     if (!layout_.enders) return mistake("the layout's events do not say who ended them");
     usdt_ender ender{.pid = thread.pid, .tid = thread.tid, .comm = {}};
     thread.comm.copy(ender.comm, sizeof(ender.comm) - 1);
+    ender.comm[sizeof(ender.comm) - 1] = USDT_ENDED;
     std::memcpy(bytes_.data() + layout_.ender_at(), &ender, sizeof(ender));
     return *this;
   }
