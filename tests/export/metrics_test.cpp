@@ -106,6 +106,45 @@ TEST_P(EachWidth, NoValueIsAboveItsBucketOfEqualRatio) {
   EXPECT_EQ(at, magnitudes.size());
 }
 
+/// As Prometheus looks for a quantile (promql/quantile.go, bucketQuantile()): the first bucket begins at 0, if it ends
+/// above that.
+TEST_P(EachWidth, HasAnEmptyBucketBelowTheFirst) {
+  for (const std::vector<std::int64_t>& values :
+       {std::vector<std::int64_t>{700, 800}, {-700, -800}, {1}, {-1}, {-3, 40}, {0, 9}, {1 << 20}}) {
+    const Family family{"usdt_values", Kind::histogram, "", "", {{{}, histogram_of(values, GetParam())}}};
+    const std::vector<double> bounds = bounds_of(family);
+    const auto counts = count_up_to(bounds, std::get<Histogram>(family.samples[0].value));
+    const auto least = static_cast<double>(*std::ranges::min_element(values));
+    const auto first = std::ranges::find_if(counts, [](std::uint64_t count) { return count > 0; });
+    ASSERT_NE(first, counts.end());
+    if (least == 0) continue;  // whose bucket has no width
+    ASSERT_NE(first, counts.begin()) << least;
+    const double begin = bounds[static_cast<std::size_t>(first - counts.begin()) - 1];
+    EXPECT_LT(begin, least);
+    EXPECT_GE(begin, least > 0 ? (least - 1) / 2 : 2 * least) << "no further than a power of 2";
+  }
+}
+
+TEST(BoundsOf, EqualWidthsSayWhereTheyBegin) {
+  const auto bounds = [](std::vector<Histogram::Bucket> buckets) {
+    return bounds_of({"x", Kind::histogram, "", "", {{{}, Histogram{.buckets = std::move(buckets), .count = 2}}}});
+  };
+  EXPECT_THAT(bounds({{10, 19, 1}, {90, 99, 1}}), ElementsAre(9, 19, 89, 99));
+  EXPECT_THAT(bounds({{0, 9, 1}, {10, 19, 1}}), ElementsAre(9, 19)) << "the first begins at 0";
+  EXPECT_THAT(bounds({{-20, -11, 1}, {0, 9, 1}}), ElementsAre(-21, -11, -1, 9));
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(bounds({{-kInfinity, 9, 1}, {20, kInfinity, 1}}), ElementsAre(9, 19));
+}
+
+TEST(WritePage, HasBoundsOfDurationsAsTheShortestDecimals) {
+  const Histogram durations{
+      .buckets = {{524288, 1048575, 1}, {1048576, 2097151, 2}}, .per_unit = 1e9, .count = 3, .scale = 0};
+  const std::string page =
+      prometheus::write_page({{"d", Kind::histogram, "seconds", "", {{{}, durations}}}}, PageFormat::text);
+  EXPECT_THAT(page, HasSubstr("d_bucket{le=\"0.000524287\"} 0\nd_bucket{le=\"0.001048575\"} 1\n"
+                              "d_bucket{le=\"0.002097151\"} 3\nd_bucket{le=\"+Inf\"} 3\n"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Log2, EachWidth, ::testing::Values(0, 1, 2, 3, 4));
 
 TEST(WritePage, ShowsNumbersExactly) {

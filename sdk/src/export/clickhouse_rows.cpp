@@ -31,7 +31,7 @@ void add_histogram(TableRow& row, const metrics::Histogram& histogram) {
     return;
   }
   for (const auto& each : histogram.buckets) {
-    row.bounds.add(each.high * histogram.factor);
+    row.bounds.add(each.high / histogram.per_unit);
     row.bound_counts.add(each.count);
   }
 }

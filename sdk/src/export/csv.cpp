@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <ctime>
 #include <type_traits>
 #include <utility>
@@ -85,6 +86,7 @@ class CsvOutput final : public Output {
     return printed_.lists.empty() ? kNone : printed_.lists.front();
   }
   void name_columns();
+  [[nodiscard]] std::string column_name(RowNumber number) const;
   void show(const Event& event);
   void show_arguments(const Event& event);
   void argument(const Event& event, std::size_t n);
@@ -111,6 +113,14 @@ class CsvOutput final : public Output {
   std::int64_t wall_time_now_ = 0;            ///< of the table at hand
   bool named_ = false;                        ///< the first line of a table
 };
+
+/// "sum(size)": what people see as "SUM(size)", and in JSON is "sum".
+std::string CsvOutput::column_name(RowNumber number) const {
+  std::string name = header_of(number, view_);
+  const auto end = std::ranges::find(name, '(');
+  std::transform(name.begin(), end, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
 
 /// Arguments of all sites by their names; what comes later and has others is in the last column.
 void CsvOutput::name_columns() {
@@ -251,7 +261,7 @@ void CsvOutput::table(const ArrangedTable& look) {
     if (view_.interval) cell(std::string_view("time"));
     for (std::size_t i = 0; i < view_.shown_keys(look.table); ++i) cell(look.table.keys[i].label);
     if (view_.histogram == Histogram::none)
-      for (const RowNumber shown : view_.shown) cell(header_of(shown, view_));
+      for (const RowNumber shown : view_.shown) cell(column_name(shown));
     else
       for (const char* name : {"first", "last", "count"}) cell(std::string_view(name));
     if (view_.rates) cell(std::string_view("per_second"));

@@ -127,11 +127,12 @@ class Drawing {
     }
   }
 
-  /// From when to when.
+  /// From when to when: below the first column and the last, or in words where these are close together.
   void draw_axis() {
     const std::string from = clock_text(frame_.from);
     const std::string to = clock_text(frame_.to);
-    const std::size_t gap = columns_ > from.size() + to.size() + 1 ? columns_ - from.size() - to.size() : 1;
+    if (columns_ <= from.size() + to.size()) return plain_line(fmt::format("{:>{}}  {} to {}", "", label_, from, to));
+    const std::size_t gap = columns_ - from.size() - to.size();
     plain_line(fmt::format("{:>{}}  {}{:>{}}{}", "", label_, from, "", gap, to));
   }
 

@@ -22,16 +22,16 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /// Numbers are those of the programs traced; durations, which are in nanoseconds there, are in seconds here.
 struct Unit {
   std::string_view name;
-  double factor;
+  double of_program;  ///< how many of the program's are one; 1e-9 could not be exact
 
-  [[nodiscard]] double in(double number) const { return number * factor; }
+  [[nodiscard]] double in(double number) const { return number / of_program; }
   [[nodiscard]] std::variant<Int128, double, Histogram> in(const Int128& number) const {
-    if (factor == 1) return number;
-    return static_cast<double>(number) * factor;
+    if (of_program == 1) return number;
+    return static_cast<double>(number) / of_program;
   }
 };
 
-Unit unit_of(const View& view) { return view.is_about_durations() ? Unit{"seconds", 1e-9} : Unit{"", 1}; }
+Unit unit_of(const View& view) { return view.is_about_durations() ? Unit{"seconds", 1e9} : Unit{"", 1}; }
 
 /// What is counted below the end of a bucket of reals is at most the number before it.
 Histogram::Bucket bucket_of(const BucketRange& range, std::uint64_t count) {
@@ -101,6 +101,7 @@ struct Powers {
     least = std::min(least, exponent);
     greatest = std::max(greatest, exponent);
   }
+  [[nodiscard]] bool any() const noexcept { return least <= greatest; }
   int least = std::numeric_limits<int>::max(), greatest = std::numeric_limits<int>::min();
 };
 
@@ -113,20 +114,38 @@ struct PowerBounds {
     if (bucket.high < 0) negative.add(static_cast<int>(std::floor(std::log2(-bucket.high))));
   }
 
-  /// All of them: a series of buckets is begun before there is anything in it.
-  [[nodiscard]] std::vector<double> all(bool whole, double factor) const {
-    std::vector<double> bounds;
-    for (int e = negative.greatest; e >= negative.least; --e) bounds.push_back(-std::exp2(e) * factor);
-    if (has_zero) bounds.push_back(0);
-    for (int e = positive.least; e <= positive.greatest; ++e) {
+  /// All of them: a series of buckets is begun before there is anything in it. The lowest has an empty one below it, by
+  /// which readers know where it begins.
+  [[nodiscard]] std::set<double> all(bool whole) const {
+    std::set<double> bounds;
+    if (has_zero) bounds.insert(0);
+    for (int e = negative.least; e <= negative.greatest + 1 && negative.any(); ++e) bounds.insert(-std::exp2(e));
+    for (int e = positive.least - 1; e <= positive.greatest && positive.any(); ++e) {
       const double power = std::exp2(e);
-      bounds.push_back((whole ? power - 1 : std::nextafter(power, -kInfinity)) * factor);
+      bounds.insert(whole ? power - 1 : std::nextafter(power, -kInfinity));
     }
     return bounds;
   }
 
   Powers positive, negative;
   bool has_zero = false;
+};
+
+/// The bounds of buckets of equal width.
+struct WidthBounds {
+  void add(const Histogram::Bucket& bucket, bool whole) {
+    has_negative |= bucket.low < 0;
+    if (!std::isinf(bucket.high)) bounds.insert(bucket.high);
+    if (!std::isinf(bucket.low)) bounds.insert(whole ? bucket.low - 1 : std::nextafter(bucket.low, -kInfinity));
+  }
+
+  /// All of them, also where each bucket begins. (Where nothing is below 0, the lowest begins there for everybody.)
+  [[nodiscard]] std::set<double> all() const {
+    return {has_negative ? bounds.begin() : bounds.lower_bound(0), bounds.end()};
+  }
+
+  std::set<double> bounds;
+  bool has_negative = false;
 };
 
 std::int32_t index_of(double magnitude, unsigned scale) {
@@ -138,7 +157,7 @@ std::int32_t index_of(double magnitude, unsigned scale) {
 
 Histogram histogram_of(const View& view, const PlannedTable& table, const ArrangedRow& row) {
   const Unit unit = unit_of(view);
-  Histogram made{.factor = unit.factor, .whole = !table.keys.back().ranges_of, .count = row.count};
+  Histogram made{.per_unit = unit.of_program, .whole = !table.keys.back().ranges_of, .count = row.count};
   for (const ArrangedRow::Bar& bar : row.bars) made.buckets.push_back(bucket_of(bar.range, bar.count));
   const unsigned sub_bits = view.latency ? kLatencySubBits : view.sub_bits;
   if (view.latency || view.histogram == usdt::Histogram::log2) made.scale = sub_bits == 0 ? 0 : sub_bits - 1;
@@ -216,7 +235,7 @@ void QuestionMetrics::add_rows(const PlannedTable& table, const std::vector<std:
   const std::string value = view_.value.empty() ? std::string("the key") : view_.value;
   if (view_.has_buckets()) {
     const std::string what = view_.latency ? "duration of calls or spans" : fmt::format("{} of hits", value);
-    add({name(unit.factor == 1 ? "values" : "duration", unit.name), Kind::histogram, unit.name, what, {}},
+    add({name(unit.of_program == 1 ? "values" : "duration", unit.name), Kind::histogram, unit.name, what, {}},
         [&](const ArrangedRow& row) { return histogram_of(view_, table, row); });
   } else {
     add({name("row_hits"), Kind::counter, "", "hits with these keys", {}},
@@ -325,9 +344,9 @@ EqualRatios put_in_equal_ratios(const Histogram& histogram) {
   EqualRatios made{.scale = histogram.scale.value_or(0)};
   for (const Histogram::Bucket& bucket : histogram.buckets) {
     if (bucket.high > 0)
-      made.positive[index_of(bucket.high * histogram.factor, made.scale)] += bucket.count;
+      made.positive[index_of(bucket.high / histogram.per_unit, made.scale)] += bucket.count;
     else if (bucket.low < 0)
-      made.negative[index_of(-bucket.low * histogram.factor, made.scale)] += bucket.count;
+      made.negative[index_of(-bucket.low / histogram.per_unit, made.scale)] += bucket.count;
     else
       made.zeros += bucket.count;
   }
@@ -335,24 +354,25 @@ EqualRatios put_in_equal_ratios(const Histogram& histogram) {
 }
 
 std::vector<double> bounds_of(const Family& family) {
-  std::set<double> widths;
+  WidthBounds widths;
   PowerBounds powers;
   const Histogram* any = nullptr;
   for (const Sample& sample : family.samples) {
     any = &std::get<Histogram>(sample.value);
     for (const Histogram::Bucket& bucket : any->buckets) {
-      if (any->scale) powers.add(bucket, any->whole);
-      if (!any->scale && !std::isinf(bucket.high)) widths.insert(bucket.high * any->factor);
+      any->scale ? powers.add(bucket, any->whole) : widths.add(bucket, any->whole);
     }
   }
-  return any != nullptr && any->scale ? powers.all(any->whole, any->factor)
-                                      : std::vector<double>(widths.begin(), widths.end());
+  if (any == nullptr) return {};
+  std::vector<double> bounds;
+  for (const double bound : any->scale ? powers.all(any->whole) : widths.all()) bounds.push_back(bound / any->per_unit);
+  return bounds;
 }
 
 std::vector<std::uint64_t> count_up_to(const std::vector<double>& bounds, const Histogram& histogram) {
   std::vector<std::uint64_t> counts(bounds.size());
   for (const Histogram::Bucket& bucket : histogram.buckets) {
-    const auto at = std::ranges::lower_bound(bounds, bucket.high * histogram.factor);
+    const auto at = std::ranges::lower_bound(bounds, bucket.high / histogram.per_unit);
     if (at != bounds.end()) counts[static_cast<std::size_t>(at - bounds.begin())] += bucket.count;
   }
   for (std::size_t i = 1; i < counts.size(); ++i) counts[i] += counts[i - 1];

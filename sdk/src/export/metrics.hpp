@@ -33,7 +33,7 @@ struct Histogram {
     std::uint64_t count;
   };
   std::vector<Bucket> buckets = {};  ///< in the order of values, without empty ones
-  double factor = 1;                 ///< from that unit to the family's
+  double per_unit = 1;               ///< how many of that unit are one of the family's
   bool whole = true;                 ///< values are integers there
   std::uint64_t count = 0;
   std::optional<double> sum = {};  ///< nothing: it is not known

@@ -171,7 +171,7 @@ def rows_have_all_texts_in_every_form(run):
            f"prometheus={forms}/out.prom", "--export", f"otlp={protobuf.url}", "--export", f"otlp={other.url}?encoding=json",
            "--export", f"clickhouse={house.url}")
     with open(forms / "out.csv", newline="") as file:
-        check_rows({(row["str(arg1)"], row["comm"]): int(row["COUNT"]) for row in csv.DictReader(file, strict=True)}, "csv")
+        check_rows({(row["str(arg1)"], row["comm"]): int(row["count"]) for row in csv.DictReader(file, strict=True)}, "csv")
     check_rows(rows_of(read_text((forms / "out.prom").read_bytes().decode())), "prometheus")
     for collector in (protobuf, other):
         points = collector.metrics()["usdt_row_hits"].sum.points

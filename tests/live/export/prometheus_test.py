@@ -205,21 +205,17 @@ def check_fine_buckets(metric, values):
         check(least <= up_to <= most, f"{least} <= {up_to} <= {most} values up to {bound}")
 
 
-@scenario
-def prometheus_itself_reads_it(run):
+def prometheus_of(run, served, *options):
+    """A Prometheus that scrapes the page, as a function that asks it."""
     require_program("prometheus")
-    program = build(run)
-    served = Served(run, program, f"usdt:{program}:m:hit", "--by", "arg0 % 3", "--hist", "arg0", "--hist-detail", "4")
-    served.hit(999)
     (run.dir / "prometheus.yml").write_text(
         f"scrape_configs:\n- job_name: usdt\n  scrape_interval: 300ms\n  scrape_timeout: 300ms\n"
         f"  static_configs: [{{targets: ['127.0.0.1:{served.port}']}}]\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    run.start("prometheus", f"--config.file={run.dir}/prometheus.yml", f"--storage.tsdb.path={run.dir}/tsdb",
-              f"--web.listen-address=127.0.0.1:{port}", "--enable-feature=native-histograms",
-              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run.start("prometheus", f"--config.file={run.dir}/prometheus.yml", f"--storage.tsdb.path={run.dir}/tsdb-{port}",
+              f"--web.listen-address=127.0.0.1:{port}", *options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def ask(query):
         try:
@@ -228,12 +224,35 @@ def prometheus_itself_reads_it(run):
                 return [float(each["value"][1]) for each in result]
         except OSError:
             return []
+    return ask
 
+
+@scenario
+def prometheus_itself_reads_it(run):
+    program = build(run)
+    served = Served(run, program, f"usdt:{program}:m:hit", "--by", "arg0 % 3", "--hist", "arg0", "--hist-detail", "4")
+    served.hit(999)
+    ask = prometheus_of(run, served, "--enable-feature=native-histograms")
     wait_until(lambda: ask("sum(histogram_count(usdt_values))") == [999.0], "Prometheus to have read it", timeout=30, every=0.2)
     check_equal(ask("usdt_hits_total"), [999.0], "the ledger's hits")
     median = ask("histogram_quantile(0.5, sum(usdt_values))")[0]
     check(499 <= median <= 499 * 1.17, f"the median of 0 to 998 is {median}")
     served.end()
+
+
+@scenario
+def quantiles_are_within_the_bucket_of_their_values(run):
+    """Prometheus begins the lowest bucket at 0, unless there is one below it."""
+    program = build(run)
+    for words, least, most in ((["--hist", "arg0", "--where", "arg0 >= 600"], 511, 1023),
+                               (["--lhist", "arg0:0:1000:100", "--where", "arg0 < 100 || arg0 >= 900"], 899, 999)):
+        served = Served(run, program, f"usdt:{program}:m:hit", *words)
+        served.hit(999)
+        ask = prometheus_of(run, served)
+        wait_until(lambda: ask("usdt_hits_total") == [999.0], "Prometheus to have read it", timeout=30, every=0.2)
+        quantile = ask("histogram_quantile(%s, usdt_values_bucket)" % (0.01 if least == 511 else 0.51))
+        check(len(quantile) == 1 and least < quantile[0] < most, f"{words}: {quantile}")
+        served.end()
 
 
 @scenario

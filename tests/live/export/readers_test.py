@@ -233,7 +233,7 @@ def opentelemetry_reads_the_same_in_json(run):
 # --- sqlite and DuckDB ----------------------------------------------------------------------------------------------
 
 SAME_QUERY = 'select arg0, arg1, hex("str(arg2)") as text from t order by arg0'
-ROWS_QUERY = 'select hex("str(arg2)") as text, "COUNT" as hits, "SUM(arg0)" as sum from t'
+ROWS_QUERY = 'select hex("str(arg2)") as text, "count" as hits, "sum(arg0)" as sum from t'
 
 
 def csv_of(run, program, words, times="1700"):
