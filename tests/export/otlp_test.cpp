@@ -121,6 +121,13 @@ TEST(RejectedBy, reads_json_whatever_the_signal_is) {
         R"({"partialSuccess":{"rejectedSpans":-1.5,"errorMessage":7}})", R"({"partialSuccess":{"rejectedSpans":7}} x)"})
     EXPECT_EQ(rejected(nothing), "0") << nothing;
   EXPECT_EQ(rejected(std::string(1 << 20, '[')), "0");
+  const std::string odd = "\xef\xbf\xbd";  // for halves of pairs
+  EXPECT_EQ(rejected(R"({"partialSuccess":{"errorMessage":"a\ud83d","rejectedSpans":7}})"), "7a" + odd);
+  EXPECT_EQ(rejected(R"({"partialSuccess":{"rejectedSpans":7,"errorMessage":"\ude00\ud83d\ude00\\\ud83d\n"}})"),
+            "7" + odd + "\xf0\x9f\x98\x80\\" + odd + "\n");
+  EXPECT_EQ(rejected(R"({"partialSuccess":{"rejectedSpans":7,"errorMessage":"\ud83d\ud83d\ude00\\ud83d"}})"),
+            "7" + odd + "\xf0\x9f\x98\x80\\ud83d");
+  EXPECT_EQ(rejected(R"({"partialSuccess":{"rejectedSpans":7,"errorMessage":"\ud83d)"), "0") << "no end";
   EXPECT_EQ(rejected_by(reply_of("", R"({"partialSuccess":{"rejectedSpans":2}})")).items, 2U)
       << "a reply without a type";
 }

@@ -206,6 +206,28 @@ TEST(Poster, takes_no_reply_that_nobody_asked_for) {
   }
 }
 
+/// A reply in pieces of one byte, each with so many more that say nothing.
+std::string reply_in_pieces(std::size_t pieces, std::size_t more) {
+  std::string reply = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (std::size_t n = 0; n < pieces; ++n) reply += "1;" + std::string(more, 'x') + "\r\na\r\n";
+  return reply + "0\r\n\r\n";
+}
+
+TEST(Client, takes_a_reply_in_pieces_but_no_endless_one) {
+  // On a connection that was kept it is asked for twice.
+  const std::string endless_reply = reply_in_pieces(8000, 1000);
+  const FakeServer server({reply_in_pieces(1000, 100), endless_reply, endless_reply, std::string(kOk)});
+  Client client(*parse_url(server.url()), {});
+  const Message message{.path = "/p", .type = "text/x", .body = "body"};
+  const auto whole = client.post(message, 20s), endless = client.post(message, 20s), next = client.post(message, 20s);
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->body, std::string(1000, 'a'));
+  ASSERT_FALSE(endless) << "8 MB for a body of " << endless->body.size();
+  EXPECT_EQ(endless.error().kind, ErrorKind::io);
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_EQ(next->body, "ok");
+}
+
 TEST(Poster, drops_what_is_refused_with_the_words_of_the_server) {
   FakeServer server({"HTTP/1.1 400 Bad Request\r\nContent-Length: 9\r\n\r\nno\nreason", std::string(kOk)});
   const auto poster = server.poster();

@@ -34,10 +34,39 @@ bool is_json(const http::Reply& reply) {
   return is_type(reply, "application/json");
 }
 
+/// The unit that "\\uHHHH" at the beginning is in UTF-16; 0: there is none of a pair.
+unsigned surrogate_at(std::string_view json) {
+  unsigned unit = 0;
+  if (json.size() < 6 || !json.starts_with("\\u")) return 0;
+  const auto [end, error] = std::from_chars(json.data() + 2, json.data() + 6, unit, 16);
+  const bool is_surrogate = error == std::errc() && end == json.data() + 6 && unit >= 0xd800 && unit <= 0xdfff;
+  return is_surrogate ? unit : 0;
+}
+
+/// Puts U+FFFD in the place of halves of pairs: what a server quotes may have been cut.
+std::string without_lone_surrogates(std::string_view json) {
+  constexpr std::size_t kEscape = 6, kPair = 2 * kEscape;
+  std::string whole;
+  while (!json.empty()) {
+    const unsigned first = surrogate_at(json);
+    const unsigned second = first == 0 || json.size() < kPair ? 0 : surrogate_at(json.substr(kEscape));
+    const bool is_pair = first >= 0xd800 && first < 0xdc00 && second >= 0xdc00;
+    std::size_t taken = json[0] == '\\' ? std::min<std::size_t>(2, json.size()) : 1;
+    if (first != 0) taken = is_pair ? kPair : kEscape;
+    whole.append(first != 0 && !is_pair ? "\\ufffd" : json.substr(0, taken));
+    json.remove_prefix(taken);
+  }
+  return whole;
+}
+
 /// Parses an object; null: it is none. Without recursion, however many brackets lie within each other.
 rapidjson::Document object_of(const std::string& body) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(body.data(), body.size());
+  if (document.GetParseError() == rapidjson::kParseErrorStringUnicodeSurrogateInvalid) {
+    const std::string whole = without_lone_surrogates(body);
+    document.Parse<rapidjson::kParseIterativeFlag>(whole.data(), whole.size());
+  }
   if (document.HasParseError() || !document.IsObject()) document.SetNull();
   return document;
 }

@@ -32,6 +32,8 @@ using ReplyParser = beast::http::response_parser<beast::http::string_body>;
 
 constexpr std::uint32_t kMostReplyHeaderBytes = 16 << 10;
 constexpr std::uint64_t kMostReplyBytes = 1 << 20;
+/// With all that is around a body's pieces: their lengths may have extensions, which are no part of it (RFC 9112, 7.1).
+constexpr std::uint64_t kMostBytesOnWire = 2 * kMostReplyBytes;
 
 /// Looks a name up in a thread that nobody waits for: the system's resolver is not to be interrupted, and may take
 /// half a minute for servers of names that are away.
@@ -134,10 +136,18 @@ struct Client::Impl {
     response.emplace();
     response->header_limit(kMostReplyHeaderBytes);
     response->body_limit(kMostReplyBytes);
-    error_code ended = asio::error::operation_aborted;
     stream->expires_at(deadline);
-    beast::http::async_read(*stream, buffer, *response, [&](error_code error, std::size_t) { ended = error; });
-    return run(ended);
+    error_code failure;
+    for (std::uint64_t taken = 0; !failure && !response->is_done();) {
+      if (taken > kMostBytesOnWire) return beast::http::error::body_limit;
+      error_code ended = asio::error::operation_aborted;
+      beast::http::async_read_some(*stream, buffer, *response, [&](error_code error, std::size_t bytes) {
+        ended = error;
+        taken += bytes;
+      });
+      failure = run(ended);
+    }
+    return failure;
   }
 
   /// Replies of the class 1xx come before the one that counts (RFC 9110, 15.2). Nobody has asked for another protocol.
