@@ -61,6 +61,10 @@ struct LoadOptions {
   /// that reaches a probe at each event would otherwise make an event of each event. Programs compiled with libbpf's
   /// usdt.bpf.h do not ask.
   bool leave_out_self = false;
+  /// Whether attach() leaves out the sites of files that were written to since they were scanned, which Link::refused()
+  /// then has with the reason. Otherwise, and if nothing else is attached, that is the error `changed`. A user who goes
+  /// on writing a file would otherwise keep the caller from tracing anything beside it.
+  bool leave_out_changed = false;
   /// Ends the loading, and later the attaching, early, from another thread: ErrorKind::stopped. Nothing is then loaded,
   /// or attached.
   StopToken stop = {};
@@ -93,8 +97,9 @@ class LoadedObject {
   /// Attaches each program to the sites that the plan has for it. A plan that does not name its programs is for the one
   /// that is loaded. Sites the kernel refuses are left out and reported by Link::refused(); that none could be attached
   /// is an error. Each file is attached by the very inode that was scanned. Errors: no_permission, not_found (process
-  /// gone), changed (a file was written to since it was scanned; nothing stays attached), limit (descriptors),
-  /// not_supported, invalid_argument (several programs are loaded, and the plan names none: say which).
+  /// gone), changed (a file was written to since it was scanned; nothing stays attached;
+  /// LoadOptions::leave_out_changed), limit (descriptors), not_supported, invalid_argument (several programs are
+  /// loaded, and the plan names none: say which).
   [[nodiscard]] Result<Link> attach() const;
   /// Attaches one program alone: to its sites, or to all of a plan that names no programs. Errors: those of attach();
   /// not_found (there is no such program, or the plan has no sites for it).

@@ -102,6 +102,8 @@ struct TraceOptions {
   double max_overhead = 0;
   /// The most additions that there may be at once (Tracer::add()); at most Tracer::kMostAdditions.
   std::uint32_t max_additions = 4096;
+  /// Whether files that were written to since they were scanned are left out: LoadOptions::leave_out_changed.
+  bool leave_out_changed = false;
   /// Ends Tracer::start() and Tracer::add() early, from another thread: ErrorKind::stopped. Thousands of files take
   /// seconds. Nothing of what was to be attached stays so.
   StopToken stop = {};

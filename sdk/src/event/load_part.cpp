@@ -197,6 +197,7 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .family = common.family.roots,
                          .family_held = common.family.held,
                          .leave_out_self = of_family ? common.family.without_self : leaves_out_self(options, plan),
+                         .leave_out_changed = options.leave_out_changed,
                          .stop = options.stop};
   auto loaded = object.load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));

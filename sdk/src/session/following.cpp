@@ -82,7 +82,8 @@ Result<void> Following::begin(const Subjects& subjects, std::optional<pid_t> com
                             std::ranges::any_of(options.patterns, looks_everywhere);
   // A process uses the next file of a name only once it maps it: with chosen processes, names are not watched.
   if (subjects.pids.empty()) options.paths = paths_of(options.patterns, known);
-  for (const auto& [target, elf] : known) options.known.push_back(elf);
+  for (const auto& [target, elf] : known)
+    if (elf) options.known.push_back(elf);
   begun_ = true;
   return follower_->begin(std::move(options));
 }

@@ -25,7 +25,7 @@ namespace usdt::session {
 [[nodiscard]] Followed followed_in_vain(const FollowEvent& event, const Error& error);
 [[nodiscard]] Followed followed_and_attached(const FollowEvent& event, const AttachPlan& part, std::size_t sites);
 
-/// A file that need not be found.
+/// A file that need not be found; without an opened file, one that is found again once it is at rest.
 using KnownFile = std::pair<TargetFile, std::shared_ptr<const ElfFile>>;
 
 /// Watches what a question is about.

@@ -30,6 +30,17 @@ Inode inode_of(const ElfFile& elf) {
   return ::fstat(elf.fd(), &st) == 0 ? Inode(st.st_dev, st.st_ino) : Inode();
 }
 
+/// Returns the files that somebody was writing while they were attached: they are found again once they are at rest.
+std::set<Index<PlannedFile>> left_out_as_changed(const Tracer& tracer) {
+  std::set<Index<PlannedFile>> files;
+  const AttachPlan& plan = tracer.plan();
+  for (const SkippedSite& site : tracer.link().refused()) {
+    const auto file = plan.probes[site.probe].file;
+    if (file && plan.files[*file].elf != nullptr && !plan.files[*file].elf->is_unwritten()) files.insert(*file);
+  }
+  return files;
+}
+
 }  // namespace
 
 void LiveQuestion::tell(const Followed& followed) {
@@ -88,7 +99,11 @@ Result<void> LiveQuestion::begin_following(const std::vector<KnownFile>& known) 
 
 Result<void> LiveQuestion::begin_following() {
   std::vector<KnownFile> known;
-  for (const PlannedFile& file : plan_->files) known.emplace_back(file.target, file.elf);
+  const std::set<Index<PlannedFile>> left_out = left_out_as_changed(*tracer_);
+  for (const Index<PlannedFile> number : plan_->files.indices()) {
+    const PlannedFile& file = plan_->files[number];
+    known.emplace_back(file.target, left_out.contains(number) ? nullptr : file.elf);
+  }
   return begin_following(known);
 }
 

@@ -101,13 +101,15 @@ Result<Tracer> LiveQuestion::start(TraceOptions options) {
   return tracer;
 }
 
-/// Attaches, again and again while files change: a build may be writing one, and its last state is traced.
+/// Attaches, again and again while files change: a build may be writing one, and its last state is traced. What
+/// somebody goes on writing is then left out, unless there is nothing else: all others are not to wait for that.
 Result<bool> LiveQuestion::attach() {
   constexpr std::chrono::seconds most{3};
   constexpr int some = 3;  // where one takes as long, as in an emulated guest
   const auto began = Clock::now();
   for (int tries = 1;; ++tries) {
-    auto attached = attach_once();
+    const bool is_last = tries > some && Clock::now() - began > most;
+    auto attached = attach_once(is_last);
     if (attached) return true;
     const Error& why = attached.error();
     if (why.kind != ErrorKind::changed) return fail(why);
@@ -115,7 +117,7 @@ Result<bool> LiveQuestion::attach() {
       wait_again(why);
       return false;
     }
-    if (run_.over() || (tries >= some && Clock::now() - began > most)) return fail(why);
+    if (is_last || run_.over()) return fail(why);
     const timespec pause{.tv_sec = 0, .tv_nsec = 100'000'000};
     ::nanosleep(&pause, nullptr);  // a signal ends it
     auto planned = plan();
@@ -123,8 +125,9 @@ Result<bool> LiveQuestion::attach() {
   }
 }
 
-Result<void> LiveQuestion::attach_once() {
+Result<void> LiveQuestion::attach_once(bool leave_out_changed) {
   TraceOptions options = this->options();
+  options.leave_out_changed = leave_out_changed;
   if (question_.processes.children) {
     auto family = TRY(Processes::of(run_.subjects().pids));
     options.family_of = std::move(family);

@@ -70,7 +70,7 @@ class LiveQuestion {
   [[nodiscard]] Result<void> begin_following(const std::vector<KnownFile>& known);
   [[nodiscard]] Result<void> begin_waiting(const Error& nothing_yet);
   [[nodiscard]] bool is_first(const FollowEvent& event);
-  [[nodiscard]] Result<void> attach_once();
+  [[nodiscard]] Result<void> attach_once(bool leave_out_changed);
   void wait_again(const Error& changed);
   void keep(PlannedQuestion planned);
   /// Returns a plan about the command's own process, the only one that counts where what it starts is not followed.

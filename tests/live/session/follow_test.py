@@ -5,6 +5,7 @@ others, probes that are made. The programs count themselves what they do.
 
 USDT_LONG=1: the whole storms, minutes of them."""
 
+import collections
 import contextlib
 import json
 import os
@@ -151,6 +152,52 @@ def a_file_that_is_waited_for_and_still_changed_is_waited_for_again(run):
     wait_until(lambda: "attached " in tracing.stderr(), "the file at rest")
     check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
     finish(tracing).check_accounted(3, lost=0)
+
+
+@contextlib.contextmanager
+def appended(path):
+    """A process of its own goes on appending to the file, as its owner may."""
+    words = "import sys, time\nwith open(sys.argv[1], 'ab', buffering=0) as own:\n  while own.write(b'x'): time.sleep(.001)"
+    writer = subprocess.Popen([sys.executable, "-c", words, path])
+    size = path.stat().st_size
+    try:
+        wait_until(lambda: path.stat().st_size > size, "somebody writes")
+        yield
+    finally:
+        writer.kill()
+        writer.wait()
+
+
+@scenario
+def who_goes_on_writing_an_own_file_keeps_nobody_from_tracing_the_others(run):
+    good, bad = Later(run), Later(run)
+    written = run.dir / "libwritten.so"
+    shutil.copy(good.library, written)
+    for later, library in ((good, good.library), (bad, written)):
+        later.start()
+        check_equal(later.order("open", library), 0, "dlopen")
+    with appended(written):
+        tracing = attach(run, ["late:hit"])
+        check_equal(good.order("fire", 1000), 1000, "hits by the program's own count")
+        bad.order("fire", 10)
+    [left_out] = [line for line in tracing.stderr().splitlines() if "not attached: " in line]
+    check(f"usdt:{written}:late:hit" in left_out and left_out.endswith("attached: is somebody writing it?"), left_out)
+    wait_until(lambda: f"followed: {written}" in tracing.stderr(), "the file at rest")
+    bad.order("fire", 7)
+    result = finish(tracing)
+    by_file = collections.Counter(event["probe"].split(":")[1] for event in result.events)
+    check_equal(by_file, {str(good.library): 1000, str(written): 7}, "hits by file")
+    result.check_accounted(1007, lost=0)
+
+
+@scenario
+def a_file_that_is_named_alone_and_written_all_the_time_is_an_error(run):
+    later = Later(run)
+    with appended(later.library):
+        result = run.trace([f"usdt:{later.library}:late:hit"], timeout=60)
+    result.check_code(1)
+    check(f"{later.library} changed on disk while it was being attached: is somebody writing it?" in result.stderr,
+          result.describe())
 
 
 def descriptors_of(tracing):

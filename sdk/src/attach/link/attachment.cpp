@@ -82,7 +82,9 @@ Result<std::unique_ptr<Link::Impl>> Attachment::run() {
     if (!is_wanted(object_.carriers.links[number])) continue;
     TRY(add(number));
   }
+  refuse_changed();
   if (impl_->sites.all() > 0) return std::move(impl_);
+  if (!changed_.empty()) return fail(changed_.begin()->second);
   if (first_refusal_) return fail(*first_refusal_);
   if (impl_->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
   return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl_->refused.front().reason));
@@ -143,9 +145,15 @@ Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& li
     refuse_foreign(link, plan_.files[*file]);
     return {};
   }
+  if (file && changed_.contains(*file)) return {};
   TRY(check_return_places(link));
   auto program_fd = TRY(fd_of(link.program));
-  auto links = TRY(file ? attach_file(program_fd, link, plan_.files[*file]) : attach_kernel(program_fd, link));
+  auto made = file ? attach_file(program_fd, link, plan_.files[*file]) : attach_kernel(program_fd, link);
+  if (!made && made.error().kind == ErrorKind::changed && file && object_.leave_out_changed) {
+    changed_.emplace(*file, made.error());
+    return {};
+  }
+  auto links = TRY(std::move(made));
   if (!first_refusal_) first_refusal_ = links.first_refusal;
   const bool counts = !file || std::ranges::any_of(links.fds, [](const backends::LinkFd& each) {
     return static_cast<bool>(each.deep_calls);
@@ -186,6 +194,21 @@ void Attachment::refuse_foreign(const PlannedLink& link, const PlannedFile& file
   for (const Index<PlannedSite> site : link.sites)
     refuse(site, fmt::format("{} is for {}, which this kernel does not run", file.target.path.string(),
                              to_string(file.elf->machine())));
+}
+
+void Attachment::refuse_changed() {
+  std::set<Index<PlannedFile>> files;
+  for (const auto& [file, error] : changed_) files.insert(file);
+  if (files.empty()) return;
+  impl_->detach_files(files);
+  impl_->programs.close_those_of(files);
+  std::set<Index<PlannedSite>> sites;  // both ends of a call have a link each
+  for (const PlannedLink& link : object_.carriers.links) {
+    const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[link.group].of);
+    if (file == nullptr || !files.contains(*file) || !is_wanted(link)) continue;
+    for (const Index<PlannedSite> site : link.sites)
+      if (sites.insert(site).second) refuse(site, changed_.at(*file).message);
+  }
 }
 
 std::vector<Index<PlannedProbe>> Attachment::attached_probes(const PlannedLink& link,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -64,6 +65,8 @@ class Attachment {
   [[nodiscard]] Backend backend_of(const PlannedLink& link) const;
   /// The kernel would put its own machine's breakpoint into the file, and no process that it runs would come by.
   void refuse_foreign(const PlannedLink& link, const PlannedFile& file);
+  /// Gives up all links of files that were written to meanwhile, also those that were made before that was seen.
+  void refuse_changed();
   /// The probe of each function that was attached.
   std::vector<Index<PlannedProbe>> attached_probes(const PlannedLink& link, const backends::FileLinks& links) const;
   /// The programs loaded for these links, or else the object's.
@@ -92,6 +95,7 @@ class Attachment {
   std::set<Index<PlannedFile>> without_;
   StopToken stop_;
   std::vector<Done> links_;                              ///< by link of the carrier plan
+  std::map<Index<PlannedFile>, Error> changed_;          ///< files that are left out, and what was seen
   std::optional<Error> first_refusal_;                   ///< of a program that was loaded for one function
   std::unordered_map<std::uint32_t, std::size_t> kept_;  ///< programs of the object: where among the link's they are
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();

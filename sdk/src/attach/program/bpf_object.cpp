@@ -320,7 +320,7 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
   return LoadedObject(std::make_unique<LoadedObject::Impl>(
       std::move(shared), std::move(*carriers), std::move(*copies), backend,
       backends::Family{options.family, options.family_held, options.leave_out_self},
-      backends::license_of(recipe.bytes()), options.stop));
+      backends::license_of(recipe.bytes()), options));
 }
 
 // --- loaded ----------------------------------------------------------------------------------------------------------

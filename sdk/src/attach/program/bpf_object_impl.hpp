@@ -116,14 +116,15 @@ struct LoadedObject::Impl {
   };
 
   Impl(std::shared_ptr<const AttachPlan> attach_plan, CarrierPlan carrier_plan, std::vector<ObjectCopy> loaded,
-       Backend of_files, backends::Family of_family, std::string license_text, StopToken stop_token)
+       Backend of_files, backends::Family of_family, std::string license_text, const LoadOptions& options)
       : plan(std::move(attach_plan)),
         carriers(std::move(carrier_plan)),
         copies(std::move(loaded)),
         backend(of_files),
         family(std::move(of_family)),
         license(std::move(license_text)),
-        stop(std::move(stop_token)) {}
+        leave_out_changed(options.leave_out_changed),
+        stop(options.stop) {}
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl();
@@ -138,8 +139,9 @@ struct LoadedObject::Impl {
   Backend backend;
   backends::Family family;  ///< with Backend::uprobe_family
   std::string license;
-  StopToken stop;    ///< LoadOptions::stop
-  std::mutex mutex;  ///< of `mappings`
+  bool leave_out_changed;  ///< LoadOptions::leave_out_changed
+  StopToken stop;          ///< LoadOptions::stop
+  std::mutex mutex;        ///< of `mappings`
   std::vector<Mapping> mappings;
 };
 
