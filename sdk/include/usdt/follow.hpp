@@ -57,6 +57,11 @@ struct FollowOptions {
   /// /proc/PID/maps of all processes in the caller's pid namespace that nobody has a file mapped. This takes
   /// CAP_SYS_PTRACE, and CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; without them no file is said to be gone.
   bool tell_gone = false;
+  /// The most files that are followed at once, and in all. Files of one owner other than root get half of these places
+  /// at most, so that no user takes those of all others; more are counted (FollowCounts::crowded), and found again when
+  /// somebody maps them later. With tell_gone, where an eighth of the places or less is left, take() also tells which
+  /// files nobody has mapped any more (FollowKind::unused), as many as leave a quarter. 0: without limit.
+  std::size_t most_files = 0, most_files_ever = 0;
 };
 
 /// Tells why a file came, or that it went.
@@ -68,8 +73,11 @@ enum class FollowKind : std::uint8_t {
   /// No name that the file was found by leads to it, and no process has it mapped: nobody runs it
   /// (FollowOptions::tell_gone). Should somebody map it after all, who had it open, it is found again.
   gone,
+  /// No process has it mapped, though its name leads to it, and others need its place (FollowOptions::most_files).
+  /// Those go first that were mapped longest ago. It is found again when somebody maps it.
+  unused,
 };
-/// Returns "library", "program", "runtime", "file" or "gone".
+/// Returns "library", "program", "runtime", "file", "gone" or "unused".
 [[nodiscard]] std::string_view to_string(FollowKind kind) noexcept;
 
 /// Reports a file that came (or went), with the points in it that the patterns mean.
@@ -78,7 +86,8 @@ struct FollowEvent {
   pid_t pid = 0;  ///< the process that maps it, in the caller's pid namespace; 0: none, or FollowKind::file
   /// CLOCK_MONOTONIC, ns: when it was mapped, or was there. Hits between then and the attachment were not traced.
   std::uint64_t time = 0;
-  ProbeFile file;  ///< the file with the points that the patterns mean in it; of FollowKind::gone its `elf` alone
+  ProbeFile
+      file;  ///< the file with the points that the patterns mean in it; of FollowKind::gone and unused its `elf` alone
 };
 
 /// Reports what became of a FollowEvent.
@@ -105,7 +114,9 @@ struct FollowCounts {
   /// FollowOptions::hold_exec: programs that were held, those that went on after a second whatever they run, and how
   /// long 99 of 100 were held, and the longest.
   std::uint64_t held = 0, let_go = 0, hold_p99_ns = 0, hold_max_ns = 0;
-  std::uint64_t gone = 0;  ///< FollowOptions::tell_gone: files
+  std::uint64_t gone = 0;     ///< FollowOptions::tell_gone: files
+  std::uint64_t unused = 0;   ///< files that made room for others (FollowKind::unused)
+  std::uint64_t crowded = 0;  ///< times a file was left out, since its owner has as many as one may have
 };
 
 /// Lists the processes in a directory of cgroup v2 and below it, by their numbers in the caller's pid namespace.
@@ -144,7 +155,8 @@ class Follower {
   void done(const FollowEvent& event);
   /// Says that the file of `event` could not be attached. It is found again after it has changed; a file that is still
   /// being written is found again once it has not changed for a moment.
-  void refused(const FollowEvent& event);
+  /// `for_want_of_room`: it is also found again when somebody maps it a minute later.
+  void refused(const FollowEvent& event, bool for_want_of_room = false);
 
   /// Returns what the follower did so far.
   [[nodiscard]] FollowCounts counts() const;

@@ -24,6 +24,7 @@
 #include "follow/clock.hpp"
 #include "follow/exec_hold.hpp"
 #include "follow/file_looks.hpp"
+#include "follow/file_shares.hpp"
 #include "follow/followed_processes.hpp"
 #include "follow/held_files.hpp"
 #include "follow/path_watch.hpp"
@@ -50,6 +51,8 @@ std::string_view to_string(FollowKind kind) noexcept {
       return "file";
     case FollowKind::gone:
       return "gone";
+    case FollowKind::unused:
+      return "unused";
   }
   return "unknown";
 }
@@ -57,6 +60,7 @@ std::string_view to_string(FollowKind kind) noexcept {
 namespace {
 
 using follow::file_of;
+using follow::HeldFiles;
 using follow::MappedFile;
 using follow::TaskEvent;
 using Kind = sys::TaskRecord::Kind;
@@ -82,11 +86,12 @@ struct Follower::Impl {
     asked.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!asked) return fail(os_failure(ErrorKind::limit, "follow what comes", errno));
     looks.emplace(options.patterns, stop.get_token());
-    if (options.tell_gone) held.emplace(rings.has_value());
+    if (options.most_files > 0) shares.emplace(options.most_files, options.most_files_ever);
+    if (options.tell_gone) held.emplace(rings.has_value(), shares ? &*shares : nullptr);
     if (!options.scope.processes && !(held && held->wants_mappings())) rings.reset();
     for (const auto& file : options.known) {
       if (const auto id = follow::id_of(*file)) looks->know(*id);
-      if (held) held->hold(file, {file->path(), file->path()});
+      if (held) held->hold(file, {file->path(), file->path()}, HeldFiles::Found::named);
     }
     family.insert(options.scope.pids.begin(), options.scope.pids.end());
     paths.watch(options.paths);
@@ -134,12 +139,16 @@ struct Follower::Impl {
     }
   }
 
-  /// Takes the files that could not be attached: once they change, they are looked at again.
+  /// Takes the files that could not be attached: most are looked at again once they change.
   void take_refused() {
     std::unique_lock lock(mutex);
     std::vector<Refused> all = std::exchange(refused, {});
     lock.unlock();
     for (Refused& each : all) {
+      if (each.for_want_of_room && rings) {
+        looks->forget(each.file);  // it is found when somebody maps it again
+        continue;
+      }
       if (each.changed) {
         looks->know(each.file, *each.changed);
         continue;
@@ -173,15 +182,18 @@ struct Follower::Impl {
   /// anew if somebody maps them after all.
   void find_gone() {
     if (!held) return;
-    for (follow::HeldFiles::Gone& gone : held->look()) {
+    for (HeldFiles::Gone& gone : held->look()) {
       if (gone.elf == nullptr) {  // another file may have the number of its inode by now
         looks->know(gone.id, gone.changed);
         continue;
       }
       looks->forget(gone.id);
       std::erase_if(seen, [&](const MappedFile& file) { return std::get<2>(file) == gone.id.second; });
-      ++gone_files;
-      tell({FollowKind::gone, 0, now(), {.target = std::move(gone.target), .elf = std::move(gone.elf), .sites = {}}});
+      ++(gone.makes_room ? unused_files : gone_files);
+      tell({gone.makes_room ? FollowKind::unused : FollowKind::gone,
+            0,
+            now(),
+            {.target = std::move(gone.target), .elf = std::move(gone.elf), .sites = {}}});
     }
   }
 
@@ -221,7 +233,10 @@ struct Follower::Impl {
     ++outstanding[exec.id];
     pending[id].push_back(exec.id);
     lock.unlock();
-    if (found) emit({kind, exec.pid, found_by.time, std::move(*found)}, true);
+    if (!found || emit({kind, exec.pid, found_by.time, std::move(*found)}, true)) return;
+    lock.lock();
+    pending.erase(id);
+    finish_one(exec.id);
   }
 
   /// Under the mutex: one of the things that an exec waits for is done.
@@ -379,17 +394,31 @@ struct Follower::Impl {
     return same_file(fmt::format("/proc/{}/exe", pid), file.access);
   }
 
-  void emit(FollowEvent event, bool is_executed = false) {
-    if (held) held->hold(event.file.elf, event.file.target, is_executed);
+  /// False: the file is not offered to anybody.
+  bool emit(FollowEvent event, bool is_executed = false) {
+    const auto id = follow::id_of(*event.file.elf);
+    if (shares && !shares->take(event.file.elf)) {
+      if (id && rings) looks->forget(*id);  // there may be room when somebody maps it again
+      ++crowded;
+      return false;
+    }
+    if (held) {
+      const bool is_named = event.kind == FollowKind::file;
+      held->hold(event.file.elf, event.file.target,
+                 is_executed ? HeldFiles::Found::executed
+                 : is_named  ? HeldFiles::Found::named
+                             : HeldFiles::Found::mapped);
+    }
     std::unique_lock lock(mutex);
     scanned = looks->scanned();
     if (waiting.size() >= most_events) {
       ++dropped;
-      return;
+      return false;
     }
-    if (const auto id = hold ? follow::id_of(*event.file.elf) : std::nullopt) pending.try_emplace(*id);
+    if (hold && id) pending.try_emplace(*id);
     lock.unlock();
     tell(std::move(event));
+    return true;
   }
 
   void tell(FollowEvent event) {
@@ -421,20 +450,23 @@ struct Follower::Impl {
   std::set<MappedFile> seen;
   follow::UnreadFiles unread;
   follow::ChangingFiles changing;
-  std::optional<follow::HeldFiles> held;  ///< with FollowOptions::tell_gone
+  std::optional<follow::FileShares> shares;  ///< with FollowOptions::most_files
+  std::optional<HeldFiles> held;             ///< with FollowOptions::tell_gone
   std::uint64_t seen_since = now();
 
   struct Refused {
     follow::FoundBy found;
     follow::FileId file;
     std::optional<std::int64_t> changed;  ///< FileLooks::know(); nothing: it is another one by now
+    bool for_want_of_room = false;
   };
   mutable std::mutex mutex;  ///< of the next four
   std::vector<Refused> refused;
   std::vector<FollowEvent> waiting;
   std::map<follow::FileId, std::vector<std::uint64_t>> pending;  ///< files not attached yet: who is held for them
   std::map<std::uint64_t, std::size_t> outstanding;              ///< by what is held: files it waits for
-  std::atomic<std::uint64_t> scanned = 0, too_short = 0, lost = 0, dropped = 0, gone_files = 0;
+  std::atomic<std::uint64_t> scanned = 0, too_short = 0, lost = 0, dropped = 0, gone_files = 0, unused_files = 0,
+                             crowded = 0;
 };
 
 Follower::Follower(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -471,7 +503,7 @@ void Follower::done(const FollowEvent& event) {
   impl_->pending.erase(found);
 }
 
-void Follower::refused(const FollowEvent& event) {
+void Follower::refused(const FollowEvent& event, bool for_want_of_room) {
   done(event);
   struct stat st {};
   if (event.file.elf == nullptr || ::fstat(event.file.elf->fd(), &st) != 0) return;
@@ -479,7 +511,8 @@ void Follower::refused(const FollowEvent& event) {
   std::unique_lock lock(impl_->mutex);
   impl_->refused.push_back({{event.kind, event.pid, event.time, event.file.target},
                             follow::FileId(st.st_dev, st.st_ino),
-                            same ? std::optional(follow::change_time(st)) : std::nullopt});
+                            same ? std::optional(follow::change_time(st)) : std::nullopt,
+                            for_want_of_room});
   lock.unlock();
   impl_->wake();
 }
@@ -487,6 +520,8 @@ void Follower::refused(const FollowEvent& event) {
 FollowCounts Follower::counts() const {
   FollowCounts counts{impl_->scanned, impl_->too_short, impl_->lost, impl_->dropped};
   counts.gone = impl_->gone_files;
+  counts.unused = impl_->unused_files;
+  counts.crowded = impl_->crowded;
   if (!impl_->hold) return counts;
   const follow::HoldTimes times = impl_->hold->times();
   counts.held = times.held();

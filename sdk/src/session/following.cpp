@@ -75,6 +75,8 @@ Result<void> Following::begin(const Subjects& subjects, std::optional<pid_t> com
   if (command) options.scope.pids.push_back(*command);
   options.hold_exec = question_.following.hold_exec;
   options.tell_gone = question_.limits.max_overhead == 0;
+  options.most_files = std::min<std::size_t>(question_.following.max_followed, Tracer::kMostAdditions);
+  options.most_files_ever = Tracer::kMostEver;
   options.scope.descendants = command || question_.processes.children;
   const bool of_processes = !options.scope.pids.empty() || !options.scope.cgroups.empty();
   // Without chosen processes those of everybody are followed, if the question leaves open which files it is about.
@@ -92,6 +94,8 @@ std::vector<FollowEvent> Following::take() { return begun_ ? follower_->take() :
 
 void Following::done(const FollowEvent& event) { follower_->done(event); }
 
-void Following::refused(const FollowEvent& event) { follower_->refused(event); }
+void Following::refused(const FollowEvent& event, bool for_want_of_room) {
+  follower_->refused(event, for_want_of_room);
+}
 
 }  // namespace usdt::session

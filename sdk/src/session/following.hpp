@@ -43,7 +43,7 @@ class Following {
   /// Ends the work on an event: its file is traced, or will not be.
   void done(const FollowEvent& event);
   /// Notes that the file could not be attached: it is looked at again once it changes.
-  void refused(const FollowEvent& event);
+  void refused(const FollowEvent& event, bool for_want_of_room = false);
   /// Returns what the follower did so far; nothing: it was not begun.
   [[nodiscard]] std::optional<FollowCounts> counts() const {
     return begun_ ? std::optional(follower_->counts()) : std::nullopt;

@@ -30,6 +30,9 @@ Inode inode_of(const ElfFile& elf) {
   return ::fstat(elf.fd(), &st) == 0 ? Inode(st.st_dev, st.st_ino) : Inode();
 }
 
+/// Whether a file is reported that is not to be traced any more.
+bool is_end(FollowKind kind) { return kind == FollowKind::gone || kind == FollowKind::unused; }
+
 /// Returns the files that somebody was writing while they were attached: they are found again once they are at rest.
 std::set<Index<PlannedFile>> left_out_as_changed(const Tracer& tracer) {
   std::set<Index<PlannedFile>> files;
@@ -63,7 +66,7 @@ bool LiveQuestion::look() {
   std::deque<FollowEvent> events = std::exchange(rest_, {});
   std::ranges::move(following_.take(), std::back_inserter(events));
   for (FollowEvent& event : events) {
-    if (first_ || event.kind == FollowKind::gone)
+    if (first_ || is_end(event.kind))
       rest_.push_back(std::move(event));
     else if (is_first(event))
       first_ = std::move(event);
@@ -116,6 +119,7 @@ void LiveQuestion::wait_again(const Error& changed) {
 /// Traces what came, for a while: what is left waits until events were taken, whose ring would be full else.
 void LiveQuestion::take_followed() {
   constexpr std::chrono::milliseconds kLong(100);
+  tell_crowded();
   if (first_) following_.done(*std::exchange(first_, std::nullopt));
   const auto end = std::chrono::steady_clock::now() + kLong;
   do {
@@ -137,7 +141,7 @@ void LiveQuestion::leave_out_gone() {
   std::set<Inode> gone;
   std::deque<FollowEvent> left;
   for (auto event = rest_.rbegin(); event != rest_.rend(); ++event) {
-    const bool goes = event->kind == FollowKind::gone;
+    const bool goes = is_end(event->kind);
     if (goes && event->file.elf != nullptr) gone.insert(inode_of(*event->file.elf));
     if (goes || gone.empty() || !gone.contains(inode_of(*event->file.elf))) {
       left.push_front(std::move(*event));
@@ -151,10 +155,17 @@ void LiveQuestion::leave_out_gone() {
 
 /// One notice of all that are next, however many they are. A file that went may be found again behind that.
 void LiveQuestion::detach_gone() {
-  // The two sides of a span have opened the same file each for itself.
-  std::set<Inode> wanted;
-  for (; !rest_.empty() && rest_.front().kind == FollowKind::gone; rest_.pop_front())
-    if (rest_.front().file.elf != nullptr) wanted.insert(inode_of(*rest_.front().file.elf));
+  while (!rest_.empty() && is_end(rest_.front().kind)) {
+    // The two sides of a span have opened the same file each for itself.
+    std::set<Inode> wanted;
+    const FollowKind kind = rest_.front().kind;
+    for (; !rest_.empty() && rest_.front().kind == kind; rest_.pop_front())
+      if (rest_.front().file.elf != nullptr) wanted.insert(inode_of(*rest_.front().file.elf));
+    detach_files(wanted, kind);
+  }
+}
+
+void LiveQuestion::detach_files(const std::set<std::pair<dev_t, ino_t>>& wanted, FollowKind kind) {
   if (wanted.empty()) return;
   const AttachPlan& plan = tracer_->plan();
   std::vector<Index<PlannedFile>> files;
@@ -168,26 +179,40 @@ void LiveQuestion::detach_gone() {
   const auto sites = tracer_->let_go(files);
   watch_->expect_again();
   has_grown();
-  tell(NoticeKind::released, sites ? let_go_text(names, *sites) : sites.error().message);
+  if (!sites) return tell(NoticeKind::released, sites.error().message);
+  if (kind == FollowKind::gone) return tell(NoticeKind::released, let_go_text(names, *sites));
+  // Who maps thousands of files has this go on for ever: it is said once, and the end of the trace says how many.
+  if (!std::exchange(told_of_room_, true)) tell(NoticeKind::released, made_room_text(names, *sites));
+}
+
+/// Says once that files are left out for the sake of others; the end of the trace says how many.
+void LiveQuestion::tell_crowded() {
+  if (told_of_crowd_) return;
+  const auto counts = following_.counts();
+  if (!counts || counts->crowded == 0) return;
+  told_of_crowd_ = true;
+  tell(NoticeKind::followed, crowded_text(question_.following.max_followed, question_.option_prefix));
 }
 
 void LiveQuestion::follow(const FollowEvent& event) {
   auto more = question_.limits.max_overhead > 0 ? not_taken(question_)
                                                 : checked(planner_->plan_more(event.file, {tracer_->plan(), printed_}));
-  const bool attached = more ? follow(event, std::move(*more)) : (tell(followed_in_vain(event, more.error())), false);
-  attached ? following_.done(event) : following_.refused(event);
+  const auto attached = more ? follow(event, std::move(*more)) : Result<void>(fail(more.error()));
+  if (attached) return following_.done(event);
+  tell(followed_in_vain(event, attached.error()));
+  following_.refused(event, attached.error().kind == ErrorKind::limit);
 }
 
-bool LiveQuestion::follow(const FollowEvent& event, PlannedQuestion more) {
+Result<void> LiveQuestion::follow(const FollowEvent& event, PlannedQuestion more) {
   const AttachPlan part = plan::with_scope(std::move(more.plan), plan_->scope);
   printed_.of_probe.insert(printed_.of_probe.end(), more.printed.of_probe.begin(), more.printed.of_probe.end());
   auto added = tracer_->add(part);
   printed_.of_probe.resize(tracer_->plan().probes.size());
   has_grown();
-  tell(added ? followed_and_attached(event, part, added->attached) : followed_in_vain(event, added.error()));
+  if (added) tell(followed_and_attached(event, part, added->attached));
   watch_->tell_shortened();
   watch_->tell_others_pay();
-  return added.has_value();
+  return added ? Result<void>() : fail(added.error());
 }
 
 /// Tells consumers of the tracer's new plan, whether its files were attached, detached or refused.

@@ -2,13 +2,17 @@
 // One question of a live session: what it traces, who takes its answers, and its account.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "session/following.hpp"
@@ -83,8 +87,10 @@ class LiveQuestion {
   void take_followed();
   void leave_out_gone();
   void detach_gone();
+  void detach_files(const std::set<std::pair<dev_t, ino_t>>& wanted, FollowKind kind);
+  void tell_crowded();
   void follow(const FollowEvent& event);
-  [[nodiscard]] bool follow(const FollowEvent& event, PlannedQuestion more);
+  [[nodiscard]] Result<void> follow(const FollowEvent& event, PlannedQuestion more);
   void has_grown();
   /// Applies AskedRecording::dump_on to the plan that the tracer has.
   [[nodiscard]] Result<void> find_dump_on(const AttachPlan& plan);
@@ -109,7 +115,8 @@ class LiveQuestion {
   std::optional<LiveView> view_;
   std::optional<TraceWatch> watch_;
   std::optional<EventFilter> dump_on_;
-  bool dumped_ = false;  ///< it held
+  bool dumped_ = false;                                ///< it held
+  bool told_of_room_ = false, told_of_crowd_ = false;  ///< FollowCounts::unused, FollowCounts::crowded
   std::uint64_t given_ = 0;
   bool handed_on_ = true;  ///< all of it so far
   bool finished_ = false;

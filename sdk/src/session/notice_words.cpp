@@ -152,6 +152,8 @@ std::string what_came(const Followed& followed) {
       return fmt::format("{} is a new file", followed.file);
     case FollowKind::gone:
       return fmt::format("{} is gone", followed.file);
+    case FollowKind::unused:
+      return fmt::format("{} is mapped by nobody", followed.file);
   }
   return followed.file;
 }
@@ -169,15 +171,41 @@ std::string half_came_text(const Followed& followed) {
   return fmt::format("waiting on: {}, which has one side of the spans", what_came(followed));
 }
 
-std::string let_go_text(const std::vector<std::string>& files, std::size_t sites) {
+namespace {
+
+/// "a file: NAME", "37 files: NAME, NAME, NAME, ..."; a name that was replaced again and again, once.
+std::string files_text(const std::vector<std::string>& files) {
   constexpr std::size_t most = 3;
-  const bool one = files.size() == 1;
-  std::vector<std::string> shown;  // a name that was replaced again and again, once
+  std::vector<std::string> shown;
   for (const std::string& file : files)
     if (shown.size() < most && std::ranges::find(shown, file) == shown.end()) shown.push_back(file);
-  return fmt::format("let go: {}: {}{}, gone, and mapped by nobody: {} detached, {} hits stay counted",
-                     one ? "a file" : fmt::format("{} files", files.size()), fmt::join(shown, ", "),
-                     shown.size() < files.size() ? ", ..." : "", counted(sites, "site"), one ? "its" : "their");
+  return fmt::format("{}: {}{}", files.size() == 1 ? "a file" : fmt::format("{} files", files.size()),
+                     fmt::join(shown, ", "), shown.size() < files.size() ? ", ..." : "");
+}
+
+/// "3 sites detached, its hits stay counted"
+std::string detached_text(const std::vector<std::string>& files, std::size_t sites) {
+  return fmt::format("{} detached, {} hits stay counted", counted(sites, "site"), files.size() == 1 ? "its" : "their");
+}
+
+}  // namespace
+
+std::string let_go_text(const std::vector<std::string>& files, std::size_t sites) {
+  return fmt::format("let go: {}, gone, and mapped by nobody: {}", files_text(files), detached_text(files, sites));
+}
+
+std::string made_room_text(const std::vector<std::string>& files, std::size_t sites) {
+  return fmt::format(
+      "let go, to make room for others: {}, mapped by nobody: {}; whoever maps one again has it traced again. "
+      "This is not said again",
+      files_text(files), detached_text(files, sites));
+}
+
+std::string crowded_text(std::uint32_t most, std::string_view option_prefix) {
+  return fmt::format(
+      "not followed: files of a user who has as many as one may have: half of {}max-followed, {}, at once, and half of "
+      "{} in all. This is not said again",
+      option_prefix, most, Tracer::kMostEver);
 }
 
 std::vector<std::string> lines_of(const FollowCounts& counts) {
@@ -192,6 +220,12 @@ std::vector<std::string> lines_of(const FollowCounts& counts) {
   if (counts.gone > 0)
     lines.push_back(fmt::format("  {} let go when {} gone", counted(counts.gone, "file"),
                                 counts.gone == 1 ? "it was" : "they were"));
+  if (counts.unused > 0)
+    lines.push_back(
+        fmt::format("  {} that nobody had mapped let go, to make room for others", counted(counts.unused, "file")));
+  if (counts.crowded > 0)
+    lines.push_back(fmt::format("  {} a file was not followed, since its owner had as many as one may have",
+                                counted(counts.crowded, "time")));
   if (counts.held > 0)
     lines.push_back(fmt::format("  {} held at their start: 99 of 100 for at most {:.3f} ms, the longest {:.3f} ms",
                                 counted(counts.held, "program"), static_cast<double>(counts.hold_p99_ns) / 1e6,

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "usdt/follow.hpp"
@@ -39,6 +41,11 @@ using NoticeKind = SessionNotice::Kind;
 /// Writes "let go: 37 files: /usr/bin/server, ..., gone, and mapped by nobody: 111 sites detached, their hits stay
 /// counted".
 [[nodiscard]] std::string let_go_text(const std::vector<std::string>& files, std::size_t sites);
+
+/// Writes the same of files that nobody has mapped, whose places others need.
+[[nodiscard]] std::string made_room_text(const std::vector<std::string>& files, std::size_t sites);
+/// Says that files of somebody are left out who has so many (FollowCounts::crowded). `most`: AskedFollowing.
+[[nodiscard]] std::string crowded_text(std::uint32_t most, std::string_view option_prefix);
 
 /// Returns what a follower cannot say of each file, at the end, a line each.
 [[nodiscard]] std::vector<std::string> lines_of(const FollowCounts& counts);

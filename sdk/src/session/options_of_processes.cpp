@@ -70,7 +70,8 @@ std::vector<OptionRow> options_of_cgroups() {
         .kind = OptionKind::number,
         .value_name = "N",
         .description =
-            "Files that came since the trace began, at most N at once; those that are gone make room for others",
+            "Files that came since the trace began, at most N at once; those that are gone make room for others, and "
+            "when that gets short those that nobody has mapped. Users other than root get half of it each at most",
         .usual_value = fmt::format("{}", AskedFollowing().max_followed),
         .least = 1,
         .most = Tracer::kMostAdditions,

@@ -8,13 +8,16 @@ USDT_LONG=1: the whole storms, minutes of them."""
 import collections
 import contextlib
 import json
+import mmap
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -157,7 +160,7 @@ def a_file_that_is_waited_for_and_still_changed_is_waited_for_again(run):
 @contextlib.contextmanager
 def appended(path):
     """A process of its own goes on appending to the file, as its owner may."""
-    words = "import sys, time\nwith open(sys.argv[1], 'ab', buffering=0) as own:\n  while own.write(b'x'): time.sleep(.001)"
+    words = "import sys\nwith open(sys.argv[1], 'ab', buffering=0) as own:\n  while own.write(b'x'): pass"
     writer = subprocess.Popen([sys.executable, "-c", words, path])
     size = path.stat().st_size
     try:
@@ -182,7 +185,7 @@ def who_goes_on_writing_an_own_file_keeps_nobody_from_tracing_the_others(run):
         bad.order("fire", 10)
     [left_out] = [line for line in tracing.stderr().splitlines() if "not attached: " in line]
     check(f"usdt:{written}:late:hit" in left_out and left_out.endswith("attached: is somebody writing it?"), left_out)
-    wait_until(lambda: f"followed: {written}" in tracing.stderr(), "the file at rest")
+    wait_until(lambda: f"\nfollowed: {written}" in tracing.stderr(), "the file at rest")
     bad.order("fire", 7)
     result = finish(tracing)
     by_file = collections.Counter(event["probe"].split(":")[1] for event in result.events)
@@ -240,6 +243,80 @@ def files_that_are_gone_make_room_for_others(run):
     check_equal(sum(probe["hits"] > 0 for probe in result.summary["probes"]), count, "files with hits of their own")
     notices = [line for line in result.stderr.splitlines() if line.startswith("let go: ")]
     print(f"  {let_go(tracing)} files let go by {len(notices)} notices")
+
+
+def descriptors_of_libraries(tracing):
+    """Those of the files that it traces."""
+    files = set()
+    for each in pathlib.Path(f"/proc/{tracing.process.pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            files.add(os.readlink(each))
+    return sum(name.endswith(".so") and "/lib" in name for name in files)
+
+
+def attached_later(tracing):
+    return sum(line.startswith("followed: ") for line in tracing.stderr().splitlines())
+
+
+def wait_said(tracing, words):
+    wait_until(lambda: words in tracing.stderr() or not tracing.alive(), words)
+
+
+@scenario
+def files_that_nobody_has_mapped_make_room_for_others(run):
+    """They still have their names. Once a few places are left, those go that were mapped longest ago."""
+    later, count, room = Later(run), 20, 8
+    kept = Later(run)  # has its library mapped all the time
+    tracing = attach(run, ["late:hit"], "--wait", "--max-followed", room, ready="waiting: ")
+    kept.start()
+    kept.order("open", kept.library)
+    wait_followed(tracing)
+    later.start()
+    for n in range(count):
+        library = run.dir / f"lib{n}.so"
+        shutil.copy(later.library, library)
+        later.order("open", library)
+        wait_followed(tracing, n + 2)
+        check_equal(later.order("fire", 10), 10 * (n + 1), "hits by the program's own count")
+        later.order("close")
+        if n + 2 >= room:
+            wait_until(lambda: descriptors_of_libraries(tracing) < room, "room")
+    check_equal(later.order("open", run.dir / "lib0.so"), 0, "dlopen")
+    wait_followed(tracing, count + 2)
+    later.order("fire", 10)
+    kept.order("fire", 10)
+    result = finish(tracing)
+    result.check_accounted(10 * count + 20, lost=0)
+    said = [line for line in result.stderr.splitlines() if line.startswith("let go, to make room for others: ")]
+    check_equal(len(said), 1, f"times it was said\n{result.describe()}")
+    check(re.search(r"  \d+ files that nobody had mapped let go, to make room", result.stderr), result.describe())
+
+
+@scenario
+def one_user_does_not_take_the_places_of_all_others(run):
+    later, room = Later(run), 8
+    where = pathlib.Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        os.chmod(where, 0o755)
+        libraries = [where / f"lib{n}.so" for n in range(2 * room)]
+        for library in libraries:
+            shutil.copy(later.library, library)
+            os.chown(library, 65534, 65534)
+        mapped = [library.open("rb") for library in libraries]
+        tracing = attach(run, ["late:hit"], "--wait", "--max-followed", room, ready="waiting: ")
+        maps = [mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC) for file in mapped]
+        wait_said(tracing, "not followed: files of a user who has as many as one may have")
+        wait_until(lambda: attached_later(tracing) == room // 2, "half of the places")
+        later.start()
+        later.order("open", later.library)
+        wait_until(lambda: attached_later(tracing) == room // 2 + 1, "the other user's")
+        check_equal(later.order("fire", 1000), 1000, "hits by the program's own count")
+        result = finish(tracing)
+        result.check_accounted(1000, lost=0)
+        for each in maps + mapped:
+            each.close()
+    finally:
+        shutil.rmtree(where)
 
 
 @scenario
