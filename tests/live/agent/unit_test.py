@@ -100,13 +100,19 @@ def hits_are_seen_with_the_capabilities_and_system_calls_of_the_unit(run):
                   prefix=as_the_unit_runs_it(), tool=tool)
     agent.wait_for("attached")
     status = pathlib.Path(f"/proc/{agent.process.pid}/status").read_text()
-    check_equal(re.search(r"^CapEff:\t(\w+)", status, re.MULTILINE).group(1), "000000c000080000", "the capabilities that it has")
+    check_equal(re.search(r"^CapEff:\t(\w+)", status, re.MULTILINE).group(1), "000001c000080000", "the capabilities that it has")
     check("Seccomp:\t2" in status, status)
     program.hit(700)
     agent.write("b", question("b", f"ucall:{path}:main", "count = true"))
     agent.reload()
     program.hit(300)
     wait_until(lambda: numbers_of(collector) == once_each(1000), f"a log record of each hit, {agent.said}")
+    for times in (1, 2):
+        shutil.copy(path, run.dir / "new")
+        os.rename(run.dir / "new", path)
+        agent.wait_for("a: followed: ", times)
+    # It is told who has which file mapped. What was there before may be mapped by processes that nobody may look into.
+    agent.wait_for("let go: a file: ")
     check_equal(agent.end(), 0, "exit code")
 
 
