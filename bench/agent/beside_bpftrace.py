@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What usdt-agent takes beside bpftrace (`--bpftrace COMMAND`, which may have words) with the same question: memory and processor
-time while many processes, each of a file of its own with many sites, are traced and hit."""
+"""What usdt-agent takes beside bpftrace (`--bpftrace COMMAND`, which may have words; `--bpftrace ''`: the agent alone) with the
+same question: memory and processor time while many processes, each of a file of its own with many sites, are traced and hit; the
+agent's page is read every fifteen seconds, as Prometheus does, and every second."""
 
 import pathlib
 import shlex
@@ -56,22 +57,23 @@ def said_by(log):
     return log.read_text(errors="replace")
 
 
-def look(pid, seconds):
+def look(pid, seconds, scrape=lambda second: None):
     usage = Usage(pid)
-    for _ in range(seconds):
+    for second in range(seconds):
+        scrape(second)
         time.sleep(1)
         usage.look()
     usage.finish()
     return usage.resident[-1] / 1024, 100 * usage.share
 
 
-def of_agent(run, tool, fleet, asked, seconds):
+def of_agent(run, tool, fleet, asked, seconds, scraped_every):
     began = time.monotonic()
     agent = Agent(run, {"fleet": question("fleet", f"usdt:{fleet.path()}:fleet:hit", *asked)},
                   tool=pathlib.Path(tool).parent / "usdt-agent")
     agent.wait_for("attached")
     attached = time.monotonic() - began
-    found = look(agent.process.pid, seconds)
+    found = look(agent.process.pid, seconds, lambda second: second % scraped_every or agent.get("/metrics"))
     hits = agent.sum_of("usdt_fleet_hits_total")
     agent.end()
     return (attached, *found, hits)
@@ -108,8 +110,10 @@ def main():
     try:
         fleet = Fleet(run, given.processes, given.sites, given.rate)
         print(f"{given.processes * given.sites} sites in {given.processes} processes, {given.rate} hits a second")
-        show("usdt-agent, by comm", of_agent(run, given.tool, fleet, ["by = 'comm'"], given.seconds))
-        show("bpftrace, @[comm]", of_bpftrace(run, given.bpftrace, fleet, given.seconds, 2 * given.processes * given.sites))
+        for every in (15, 1):
+            show(f"usdt-agent, scraped every {every} s", of_agent(run, given.tool, fleet, ["by = 'comm'"], given.seconds, every))
+        if given.bpftrace:
+            show("bpftrace, @[comm]", of_bpftrace(run, given.bpftrace, fleet, given.seconds, 2 * given.processes * given.sites))
     finally:
         run.close()
 

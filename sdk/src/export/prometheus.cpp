@@ -80,8 +80,8 @@ class PrometheusOutput final : public Output {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] bool is_due() const {
-    constexpr std::chrono::seconds served{1}, written{10};
-    return (is_served_ || file_) && Clock::now() - shown_ >= (is_served_ ? served : written);
+    constexpr std::chrono::seconds written{10};
+    return is_served_ ? page_.is_asked(slot_) : file_ && Clock::now() - shown_ >= written;
   }
 
   /// Labels may hold anything, which programs are to have as it is.
@@ -135,7 +135,7 @@ http::Answer answer_in_words(unsigned status, std::string text) {
 
 }  // namespace
 
-http::Answer answer_with_page(const MetricPage& page, const std::function<std::vector<OwnMetric>()>& own,
+http::Answer answer_with_page(MetricPage& page, const std::function<std::vector<OwnMetric>()>& own,
                               const std::function<ProgramHealth()>& health, const http::Request& request) {
   if (request.path == "/")
     return {.type = "text/html; charset=utf-8", .body = "<title>usdt</title><a href=\"/metrics\">metrics</a>\n"};
@@ -144,7 +144,7 @@ http::Answer answer_with_page(const MetricPage& page, const std::function<std::v
     return answer_in_words(said.is_well ? 200 : 503, said.text);
   }
   if (request.path != "/metrics") return answer_in_words(404, "metrics are at /metrics\n");
-  std::vector<metrics::Family> families = *page.families();
+  std::vector<metrics::Family> families = *page.fresh_families();
   if (own) std::ranges::move(families_of(own()), std::back_inserter(families));
   const PageFormat format = prometheus::choose_format(request.accept);
   return {.type = std::string(prometheus::media_type(format)), .body = write_page(std::move(families), format)};
