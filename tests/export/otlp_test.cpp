@@ -90,6 +90,9 @@ TEST(ParsePlace, knows_two_encodings) {
     return place->url.authority() + place->url.path + (place->encoding == Encoding::json ? " json" : " protobuf");
   };
   EXPECT_EQ(parsed("http://x:1/a/"), "x:1/a protobuf");
+  EXPECT_EQ(parsed("http://x:1/v1/traces"), "x:1 protobuf") << "each kind of batches has its path behind the place";
+  EXPECT_EQ(parsed("http://x:1/a/v1/metrics/?encoding=json"), "x:1/a json");
+  EXPECT_EQ(parsed("http://x:1/v1/tracesx"), "x:1/v1/tracesx protobuf");
   EXPECT_EQ(parsed("http://x:1?encoding=json"), "x:1 json");
   EXPECT_EQ(parsed("http://x:1/a/?encoding=json"), "x:1/a json");
   EXPECT_EQ(parsed("http://x:1?encoding=json&encoding=protobuf"), "x:1 protobuf");

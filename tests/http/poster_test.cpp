@@ -305,6 +305,20 @@ TEST(Poster, drops_what_has_no_form_that_the_server_knows) {
   EXPECT_THAT(server.paths(), ElementsAre("/old", "/new", "/old"));
 }
 
+TEST(PosterWithSpool, says_with_the_next_batch_that_an_older_form_was_wanted) {
+  const TemporaryDirectory directory;
+  const FakeServer server({"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\nwhat", std::string(kOk)});
+  auto poster = std::move(*Poster::start(endpoint_of_old_server(server), spool_at(directory.path())));
+  const auto put = [&](std::uint64_t number) {
+    poster->put({.number = number, .path = "/new", .type = "a/b", .body = "x"});
+    static_cast<void>(emptied(*poster));
+    return outcomes_of(*poster, 1).front().older_because;
+  };
+  EXPECT_EQ(put(1), "") << "it is on disk, and nobody has seen it yet";
+  EXPECT_EQ(put(2), "404 No: what");
+  EXPECT_EQ(put(3), "") << "it is known";
+}
+
 TEST(PosterWithSpool, keeps_what_is_not_taken_for_the_next_one) {
   const TemporaryDirectory directory;
   {

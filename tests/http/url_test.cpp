@@ -11,6 +11,7 @@ namespace usdt::http {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ParseUrl, takes_hosts_addresses_ports_and_prefixes) {
   const auto parsed = [](std::string_view text) {
@@ -39,6 +40,20 @@ TEST(ParseUrl, says_what_is_wrong) {
     EXPECT_THAT(url.error().message, HasSubstr(words)) << text;
   }
   EXPECT_THAT(parse_url("http://" + std::string(3000, 'x')).error().message, HasSubstr("too long"));
+}
+
+TEST(ParseUrl, says_no_password) {
+  for (const char* text : {"http://u:secret@h", "https://u:secret@h:1/x", "http://u:se/secret@h", "http://secret@h?x",
+                           "u:secret@h:4318", "ftp://secret@h", "http://u:secret@h\x01"})
+    EXPECT_THAT(parse_url(text).error().message, Not(HasSubstr("secret"))) << text;
+  EXPECT_THAT(parse_url("http://u:" + std::string(3000, 's') + "@h").error().message, Not(HasSubstr("ss")));
+}
+
+TEST(WithoutUser, leaves_everything_else_as_it_is) {
+  EXPECT_EQ(without_user("otlp=http://u:secret@h:4318/x"), "otlp=http://...@h:4318/x");
+  EXPECT_EQ(without_user("from http://a@b to \"http://c:d@e/f\""), "from http://...@b to \"http://...@e/f\"");
+  for (const char* text : {"", "//", "/", "http://h", "otlp=http://h:4318/x?a=b", "uprobe:./x:@file.c:3", "a // b@c"})
+    EXPECT_EQ(without_user(text), text);
 }
 
 TEST(SplitOptions, splits_what_is_behind_a_question_mark) {

@@ -65,7 +65,7 @@ usdt::Result<void> interpret_own(const CLI::App& app, Flags& flags, const RawFla
   for (const std::string& each : raw.exports) {
     const std::size_t equals = each.find('=');
     if (equals == 0 || equals == each.npos || equals + 1 == each.size())
-      return wrong(fmt::format("--export: \"{}\" is not FORMAT=FILE", each));
+      return wrong(fmt::format("--export: \"{}\" is not FORMAT=FILE", usdt::shown_place(each)));
     flags.output.exports.push_back({each.substr(0, equals), each.substr(equals + 1)});
   }
   if (!raw.listen.empty())

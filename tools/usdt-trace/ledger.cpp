@@ -146,6 +146,7 @@ void Ledger::print_filtered(const usdt::Account& total) const {
                     2 * total.paired, total.unfinished,
                     total.abandoned == 0 ? "" : fmt::format("{} abandoned, ", total.abandoned), total.unmatched,
                     total.unpaired == 0 ? "" : fmt::format(", {} whose pair could not be told", total.unpaired)));
+  if (plan_.spans) hint_at_pairs(total);
   if (flags_.question.where != nullptr)
     say(fmt::format("  --where held for {} of {}", total.matched(plan_.spans.has_value()),
                     counted(total.sampled(plan_.spans.has_value()), plan_.spans ? "span" : "hit")));
@@ -154,6 +155,16 @@ void Ledger::print_filtered(const usdt::Account& total) const {
         "  {} left out without an answer: something that is asked for could not be read there, is of another "
         "type there, is no number (NaN), or was divided by 0",
         counted(total.undecided, "hit")));
+}
+
+/// Where many beginnings have no end, and as many ends no beginning, they may be in different threads.
+void Ledger::hint_at_pairs(const usdt::Account& total) const {
+  constexpr std::uint64_t many = 10;  // to one; some are half seen where the trace begins and ends
+  const std::uint64_t halves = std::min(total.unmatched, total.unfinished + total.abandoned);
+  if (!flags_.question.points.pairing.begin.empty() || halves <= total.paired / many) return;
+  say("  many beginnings and ends found no partner in their own thread: --pair-by pairs them across threads, by a "
+      "value "
+      "that both have");
 }
 
 /// Prints changes of files, which the numbers above do not cover.

@@ -52,6 +52,12 @@ struct SinkFormat {
 /// it is a URL, with options that there are. Asks nothing of the network. Errors: invalid_argument, with what is wrong.
 [[nodiscard]] Result<void> check_sink_place(std::string_view format, const std::string& place);
 
+/// Says whether a page can be served there (SinkOptions::listen): whether it is an address and a port. Asks nothing of
+/// the network. Errors: invalid_argument.
+[[nodiscard]] Result<void> check_listen_place(std::string_view place);
+/// Returns the place as it may be shown to people: what is before '@' in a URL, a user and maybe a password, is "...".
+[[nodiscard]] std::string shown_place(std::string_view place);
+
 /// Says, again and again while a reader takes nothing, whether to go on waiting for it. It is given the time since the
 /// reader last took something.
 using SinkPatience = std::function<bool(std::chrono::milliseconds)>;

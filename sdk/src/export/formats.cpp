@@ -160,6 +160,10 @@ Result<void> check_sink_place(std::string_view format, const std::string& place)
   return {};
 }
 
+Result<void> check_listen_place(std::string_view place) { return http::check_address(place); }
+
+std::string shown_place(std::string_view place) { return http::without_user(place); }
+
 std::span<const SinkFormat> sink_formats() noexcept {
   static constexpr auto kFormats = [] {
     std::array<SinkFormat, exports::kRows.size()> formats{};

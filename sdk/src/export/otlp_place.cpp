@@ -128,12 +128,19 @@ tl::unexpected<Error> wrong(std::string_view why) {
   return fail(ErrorKind::invalid_argument, fmt::format("of otlp=http://HOST:PORT: {}", why));
 }
 
+/// People have the address of one kind of batches at hand. Each kind has its own behind the place.
+void take_out_kind(std::string& path) {
+  for (const std::string_view kind : {"/v1/traces", "/v1/metrics", "/v1/logs"})
+    if (path.ends_with(kind)) return path.resize(path.size() - kind.size());
+}
+
 }  // namespace
 
 Result<Place> parse_place(const std::string& text) {
   const auto split = http::split_options(text);
   if (!split) return wrong("options are NAME=VALUE&NAME=VALUE");
   Place place{.url = TRY(http::parse_url(split->first))};
+  take_out_kind(place.url.path);
   for (const auto& [name, value] : split->second) {
     if (name != "encoding" || (value != "protobuf" && value != "json"))
       return wrong(fmt::format("\"{}={}\" is no option: encoding=protobuf, encoding=json", name, value));

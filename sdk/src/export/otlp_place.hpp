@@ -18,7 +18,8 @@ struct Place {
   Encoding encoding = Encoding::protobuf;
 };
 
-/// Parses a place. Errors: invalid_argument, with what is wrong: those of parse_url(), and options that there are not.
+/// Parses a place; the path of one kind of batches at its end ("/v1/traces") does not count. Errors: invalid_argument,
+/// with what is wrong: those of parse_url(), and options that there are not.
 [[nodiscard]] Result<Place> parse_place(const std::string& text);
 
 /// Returns how many items of a batch that was taken were rejected, and what the server says of it, in words that may be

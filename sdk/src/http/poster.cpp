@@ -148,8 +148,10 @@ struct Poster::Impl {
     kept.deflated = gzip(batch.body, GzipEffort::quick);
     const std::lock_guard lock(mutex);
     const auto put = kept.deflated.empty() ? Result<void>(fail(no_memory())) : spool->put(kept);
-    outcomes[batch.owner].push_back(
-        {.number = batch.number, .accepted = put.has_value(), .why = put ? std::string() : put.error().message});
+    outcomes[batch.owner].push_back({.number = batch.number,
+                                     .accepted = put.has_value(),
+                                     .why = put ? std::string() : put.error().message,
+                                     .older_because = std::exchange(spool_older_because, {})});
     changed.notify_all();
   }
 
@@ -162,6 +164,7 @@ struct Poster::Impl {
     else
       outcome.why = batch.error().message;
     lock.lock();
+    if (!outcome.older_because.empty()) spool_older_because = outcome.older_because;
     if (stopped && !outcome.accepted) return;  // it is sent when the next one starts
     const std::uint64_t before = spool->events();
     spool->pop();
@@ -248,6 +251,7 @@ struct Poster::Impl {
   std::optional<Spool> spool;
   std::uint64_t sent = 0, spool_lost = 0, spool_lost_batches = 0;  ///< Backlog
   std::string spool_trouble;                                       ///< Backlog::why
+  std::string spool_older_because;  ///< Outcome::older_because, for whoever puts the next batch
   std::deque<Batch> queue;
   std::size_t bytes = 0;                                 ///< of the queue
   std::map<std::size_t, std::vector<Outcome>> outcomes;  ///< by owner

@@ -41,7 +41,7 @@ struct Outcome {
   /// It was sent anew after the server may have had it: what it has is there at least once.
   bool maybe_twice = false;
   /// It was the first for which the server wanted an older form (Endpoint::older_form), and so said the server; empty:
-  /// it was not.
+  /// it was not. With a spool it is the first that was put after such a one.
   std::string older_because = {};
 };
 

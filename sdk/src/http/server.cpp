@@ -150,6 +150,11 @@ std::string text_of(const tcp::endpoint& where) {
 
 }  // namespace
 
+Result<void> check_address(std::string_view address) {
+  TRY(endpoint_of(address));
+  return {};
+}
+
 struct Server::Impl {
   explicit Impl(Handler asked) : handler(std::move(asked)) {}
 

@@ -25,6 +25,9 @@ struct Answer {
   std::string body;
 };
 
+/// Says whether Server::listen() knows the form of an address. Errors: invalid_argument.
+[[nodiscard]] Result<void> check_address(std::string_view address);
+
 /// Serves pages until it is destroyed.
 class Server {
  public:

@@ -10,8 +10,37 @@ namespace {
 
 constexpr std::size_t kMostCharacters = 2048;
 
+}  // namespace
+
+std::string without_user(std::string_view text) {
+  constexpr std::string_view kBegin = "//";
+  std::string done;
+  while (true) {
+    const std::size_t begin = text.find(kBegin);
+    if (begin == text.npos) return done.append(text);
+    done += text.substr(0, begin + kBegin.size());
+    text.remove_prefix(begin + kBegin.size());
+    // A password may have any character, slashes too: the last '@' of the word ends it.
+    const std::size_t at = text.substr(0, std::min(text.find_first_of(" \t\n\"'"), text.size())).rfind('@');
+    if (at == text.npos) continue;
+    done += "...";
+    text.remove_prefix(at);
+  }
+}
+
+namespace {
+
+/// What was meant as a URL may have a user without "//" before it.
+std::string shown(std::string_view text) {
+  const std::size_t at = text.find("//") == text.npos ? text.rfind('@') : text.npos;
+  return at == text.npos ? without_user(text) : "..." + std::string(text.substr(at));
+}
+
 tl::unexpected<Error> wrong(std::string_view text, std::string_view why) {
-  return fail(ErrorKind::invalid_argument, "\"" + std::string(text) + "\" is no URL: " + std::string(why));
+  constexpr std::size_t kShown = 200;
+  std::string quoted = shown(text);
+  if (quoted.size() > kShown) quoted = quoted.substr(0, kShown) + "...";
+  return fail(ErrorKind::invalid_argument, "\"" + quoted + "\" is no URL: " + std::string(why));
 }
 
 /// Characters that a request line or a header can have.
@@ -39,11 +68,11 @@ std::string Url::authority() const {
 
 Result<Url> parse_url(std::string_view text) {
   constexpr std::string_view kHttp = "http://";
-  if (text.size() > kMostCharacters) return wrong(text.substr(0, 40), "it is too long");
+  if (text.size() > kMostCharacters) return wrong(text, "it is too long");
   if (!std::ranges::all_of(text, is_plain)) return wrong("...", "it has characters that a URL cannot have");
   if (text.starts_with("https://"))
     return fail(ErrorKind::invalid_argument,
-                std::string(text) + ": TLS is not supported: send to a collector of this host, which does that");
+                without_user(text) + ": TLS is not supported: send to a collector of this host, which does that");
   if (!text.starts_with(kHttp)) return wrong(text, "http://HOST:PORT");
   const std::string_view rest = text.substr(kHttp.size());
   const std::size_t end = std::min(rest.find_first_of("/?#"), rest.size());

@@ -24,6 +24,9 @@ struct Url {
 /// Parses a URL. There is no TLS yet: "https:" is an error that says what to do. Errors: invalid_argument.
 [[nodiscard]] Result<Url> parse_url(std::string_view text);
 
+/// Returns a text with "..." in the place of all users and passwords ("//user:password@") in it.
+[[nodiscard]] std::string without_user(std::string_view text);
+
 /// Names and values, as they were written.
 using UrlOptions = std::vector<std::pair<std::string, std::string>>;
 /// Splits "URL?NAME=VALUE&NAME=VALUE", neither part of which is looked into. Nothing: an option has no '='.

@@ -165,6 +165,17 @@ def one_thread_ends_what_another_began(run):
 
 
 @scenario
+def who_pairs_by_thread_what_goes_across_threads_is_told_of_pair_by(run):
+    program = build(run)
+    hint = "--pair-by pairs them across threads"
+    trace = traced(run, program, "across 2000")
+    check((trace.begin["paired"], hint in trace.notices) == (0, True), trace.notices)
+    check_equal(trace.notices.count(hint), 1, "times it is said")
+    for mode, options in (("across 2000", ("--pair-by", "arg0 ~~ arg0")), ("pairs 2 2000", ()), ("nested 5 100", ())):
+        check(hint not in traced(run, program, mode, *options).notices, f"{mode} {options}")
+
+
+@scenario
 def texts_are_those_of_their_own_moment(run):
     program = build(run)
     probes = ["usdt:{0}:spans:ask~~usdt:{0}:spans:answer"]
