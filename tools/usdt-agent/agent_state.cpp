@@ -58,6 +58,7 @@ void AgentState::take(const std::vector<std::shared_ptr<RunningFile>>& files, co
   questions_ = {};
   restarts_ = 0;
   failures_.clear();
+  waiting_.clear();
   for (const auto& file : files) {
     const FileState state = file->state();
     questions_[static_cast<std::size_t>(state)] += file->file().questions.size();
@@ -65,6 +66,9 @@ void AgentState::take(const std::vector<std::shared_ptr<RunningFile>>& files, co
     if (state == FileState::failing)
       failures_ += fmt::format("{}: {}\n", file->file().path, usdt::io::printable(file->failure()));
   }
+  for (const auto& file : files)
+    if (const std::string reason = file->waits_for(); !reason.empty())
+      waiting_ += fmt::format("{}: waiting: {}\n", file->file().path, usdt::io::printable(reason));
   reloads_ = reloads;
   places_.clear();
   for (const auto& [name, sink] : exports.all())
@@ -132,6 +136,7 @@ usdt::ProgramHealth AgentState::health() const {
   }
   for (const Place& place : places_)
     if (!place.trouble.empty()) health.text += fmt::format("{}: {}\n", place.name, usdt::io::printable(place.trouble));
+  health.text += waiting_;
   if (health.text.empty()) health.text = "ok\n";
   return health;
 }

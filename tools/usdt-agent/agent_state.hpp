@@ -27,7 +27,8 @@ class AgentState {
 
   /// Returns the agent's own metrics. From any thread.
   [[nodiscard]] std::vector<usdt::OwnMetric> metrics() const;
-  /// The agent is well if its loop goes on and no question fails. From any thread.
+  /// The agent is well if its loop goes on and no question fails; one that waits is said, and is no failure: what it
+  /// traces may come any day. From any thread.
   [[nodiscard]] usdt::ProgramHealth health() const;
 
  private:
@@ -48,7 +49,7 @@ class AgentState {
   std::uint64_t restarts_ = 0;                   ///< sessions
   Reloads reloads_ = {};
   std::vector<Place> places_ = {};
-  std::string failures_ = {};  ///< a line each
+  std::string failures_ = {}, waiting_ = {};  ///< a line for each file
   Clock::time_point taken_ = Clock::now();
 };
 

@@ -53,7 +53,7 @@ usdt::Result<void> RunningFile::prepare() {
       consumers.push_back(sink->get());
       sinks_.push_back(std::move(*sink));
     }
-    notices_.push_back(std::make_unique<usdt_trace::Notices>(asked.flags, [] { return false; }));
+    notices_.push_back(std::make_unique<BoundedNotices>(asked.flags));
     consumers.push_back(notices_.back().get());
     usdt::Question question = asked.flags.question;
     // begin() would wait for a cgroup, and everything else with it: step() looks for it again.
@@ -85,6 +85,7 @@ void RunningFile::step(bool may_begin) {
     thread_.join();
     return take(*begun_);
   }
+  for (const auto& notices : notices_) notices->say_what_was_left_out();
   if (!session_) {
     if (may_begin && Clock::now() >= next_) begin();
     return;
@@ -132,6 +133,15 @@ FileState RunningFile::state() const {
     return FileState::starting;  // else it is tried again, and fails until it does not
   if (session_ && !is_beginning) return session_->traces() ? FileState::traced : FileState::waiting;
   return waits_for_subject_ ? FileState::waiting : FileState::failing;
+}
+
+std::string RunningFile::waits_for() const {
+  if (state() != FileState::waiting) return {};
+  if (!failure_.empty()) return failure_;
+  std::string all;
+  for (const auto& notices : notices_)
+    if (!notices->waits_for().empty()) all += (all.empty() ? "" : "; ") + notices->waits_for();
+  return all.empty() ? "something to trace" : all;
 }
 
 void RunningFile::add_descriptors(std::vector<int>& all) {

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "bounded_notices.hpp"
 #include "exports.hpp"
-#include "notices.hpp"
 #include "question_files.hpp"
 
 namespace usdt_agent {
@@ -46,6 +46,8 @@ class RunningFile {
   [[nodiscard]] FileState state() const;
   /// Returns why the questions are not answered; empty: they are, or wait for something to trace.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+  /// Returns what the questions wait for, in words; empty: they do not wait.
+  [[nodiscard]] std::string waits_for() const;
   /// Adds descriptors that are readable when step() has something to do.
   void add_descriptors(std::vector<int>& all);
   /// How often a session began after the first one.
@@ -65,7 +67,7 @@ class RunningFile {
   Exports& exports_;
   std::vector<std::shared_ptr<RunningFile>> before_ = {};  ///< whose questions are answered until these are
   std::vector<std::unique_ptr<usdt::Sink>> sinks_ = {};
-  std::vector<std::unique_ptr<usdt_trace::Notices>> notices_ = {};
+  std::vector<std::unique_ptr<BoundedNotices>> notices_ = {};
   std::optional<usdt::Session> session_ = {};     ///< after what it refers to
   std::optional<usdt::Result<void>> begun_ = {};  ///< by the thread
   std::atomic<bool> is_begun_ = false;            ///< `begun_` may be read
