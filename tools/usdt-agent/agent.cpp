@@ -47,11 +47,13 @@ class Agent {
                  {.own_metrics = [this] { return state_.metrics(); }, .health = [this] { return state_.health(); }}) {}
 
   int run() {
-    auto files = read_files(options_, false);
-    if (!files) return complain(files.error(), kUsageError);
+    ReadFiles read = read_files(options_, false);
+    for (const usdt::Error& error : read.wrong) usdt::tools::print_error(kTool, error);
+    if (!read.wrong.empty()) return kUsageError;
     if (auto opened = exports_.open(); !opened) return complain(opened.error(), kRunTimeFailure);
     say_where_pages_are();
-    for (QuestionFile& file : *files) files_.push_back(std::make_shared<RunningFile>(std::move(file), exports_));
+    exports_.say_what_nobody_asks_for(places_of(read.files));
+    for (QuestionFile& file : read.files) files_.push_back(std::make_shared<RunningFile>(std::move(file), exports_));
     is_starting_ = true;
     const auto ready = Clock::now() + kLongestStart;
     while (is_starting_ && Clock::now() < ready && !signals_.end_is_asked_for()) turn();
@@ -139,14 +141,14 @@ class Agent {
   /// All files are read before anything is changed: if one is wrong, everything stays as it is.
   void reload() {
     manager_.say_reloading();
-    auto read = read_files(options_, false);
-    if (!read) {
+    ReadFiles read = read_files(options_, false);
+    if (!read.wrong.empty()) {
       ++reloads_.refused;
-      usdt::tools::print_error(kTool, read.error());
+      for (const usdt::Error& error : read.wrong) usdt::tools::print_error(kTool, error);
       usdt::tools::print_notice(kTool, "the files were not read again: the questions are those of before");
     } else {
       ++reloads_.done;
-      exchange(std::move(*read));
+      exchange(std::move(read.files));
     }
     manager_.say_ready();
   }
@@ -157,11 +159,9 @@ class Agent {
     const auto stays = [&](const QuestionFile& file, const RunningFile& running) {
       return running.file().path == file.path && running.file().text == file.text;
     };
-    std::vector<usdt_trace::ExportPart> places;
+    const std::vector<usdt_trace::ExportPart> places = places_of(read);
     std::vector<std::shared_ptr<RunningFile>> next(read.size());
     for (std::size_t n = 0; n < read.size(); ++n) {
-      for (const AskedQuestion& asked : read[n].questions)
-        places.insert(places.end(), asked.exports.begin(), asked.exports.end());
       const auto same = std::ranges::find_if(files_, [&](const auto& running) { return stays(read[n], *running); });
       if (same == files_.end()) continue;
       next[n] = std::move(*same);
@@ -177,6 +177,15 @@ class Agent {
     files_ = std::move(next);
     is_starting_ = true;
     exports_.keep_only(places);
+  }
+
+  /// Where all answers go.
+  [[nodiscard]] static std::vector<usdt_trace::ExportPart> places_of(const std::vector<QuestionFile>& files) {
+    std::vector<usdt_trace::ExportPart> places;
+    for (const QuestionFile& file : files)
+      for (const AskedQuestion& asked : file.questions)
+        places.insert(places.end(), asked.exports.begin(), asked.exports.end());
+    return places;
   }
 
   void say_where_pages_are() const {
@@ -213,21 +222,22 @@ class Agent {
 int run(const Options& options) { return Agent(options).run(); }
 
 int check(const Options& options) {
-  const auto files = read_files(options, true);
-  if (!files) {
-    usdt::tools::print_error(kTool, files.error());
-    return kUsageError;
-  }
+  ReadFiles read = read_files(options, true);
   usdt::io::Stream out(1);
-  for (const QuestionFile& file : *files) {
+  for (const QuestionFile& file : read.files) {
     out.lines(file.path + "\n");
     for (const AskedQuestion& asked : file.questions) {
       std::string line = "  " + asked.flags.question.name + ":";
       for (const usdt_trace::ExportPart& place : asked.exports) line += " " + name_of(place);
+      const auto found = find_now(asked.flags.question);
+      if (!found) read.wrong.push_back(found.error().within(asked.flags.script.place));
+      if (found == Found::nothing_there) line += " (waits: nothing of it is here yet, to look its names up in)";
       out.lines(line + "\n");
     }
   }
-  return out.flush() == usdt::io::Stream::Flushed::all ? kSuccess : kRunTimeFailure;
+  const bool is_said = out.flush() == usdt::io::Stream::Flushed::all;
+  for (const usdt::Error& error : read.wrong) usdt::tools::print_error(kTool, error);
+  return !read.wrong.empty() ? kUsageError : is_said ? kSuccess : kRunTimeFailure;
 }
 
 }  // namespace usdt_agent

@@ -18,11 +18,11 @@
 namespace usdt_agent {
 
 /// Says whether an agent can write there: it runs for ever, and a file that grows would fill its disk; and a server is
-/// named by a URL. Errors: invalid_argument.
+/// named by a URL, a page by an address. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> check_export(const usdt_trace::ExportPart& wanted);
 
 /// Returns the places where the answers to a question go: its own, and those of the agent's that it can be written to.
-/// Errors: invalid_argument (there is none).
+/// Errors: invalid_argument (there is none, none for the values that it prints, one that cannot be written to).
 [[nodiscard]] usdt::Result<std::vector<usdt_trace::ExportPart>> exports_of(const usdt_trace::Flags& question,
                                                                            const Options& options);
 
@@ -45,6 +45,9 @@ class Exports {
   [[nodiscard]] usdt::Result<std::unique_ptr<usdt::Sink>> sink_of(const usdt_trace::ExportPart& place);
   /// Closes the places that none of `wanted` is.
   void keep_only(const std::vector<usdt_trace::ExportPart>& wanted);
+
+  /// Says what the spool has for servers that neither one of `wanted` nor the command line names.
+  void say_what_nobody_asks_for(const std::vector<usdt_trace::ExportPart>& wanted) const;
 
   /// Says what servers did not take of what waited on disk, of each no sooner than `pause` after the last time.
   void say_what_was_lost(std::chrono::milliseconds pause);

@@ -17,8 +17,8 @@ namespace {
 constexpr const char* kDescription =
     "Asks questions about running programs for as long as it runs, and hands the answers to monitoring systems.\n"
     "Questions are those of usdt-trace's scripts (docs/scripts.md): each FILE.toml has some, a DIRECTORY all files "
-    "*.toml in it. `usdt-agent check` reads them, says where their answers would go, and traces nothing; it needs no "
-    "privilege.\n"
+    "*.toml in it. `usdt-agent check` reads them, says all that is wrong with them and where their answers would go, "
+    "and traces nothing; it needs no privilege. The word may be anywhere (a file of this name is ./check).\n"
     "SIGHUP reads the files again: questions that are as they were go on without a gap. SIGTERM ends it.";
 
 constexpr const char* kExamples =
@@ -59,13 +59,16 @@ void declare(CLI::App& app, Options& options, std::vector<std::string>& exports,
 std::optional<std::string> interpret(Options& options, const std::vector<std::string>& exports,
                                      std::uint64_t megabytes) {
   constexpr std::uint64_t most = 1U << 20;
+  options.only_check = std::erase(options.places, "check") > 0;
   if (options.places.empty()) return "no files with questions";
+  if (!options.listen.empty())
+    if (auto fits = usdt::check_listen_place(options.listen); !fits) return "--listen: " + fits.error().message;
   if (megabytes == 0 || megabytes > most) return fmt::format("--spool-size: {} is not 1 to {}", megabytes, most);
   options.spool_bytes = megabytes << 20;
   for (const std::string& each : exports) {
     const std::size_t equals = each.find('=');
     if (equals == 0 || equals == each.npos || equals + 1 == each.size())
-      return fmt::format("--export: \"{}\" is not FORMAT=PLACE", each);
+      return fmt::format("--export: \"{}\" is not FORMAT=PLACE", usdt::shown_place(each));
     options.exports.push_back({each.substr(0, equals), each.substr(equals + 1)});
     if (auto fits = check_export(options.exports.back()); !fits) return "--export: " + fits.error().message;
   }
@@ -78,10 +81,6 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   Options options;
   std::vector<std::string> exports, words(argv + 1, argv + argc);
   std::uint64_t megabytes = 256;
-  if (!words.empty() && words.front() == "check") {
-    options.only_check = true;
-    words.erase(words.begin());
-  }
   CLI::App app;
   declare(app, options, exports, megabytes);
   if (const auto end = usdt::tools::parse_command_line(app, words, kUsageError)) {

@@ -97,16 +97,34 @@ usdt::Result<std::string> read_text(const std::string& path) {
   return std::move(*text);
 }
 
-usdt::Result<QuestionFile> read_file(const std::string& path, const Options& options, bool without_privilege) {
+/// The agent may be started anywhere, as a service in "/".
+usdt::Result<void> check_paths(const usdt::Question& question) {
+  for (const usdt::PointPattern& pattern : usdt::all_patterns(question)) {
+    const std::string* const target = usdt::target_of(pattern);
+    if (target == nullptr || target->find('/') == target->npos) continue;
+    const bool is_quoted = target->starts_with('"') || target->starts_with('\\');
+    if (target->find('/') == (is_quoted ? 1 : 0)) continue;
+    return wrong(fmt::format("{}: a path is needed that begins with \"/\": an agent may be started anywhere", *target));
+  }
+  return {};
+}
+
+/// Reads a file, and adds what is wrong with it to `errors`, of each question the first.
+std::optional<QuestionFile> read_file(const std::string& path, const Options& options, bool without_privilege,
+                                      std::vector<usdt::Error>& errors) {
   auto text = read_text(path);
-  if (!text) return usdt::fail(text.error());
+  if (!text) return errors.push_back(text.error()), std::nullopt;
   QuestionFile file{.path = path, .text = std::move(*text), .questions = {}};
   auto questions = usdt_trace::parse_questions(path, file.text, usual_options(), without_privilege);
-  if (!questions) return usdt::fail(questions.error());
+  if (!questions) return errors.push_back(questions.error()), std::nullopt;
   for (usdt_trace::Flags& flags : *questions) {
-    if (auto sense = check_for_agent(flags); !sense) return usdt::fail(sense.error().within(flags.script.place));
-    auto exports = exports_of(flags, options);
-    if (!exports) return usdt::fail(exports.error().within(flags.script.place));
+    auto sense = check_for_agent(flags);
+    if (sense) sense = check_paths(flags.question);
+    auto exports = sense ? exports_of(flags, options) : usdt::fail(sense.error());
+    if (!exports) {
+      errors.push_back(exports.error().within(flags.script.place));
+      continue;
+    }
     flags.question.following.wait = true;
     flags.question.values.containers |= !flags.question.view.no_events();
     flags.output.verbose = options.verbose;
@@ -155,21 +173,40 @@ usdt::Result<void> check_names(const std::vector<QuestionFile>& files) {
 
 }  // namespace
 
-usdt::Result<std::vector<QuestionFile>> read_files(const Options& options, bool without_privilege) {
-  std::vector<QuestionFile> files;
+ReadFiles read_files(const Options& options, bool without_privilege) {
+  ReadFiles read;
   for (const std::string& place : options.places) {
     auto paths = files_of(place);
-    if (!paths) return usdt::fail(paths.error());
+    if (!paths) {
+      read.wrong.push_back(paths.error());
+      continue;
+    }
     for (const std::string& path : *paths) {
-      const bool again = std::ranges::find(files, path, &QuestionFile::path) != files.end();
+      const bool again = std::ranges::find(read.files, path, &QuestionFile::path) != read.files.end();
       if (again) continue;
-      auto file = read_file(path, options, without_privilege);
-      if (!file) return usdt::fail(file.error());
-      files.push_back(std::move(*file));
+      auto file = read_file(path, options, without_privilege, read.wrong);
+      if (file) read.files.push_back(std::move(*file));
     }
   }
-  if (auto differ = check_names(files); !differ) return usdt::fail(differ.error());
-  return files;
+  if (auto differ = check_names(read.files); !differ) read.wrong.push_back(differ.error());
+  return read;
+}
+
+usdt::Result<Found> find_now(const usdt::Question& question) {
+  const auto subjects = usdt::find_subjects(question.processes);
+  if (!subjects) return Found::nothing_there;
+  std::vector<usdt::SessionNotice> notices;
+  const auto explained = usdt::explain_question(question, *subjects, notices);
+  if (explained) return Found::right;
+  switch (explained.error().kind) {
+    case usdt::ErrorKind::invalid_argument:
+    case usdt::ErrorKind::syntax:
+      return usdt::fail(explained.error());
+    case usdt::ErrorKind::not_found:
+      return Found::nothing_there;
+    default:
+      return Found::unknown;
+  }
 }
 
 }  // namespace usdt_agent

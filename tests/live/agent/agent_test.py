@@ -152,7 +152,8 @@ def programs_come_and_are_replaced(run):
     agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "print = 'arg0'")}, "--export", f"otlp={collector.url}")
     agent.wait_for("waiting")
     wait_until(lambda: agent.metrics()["usdt_agent_questions", "waiting"] == 1, "questions that wait")
-    check_equal(agent.get("/healthz")[0], 200, "waiting is well")
+    status, text = agent.get("/healthz")
+    check_equal((status, "a.toml: waiting: " in text, str(path) in text), (200, True, True), f"waiting is well, and said: {text}")
     first = 0
     for generation in range(3):
         shutil.copy(built, run.dir / "new")
@@ -410,6 +411,86 @@ def check_says_without_privilege_where_answers_would_go(run):
                        (("--listen", "1", "/nonexistent"), "No such file")):
         done = checked(*words)
         check_equal((done.returncode, why == "run.dir" or why in done.stderr), (0 if why == "run.dir" else 2, True), done.stderr)
+
+
+@scenario
+def check_says_all_that_would_fail_later(run):
+    path = build(run)
+    probe, otlp = f"usdt:{path}:agent:hit", ("--export", "otlp=http://127.0.0.1:4318")
+    wrong = {"name": (question("a", probe, "by = 'nosuchname'"), "nosuchname"),
+             "relative": (question("b", "usdt:./hits:agent:hit", "count = true"), "a path is needed that begins"),
+             "file": ("export = 'prometheus=x.prom'\n" + question("c", probe, "count = true"), "needs its whole path"),
+             "long": (f"export = 'otlp=http://127.0.0.1:4318/{'x' * 250}'\n" + question("d", probe, "count = true"), "too long for a spool")}
+    for name, (text, _) in wrong.items():
+        (run.dir / f"{name}.toml").write_text(text)
+    (run.dir / "right.toml").write_text(question("e", probe, "by = 'comm'"))
+
+    def checked(*words):
+        return subprocess.run([agent_of(run), *map(str, words)], capture_output=True, text=True, timeout=60)
+    done = checked("check", "--spool", run.dir / "spool", *otlp, run.dir)
+    check_equal(done.returncode, 2, done.stderr)
+    for name, (_, why) in wrong.items():
+        [line] = [line for line in done.stderr.splitlines() if f"{name}.toml" in line]
+        check(why in line, f"{name}: {line}")
+    check_equal(len(done.stderr.splitlines()), len(wrong), f"lines\n{done.stderr}")
+    done = checked(run.dir / "right.toml", "check", "--listen", "99999")
+    check_equal((done.returncode, "99999" in done.stderr), (2, True), done.stderr)
+    done = checked("--listen", "9435", run.dir / "right.toml", "check")
+    check_equal((done.returncode, done.stderr), (0, ""), "the word is known in any place")
+    (run.dir / "right.toml").write_text(question("e", probe, "print = 'arg0'"))
+    done = checked("check", "--listen", "9435", run.dir / "right.toml")
+    check_equal((done.returncode, "print: its values would go nowhere" in done.stderr), (2, True), done.stderr)
+    check_equal(checked("check", "--listen", "9435", *otlp, run.dir / "right.toml").returncode, 0, "otlp has them")
+    (run.dir / "right.toml").write_text(question("e", f"usdt:{run.dir}/later:agent:hit", "by = 'arg0'"))
+    done = checked("check", *otlp, run.dir / "right.toml")
+    check_equal((done.returncode, "nothing of it is here yet" in done.stdout), (0, True), done.stdout)
+
+
+@scenario
+def passwords_of_places_are_nowhere_to_be_read(run):
+    path = build(run)
+    (run.dir / "a.toml").write_text("export = 'otlp=http://u:sesame@127.0.0.1:9'\n" + question("a", f"usdt:{path}:agent:hit", "count = true"))
+    (run.dir / "b.toml").write_text(question("a", f"usdt:{path}:agent:hit", "count = true"))
+    places = ["otlp=http://u:sesame@127.0.0.1:9", "otlp=https://u:sesame@h", "otlp=u:sesame@h", "clickhouse=http://u:sesame@h/",
+              "otlp=http://u:se/sesame@h", "sesame://u:sesame@h", "json=http://u:sesame@h"]
+    for words in [("check", run.dir / "a.toml"), (run.dir / "a.toml",)] + [("--export", place, run.dir / "b.toml") for place in places]:
+        done = subprocess.run([agent_of(run), *map(str, words)], capture_output=True, text=True, timeout=60)
+        check_equal((done.returncode, "sesame@" in done.stdout + done.stderr), (2, False), f"{words}: {done.stdout}{done.stderr}")
+    for place in places[:5]:
+        done = subprocess.run([run.tool, f"usdt:{path}:agent:hit", "--export", place, "-d", "0.1"], capture_output=True, text=True, timeout=60)
+        check("sesame@" not in done.stdout + done.stderr and done.returncode != 0, f"{place}: {done.stdout}{done.stderr}")
+
+
+@scenario
+def a_log_does_not_grow_with_what_others_start(run):
+    path, count = build(run), 150
+    agent = Agent(run, {"a": question("a", "agent:hit", "count = true")})
+    agent.wait_for("waiting")
+    for n in range(count):
+        shutil.copy(path, run.dir / f"service{n}")
+        program = Program(run, run.dir / f"service{n}")
+        program.hit(1)
+        program.process.stdin.close()
+        program.process.wait(20)
+    wait_until(lambda: agent.metrics().get(("usdt_agent_questions", "traced")) == 1, "a question that is traced")
+    wait_until(lambda: any("more within a moment" in line for line in agent.said), f"a summary in {agent.said[-3:]}")
+    began = time.monotonic()
+    check_equal(agent.end(), 0, "exit code")
+    lines = [line for line in agent.said if "followed: " in line]
+    check(len(lines) < count // 2, f"{len(lines)} lines of {count} programs, {time.monotonic() - began:.1f} s to end")
+    print(f"  {count} programs, {len(lines)} lines")
+
+
+@scenario
+def what_waits_for_a_server_that_is_not_asked_for_any_more_is_said(run):
+    path = build(run)
+    left = run.dir / "spool" / "otlp-http%3a%2f%2fold%3a4318"
+    left.mkdir(parents=True)
+    (left / "00000000000000000001.batch").write_bytes(b"x" * 1234)
+    agent = Agent(run, {"a": question("a", f"usdt:{path}:agent:hit", "count = true")}, "--export", "otlp=http://127.0.0.1:9", "--spool", run.dir / "spool")
+    agent.wait_for("attached")
+    check(any("otlp=http://old:4318: 1 batch, 1234 bytes, on disk, and no question goes there" in line for line in agent.said), f"{agent.said}")
+    check_equal(agent.end(), 0, "exit code")
 
 
 @scenario
