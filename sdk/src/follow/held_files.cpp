@@ -33,6 +33,13 @@ bool sees_all_processes() {
   return ::syscall(SYS_capget, &header, sets.data()) == 0 && (sets[0].effective >> CAP_SYS_PTRACE & 1) != 0;
 }
 
+/// Processor time of this thread: a look is no dearer because others run meanwhile.
+std::chrono::nanoseconds own_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 /// When the inode was; nothing: this file system does not know.
 std::optional<std::int64_t> time_made(int fd) {
   struct statx made {};
@@ -82,12 +89,12 @@ void HeldFiles::hold(const std::shared_ptr<const ElfFile>& elf, const TargetFile
 }
 
 std::vector<HeldFiles::Gone> HeldFiles::look() {
-  const auto began = Clock::now();
-  if (blind_ || (!processes_ && began < next_)) return {};
+  if (blind_ || (!processes_ && Clock::now() < next_)) return {};
+  const auto began = own_time();
   std::vector<Gone> gone;
   if (!processes_) gone = begin();
   const auto seen = processes_ ? processes_->look(kAtOnce) : proc::MappedFiles::Seen::restless;
-  spent_ += Clock::now() - began;
+  spent_ += own_time() - began;
   if (seen == proc::MappedFiles::Seen::some) return gone;
   blind_ = seen == proc::MappedFiles::Seen::forbidden;
   if (seen == proc::MappedFiles::Seen::all) std::ranges::move(conclude(), std::back_inserter(gone));
