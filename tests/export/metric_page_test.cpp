@@ -13,9 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-MetricPage::Families families(double value) {
-  return {{"usdt_hits", metrics::Kind::counter, "", "", {{{}, value}}}};
-}
+MetricPage::Families families(double value) { return {{"usdt_hits", metrics::Kind::counter, "", "", {{{}, value}}}}; }
 
 double value_of(const MetricPage::Families& families) { return std::get<double>(families.at(0).samples.at(0).value); }
 
