@@ -16,7 +16,8 @@ void BoundedNotices::notice(const usdt::SessionNotice& notice) {
   if (notice.kind == Kind::waiting)
     waits_for_ = notice.text.substr(notice.text.starts_with(waiting) ? waiting.size() : 0);
   if (notice.kind == Kind::attached) waits_for_.clear();
-  if (left_out_ == 0 && take_room()) return notices_.notice(notice);
+  const bool is_once = notice.kind == Kind::attached || notice.kind == Kind::detaching || notice.kind == Kind::ended;
+  if (is_once || (left_out_ == 0 && take_room())) return notices_.notice(notice);
   ++left_out_;
   last_ = notice;
 }

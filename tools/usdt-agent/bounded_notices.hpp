@@ -10,7 +10,8 @@
 
 namespace usdt_agent {
 
-/// Prints notices: the first twenty at once, then one a second, which says how many were left out.
+/// Prints notices: the first twenty at once, then one a second, which says how many were left out. Beginning and end
+/// are always said.
 class BoundedNotices final : public usdt::AnswerConsumer {
  public:
   explicit BoundedNotices(const usdt_trace::Flags& flags) : notices_(flags, [] { return false; }) {}
