@@ -5,8 +5,8 @@
 // Three watches, since none sees everything. A read lease (fcntl(2), F_SETLEASE) makes the kernel hold back whoever
 // opens the file for writing until the lease is given up: nothing is written before the sites are let go. It wants the
 // file's owner or CAP_LEASE, and nobody who has the file open for writing already. inotify(7) tells of writes by
-// write(2) and truncate(2) as they happen. The file's times, looked at four times a second, tell of writes through
-// mappings and of those that another machine does.
+// write(2) and truncate(2) as they happen. The times of a file without a lease, looked at four times a second, tell of
+// writes through mappings and of those that another machine does.
 #pragma once
 
 #include <cstddef>
