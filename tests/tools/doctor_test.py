@@ -43,7 +43,7 @@ class Unprivileged(tool.TempDirCase):
         lines = self.lines()
         self.assertEqual({line["v"] for line in lines}, {1})
         self.assertEqual([line["type"] for line in lines],
-                         ["kernel", *["feature"] * len(FEATURES), "privilege", "backend", *["red_zone"] * 3,
+                         ["kernel", *["feature"] * len(FEATURES), "privilege", "backend", *["right"] * 7, *["red_zone"] * 3,
                           *["verdict"] * 3])
         self.assertEqual(lines[0], {"v": 1, "type": "kernel", "release": os.uname().release,
                                     "machine": os.uname().machine})

@@ -27,6 +27,7 @@ struct Diagnosis {
   usdt::Result<void> privilege;       ///< of the backend taken
   usdt::Result<void> perf_privilege;  ///< of perf uprobes
   usdt::Result<usdt::Backend> backend = usdt::Backend::automatic;
+  std::vector<usdt::Right> rights;
   std::vector<usdt::RedZoneTest> red_zone;
   std::vector<Verdict> verdicts;
 };
@@ -39,7 +40,7 @@ struct Diagnosis {
 
 /// Prints one page for people.
 void print_diagnosis(const Diagnosis& diagnosis, usdt::io::Stream& out);
-/// Prints one object a line: kernel, features, privilege, backend, red_zone for each nop, verdict for each nop.
+/// Prints one object a line: kernel, features, privilege, backend, rights, red_zone for each nop, verdict for each nop.
 void print_diagnosis_json(const Diagnosis& diagnosis, usdt::io::Stream& out);
 
 /// Runs the whole command. Returns kFound if every verdict is known, else kTrouble.

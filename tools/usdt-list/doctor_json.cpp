@@ -33,6 +33,12 @@ class Line {
     json_key(json_, key);
     usdt::io::json_text_or_null(json_, value);
   }
+  void texts(std::string_view key, const std::vector<std::string_view>& values) {
+    json_key(json_, key);
+    json_.StartArray();
+    for (const std::string_view each : values) json_text(json_, each);
+    json_.EndArray();
+  }
   void number(std::string_view key, std::uint32_t value) {
     json_key(json_, key);
     json_.Uint(value);
@@ -71,6 +77,15 @@ void write_tracing(const Diagnosis& all, usdt::io::Stream& out) {
   line.text_or_null("detail", all.backend ? "" : all.backend.error().message);
 }
 
+void write_rights(const Diagnosis& all, usdt::io::Stream& out) {
+  for (const usdt::Right& each : all.rights) {
+    Line line(out, "right");
+    line.text("purpose", each.purpose);
+    line.texts("needs", each.needs);
+    line.texts("lacks", each.lacks);
+  }
+}
+
 void write_red_zone(const Diagnosis& all, usdt::io::Stream& out) {
   for (const usdt::RedZoneTest& test : all.red_zone) {
     Line line(out, "red_zone");
@@ -100,6 +115,7 @@ void print_diagnosis_json(const Diagnosis& diagnosis, usdt::io::Stream& out) {
   }
   write_features(diagnosis, out);
   write_tracing(diagnosis, out);
+  write_rights(diagnosis, out);
   write_red_zone(diagnosis, out);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/rights.hpp"
 #include "doctor.hpp"
 
 namespace usdt_list {
@@ -23,6 +24,8 @@ class Page {
     out_.print("Linux {}, {}\n", all_.release, all_.machine);
     print_features();
     print_tracing();
+    heading("Rights");
+    usdt::tools::print_rights(all_.rights, out_);
     print_red_zone();
     print_verdicts();
   }

@@ -103,6 +103,9 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
     app.add_flag("--explain", flags.explain,
                  "Trace nothing: say what would be attached and how, what would be read at each hit and about what it "
                  "would cost; for that no privilege is needed");
+    app.add_flag("--doctor", raw.doctor,
+                 "Trace nothing: say what rights tracing takes, which of them you have, and how to get the rest "
+                 "(usdt-list --doctor tells of the kernel, too)");
     app.add_option("--verifier-log", flags.verifier_log, "Should the kernel's verifier refuse a program: its whole log")
         ->type_name("FILE");
     app.add_option("--disable-feature", raw.disabled, "Do without a kernel feature, to try its fallback")

@@ -2,6 +2,7 @@
 #include "flags.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "common/command_line.hpp"
 #include "common/debug_servers.hpp"
 #include "common/report.hpp"
+#include "common/rights.hpp"
 #include "raw_flags.hpp"
 #include "script_flags.hpp"
 #include "usdt/sink.hpp"
@@ -20,6 +22,7 @@
 namespace usdt_trace {
 namespace {
 
+constexpr int kRunTimeFailure = 1;
 constexpr int kUsageError = 2;
 
 /// A word without ':' is what people call a function in other tools, or a program that they want to have started.
@@ -148,6 +151,15 @@ usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& 
   return make_question(flags, *text);
 }
 
+/// Returns the exit code: whether this user may trace.
+int print_own_rights() {
+  const std::vector<usdt::Right> rights = usdt::list_rights();
+  usdt::io::Stream out(STDOUT_FILENO);
+  usdt::tools::print_rights(rights, out);
+  const bool is_written = out.flush() == usdt::io::Stream::Flushed::all;
+  return is_written && rights.front().lacks.empty() ? 0 : kRunTimeFailure;
+}
+
 }  // namespace
 
 std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_code) {
@@ -164,6 +176,10 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
   if (is_script_for_format(line.own)) return complain("-f is --format, text or json; a script is --script FILE");
   if (const auto end = usdt::tools::parse_command_line(app, line.own, kUsageError, &brief_help())) {
     exit_code = *end;
+    return std::nullopt;
+  }
+  if (raw.doctor) {
+    exit_code = print_own_rights();
     return std::nullopt;
   }
   if (line.empty_command) return complain("no command behind --: it would trace every process");

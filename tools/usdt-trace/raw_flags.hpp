@@ -18,6 +18,7 @@ struct RawFlags {
   std::vector<std::string> exports;
   std::string listen;
   std::vector<std::string> disabled;
+  bool doctor = false;
 };
 
 /// The words of a command line.

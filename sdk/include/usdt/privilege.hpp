@@ -6,6 +6,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "usdt/backend.hpp"
 #include "usdt/pattern.hpp"
@@ -21,6 +23,20 @@ inline namespace v1 {
 /// 6.1.146, 5.15.189, 5.10.240). Errors: no_permission, naming the capabilities this process lacks, or what else stands
 /// in the way where it has them (a user namespace, lockdown, a seccomp filter).
 [[nodiscard]] Result<void> check_privilege(Backend backend = Backend::automatic);
+
+/// Describes something that takes capabilities(7), and which of them this thread lacks.
+struct Right {
+  std::string_view purpose = {};             ///< "processes of other users"
+  std::vector<std::string_view> needs = {};  ///< "CAP_SYS_PTRACE"
+  std::vector<std::string_view> lacks = {};  ///< of these; where it has one that includes another, that is not lacking
+};
+/// Lists what tracing may take. The first entry is what all of it takes: to attach in files that everybody may read, by
+/// the backend that choose_backend() takes here. Others add to it: CAP_SYS_PTRACE opens /proc/PID of other users
+/// (ptrace(2), "Ptrace access mode checking"), CAP_DAC_READ_SEARCH what they alone may read, CAP_LEASE holds back who
+/// opens a traced file for writing (fcntl(2), F_SETLEASE), CAP_SYS_ADMIN keeps breakpoints out of processes that are
+/// not traced (tracefs(5)) and holds programs until they are attached (fanotify(7)), CAP_CHECKPOINT_RESTORE tells which
+/// files nobody has mapped any more (/proc/PID/map_files: 5.9, commit 12886f8ab10c).
+[[nodiscard]] std::vector<Right> list_rights();
 
 /// Returns in words why this kernel has no way at all to trace points of a kind. Empty: it has a way, or does not tell
 /// this user.

@@ -59,9 +59,11 @@ class User:
         done = self.run(*argv)
         return Result(done.returncode, done.stdout, done.stderr)
 
+    def lines_of_doctor(self):
+        return [json.loads(line) for line in self.run(self.bin / "usdt-list", "--doctor", "-f", "json").stdout.splitlines()]
+
     def doctor(self):
-        lines = map(json.loads, self.run(self.bin / "usdt-list", "--doctor", "-f", "json").stdout.splitlines())
-        return {line.get("name", line["type"]) if line["type"] == "feature" else line["type"]: line for line in lines}
+        return {line.get("name", line["type"]) if line["type"] == "feature" else line["type"]: line for line in self.lines_of_doctor()}
 
     def may_open_perf_uprobes(self):
         return int(self.run(sys.executable, "-c", OPEN_PERF_UPROBE).stdout) == EINVAL
@@ -96,6 +98,45 @@ def calls_and_returns_without_any_privilege_are_refused_for_that_and_not_for_the
     for kind in ("uprobe", "uretprobe", "ucall"):
         done = user.run(user.bin / "usdt-trace", f"{kind}:{program}:main", "--", program, "fire:3")
         check_refused(Result(done.returncode, done.stdout, done.stderr), "tracing needs CAP_BPF and CAP_PERFMON", never=["this kernel"])
+
+
+@scenario
+def each_right_that_the_doctor_names_opens_what_it_says(run):
+    program = puppet.build(run)
+    of_root, private = run.start(program, "pause:0"), run.dir / "private"
+    shutil.copy(program, private)
+    private.chmod(0o700)
+    files = "probes and functions of files that everybody may read"
+    asks = {files: (probe_of(program),), "processes of other users": (probe_of(program), "-p", str(of_root.pid)),
+            "programs that only their users may read": (probe_of(private),)}
+    opened = set()
+    for n, more in enumerate(([], ["bpf"], ["bpf", "perfmon"], ["bpf", "perfmon", "sys_ptrace"], ["bpf", "perfmon", "dac_read_search"])):
+        user = User(run, more, uid=NOBODY - n)
+        lacks = {line["purpose"]: line["lacks"] for line in user.lines_of_doctor() if line["type"] == "right"}
+        for purpose, words in asks.items():
+            done = user.run(user.bin / "usdt-trace", *words, "-d", "0.2")
+            missing = lacks[files] + lacks[purpose]
+            check_equal(done.returncode == 0, not missing, f"{purpose} with {more}, without {missing}: {done.stderr}")
+            if not missing:
+                opened.add(purpose)
+    check_equal(opened, set(asks), "what was opened by some capabilities")
+
+
+@scenario
+def the_doctors_command_gives_the_rights_that_are_missing(run):
+    require_program("setcap")
+    program = puppet.build(run)
+    user = User(run, [])
+    told = user.run(user.bin / "usdt-trace", "--doctor")
+    check_equal(told.returncode, 1, told.stdout)
+    command = next(line.split() for line in told.stdout.splitlines() if line.split()[:2] == ["sudo", "setcap"])
+    subprocess.run(command[1:], check=True)
+    user.prefix = user.prefix[:4]  # the bounding set is everybody's
+    told = user.run(user.bin / "usdt-trace", "--doctor")
+    check_equal((told.returncode, "setcap" in told.stdout), (0, False), told.stdout)
+    result = user.trace(program)
+    result.check_code(0)
+    check_beats(result.events, range(3))
 
 
 @scenario

@@ -12,7 +12,9 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/table.hpp"
@@ -36,6 +38,10 @@ struct Capability {
 constexpr Capability kBpf{CAP_BPF, "CAP_BPF", "BPF"};
 constexpr Capability kPerfmon{CAP_PERFMON, "CAP_PERFMON", "PERFMON"};
 constexpr Capability kSysAdmin{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "SYS_ADMIN"};
+constexpr Capability kSysPtrace{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "SYS_PTRACE"};
+constexpr Capability kReadSearch{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "DAC_READ_SEARCH"};
+constexpr Capability kLease{CAP_LEASE, "CAP_LEASE", "LEASE"};
+constexpr Capability kCheckpoint{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", "CHECKPOINT_RESTORE"};
 
 /// The capabilities this thread can use.
 class Effective {
@@ -44,11 +50,24 @@ class Effective {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     if (::syscall(SYS_capget, &header, sets_.data()) < 0) sets_ = {};
   }
-  [[nodiscard]] bool has(const Capability& capability) const {
-    return (sets_[capability.number / 32].effective >> (capability.number % 32) & 1) != 0;
+  [[nodiscard]] bool has(const Capability& capability) const { return has(capability.number); }
+  /// Whether it has that one, or one that includes it (capabilities(7)).
+  [[nodiscard]] bool may(const Capability& capability) const {
+    switch (capability.number) {
+      case CAP_BPF:
+      case CAP_PERFMON:
+      case CAP_CHECKPOINT_RESTORE:
+        return has(capability) || has(kSysAdmin);
+      case CAP_DAC_READ_SEARCH:
+        return has(capability) || has(CAP_DAC_OVERRIDE);
+      default:
+        return has(capability);
+    }
   }
 
  private:
+  [[nodiscard]] bool has(unsigned number) const { return (sets_[number / 32].effective >> (number % 32) & 1) != 0; }
+
   std::array<__user_cap_data_struct, 2> sets_{};
 };
 
@@ -148,6 +167,11 @@ Result<void> may_open_perf_uprobes() {
               {kSysAdmin}));
 }
 
+bool opens_perf_uprobes(Backend backend) {
+  const backends::BackendRow& row = backends::row_of(backend);
+  return row.on_perf_event && row.info.points == PointKind::file;
+}
+
 /// Returns the backend for files unless one is asked for: the first that the kernel is not known to lack.
 Backend likely_backend() {
   const auto likely = std::ranges::find_if(backends::kBackends, [](const backends::BackendRow& row) {
@@ -160,9 +184,33 @@ Backend likely_backend() {
 
 Result<void> check_privilege(Backend backend) {
   TRY(may_load());
-  const backends::BackendRow& row = backends::row_of(backend == Backend::automatic ? likely_backend() : backend);
-  const bool perf = row.on_perf_event && row.info.points == PointKind::file;
-  return perf ? may_open_perf_uprobes() : Result<void>{};
+  return opens_perf_uprobes(backend == Backend::automatic ? likely_backend() : backend) ? may_open_perf_uprobes()
+                                                                                        : Result<void>{};
+}
+
+std::vector<Right> list_rights() {
+  const Effective own;
+  const bool counts = !in_user_namespace();
+  std::vector<Right> rights;
+  const auto add = [&](std::string_view purpose, std::initializer_list<Capability> needed) {
+    Right& right = rights.emplace_back(Right{.purpose = purpose});
+    for (const Capability& each : needed) {
+      right.needs.emplace_back(each.name);
+      if (!counts || !own.may(each)) right.lacks.emplace_back(each.name);
+    }
+  };
+  constexpr std::string_view files = "probes and functions of files that everybody may read";
+  if (opens_perf_uprobes(likely_backend()))
+    add(files, {kBpf, kPerfmon, kSysAdmin});
+  else
+    add(files, {kBpf, kPerfmon});
+  add("functions of the kernel", {kBpf, kPerfmon});
+  add("processes of other users", {kSysPtrace});
+  add("programs that only their users may read", {kReadSearch});
+  add("nobody writes to a traced file before it is let go", {kLease});
+  add("a command's breakpoints in it alone; programs held until they are traced", {kSysAdmin});
+  add("files that nobody has mapped any more are let go", {kCheckpoint});
+  return rights;
 }
 
 }  // namespace v1

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What tracing takes, and what this user has of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/stream.hpp"
+#include "usdt/privilege.hpp"
+
+namespace usdt::tools {
+
+/// Prints a line for each right, and the command that gives those that are missing.
+void print_rights(const std::vector<Right>& rights, io::Stream& out);
+
+/// Returns the command by which `program` gets what is missing of `rights`, but for CAP_SYS_ADMIN where little is lost
+/// without; empty: nothing is missing, or no command helps (a user namespace, a container's root).
+[[nodiscard]] std::string command_for_rights(const std::vector<Right>& rights, const std::string& program);
+
+}  // namespace usdt::tools
