@@ -9,7 +9,6 @@ import re
 import sys
 
 from docutils import nodes
-from sphinx.search.en import SearchEnglish
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -17,6 +16,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "bindings/python")]
 
 import cpp_names  # noqa: E402
+from search_words import SearchTracing  # noqa: E402
 
 project = "usdt"
 version = re.search(r"^project\(usdt VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
@@ -53,25 +53,6 @@ default_role = "literal"  # `names` in comments of Python
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True}
-
-
-class SearchTracing(SearchEnglish):
-    """Words, and options as they are typed: `--by` is a word of its own, although "by" is none."""
-
-    lang = "tracing"
-    OPTION = re.compile(r"(?<![\w-])--?([A-Za-z][\w-]*)")
-    # The same in the browser. Sphinx takes a word that begins with "-" for one that pages must not have.
-    js_splitter_code = """
-function splitQuery(query) {
-  return query.split(/\\s+/).flatMap(word => {
-    const option = word.match(/^--?([A-Za-z][\\w-]*)/);
-    return option ? ['option_' + option[1].replace(/-/g, '_')] : word.split(/[^\\p{Letter}\\p{Number}_]+/gu).filter(each => each);
-  });
-}
-"""
-
-    def split(self, input):  # noqa: A002 (Sphinx's name)
-        return super().split(input) + [f"option_{name.replace('-', '_')}" for name in self.OPTION.findall(input)]
 
 
 class LinkedNames(SphinxPostTransform):

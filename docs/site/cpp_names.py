@@ -52,6 +52,8 @@ def names():
         if not file.name.startswith(("class", "struct", "namespace", "union")):
             continue
         compound = xml.parse(file).getroot().find("compounddef")
+        if compound.get("prot") == "private":
+            continue
         scope = _plain(compound.findtext("compoundname"))
         if compound.get("kind") != "namespace":
             found[scope] = Name(scope, compound.get("kind"), _header(compound), _first_sentence(compound), f"{file.stem}.html")

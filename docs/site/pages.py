@@ -164,7 +164,7 @@ class Layout:
         for path in others:
             self.write(f"sources/{path}", f"# `{path.name}`\n\n`{path}`\n\n{code(path)}")
         listed = [f"sources/{each}" for each in ("examples", *folders, *others)]
-        toctree = "\n".join(["```{toctree}", "", *(f"/{each}" for each in listed), "```"])
+        toctree = "\n".join(["```{toctree}", ":maxdepth: 1", "", *(f"/{each}" for each in listed), "```"])
         self.write("sources/index", f"# Examples\n\nWhole programs of `examples/`, and other files that pages name.\n\n{toctree}\n")
 
     def lay_out_folder(self, folder, deep):

@@ -41,12 +41,20 @@ class Page:
         self.socket = websocket.create_connection(target["webSocketDebuggerUrl"], timeout=60)
         for domain in ("Runtime", "Log", "Network", "Page"):
             self.call(f"{domain}.enable")
+        self.look_at(width, height, dark)
+        self.asked_for = []
+        self.open(file, fragment)
+
+    def look_at(self, width, height=700, dark=False):
+        """On a screen of this size, by somebody who likes it dark or light."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.asked_for = []
+
+    def open(self, file, fragment="", query=""):
         began = time.monotonic()
-        self.call("Page.navigate", url=pathlib.Path(file).resolve().as_uri() + (f"#{fragment}" if fragment else ""))
+        url = pathlib.Path(file).resolve().as_uri()
+        self.call("Page.navigate", url=url + (f"?{query}" if query else "") + (f"#{fragment}" if fragment else ""))
         while self.value("document.readyState") != "complete":
             time.sleep(0.02)
         self.seconds_to_load = time.monotonic() - began
