@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lays out the pages of the site for Sphinx (make_site.py): the Markdown of the repository, and pages made of what else can be
-read there: manual pages, headers, types, examples.
+"""Lays out the pages of the site for Sphinx (make_site.py): the Markdown of the repository, and pages made of what else
+can be read there: manual pages, headers, types, examples.
 
 Usage: pages.py DIRECTORY TOOLS     TOOLS: where usdt-list, usdt-trace and usdt-agent are
 
@@ -191,8 +191,8 @@ class Layout:
 
     def lay_out_node(self):
         """Each declaration of the types has a heading; those of a name stay together."""
-        text, last = "# The Node.js package\n\nIts guide is [From Node.js](../docs/node.md). These are the types of `index.d.ts`.\n", None
-        declarations = {}
+        text = "# The Node.js package\n\nIts guide is [From Node.js](../docs/node.md). These are the types of `index.d.ts`.\n"
+        declarations, last = {}, None
         for part in re.split(r"\n\n(?=\S)", (ROOT / "bindings/node/index.d.ts").read_text()):
             match = re.search(r"^export (?:declare )?(?:abstract )?(?:class|interface|function|type|const|enum) (\w+)", part, re.M)
             last = match[1] if match else last
@@ -216,8 +216,8 @@ class Layout:
 
     def lay_out_cpp(self):
         """A table of each header's names, which lead to doxygen's pages; so this search finds them, too."""
-        text = ("# The C++ reference\n\nEverything is in namespace `usdt`, and `#include <usdt/usdt.hpp>` has all of it. The names lead to "
-                "<a href=\"cpp/index.html\">doxygen's pages</a>, which have a search of their own.\n")
+        text = ("# The C++ reference\n\nEverything is in namespace `usdt`, and `#include <usdt/usdt.hpp>` has all of it. "
+                "The names lead to <a href=\"cpp/index.html\">doxygen's pages</a>, which have a search of their own.\n")
         headers = {}
         for each in cpp_names.names().values():
             headers.setdefault(each.header, []).append(each)
@@ -232,7 +232,8 @@ class Layout:
     def lay_out_manuals(self, tools):
         for tool in TOOLS:
             manual = subprocess.run([tools / tool, "--manual"], capture_output=True, text=True, check=True).stdout
-            made = subprocess.run(["mandoc", "-T", "html", "-O", "fragment"], input=manual, capture_output=True, text=True, check=True).stdout
+            made = subprocess.run(["mandoc", "-T", "html", "-O", "fragment"], input=manual, capture_output=True, text=True,
+                                  check=True).stdout
             text = f"# {tool}\n"
             for title, body in re.findall(r'<section class="Sh">\n<h1 class="Sh"[^>]*><a[^>]*>(.*?)</a></h1>\n(.*?)</section>', made, re.S):
                 lines = "\n".join(line for line in body.splitlines() if line.strip())
