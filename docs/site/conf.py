@@ -9,6 +9,7 @@ import re
 import sys
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -47,6 +48,7 @@ dark = {"color-problematic": "#ee8a8a", "color-foreground-primary": "#e6e6e6", "
         "color-background-border": "#343940", "color-background-item": "#444444", "color-brand-primary": "#7cacf8",
         "color-brand-content": "#8ab4f8", "color-highlight-on-target": "#3a3a1a", "color-highlighted-background": "#1d3a63"}
 html_theme_options = {"top_of_page_button": None, "light_css_variables": fonts, "dark_css_variables": {**fonts, **dark}}
+highlight_language = "none"  # what names no language has none
 pygments_style, pygments_dark_style = "default", "github-dark"
 
 default_role = "literal"  # `names` in comments of Python
@@ -92,7 +94,7 @@ def plain_docstring(app, what, name, obj, options, lines):
     parts = re.split(r"((?:^ {4}.*\n?|^\n(?= {4}))+)", text, flags=re.M)
     for number, part in enumerate(parts):
         if number % 2:
-            parts[number] = f"::\n\n{part}\n"
+            parts[number] = f"\n.. code-block:: python\n\n{part}\n"
         else:
             parts[number] = "".join(each if each.startswith("`") else re.sub(r"([*|_\\])", r"\\\1", each)
                                     for each in re.split(r"(`[^`]*`)", part))
@@ -105,7 +107,10 @@ def write_texts(app, exception):
         return
     texts = {}
     for name in sorted(app.env.found_docs):
-        text = " ".join(node.astext() for node in app.env.get_doctree(name).findall(nodes.Text))
+        page = app.env.get_doctree(name)
+        if any(not each["hidden"] for each in page.findall(addnodes.toctree)):  # it shows titles of other pages
+            page = app.env.get_and_resolve_doctree(name, app.builder)
+        text = " ".join(node.astext() for node in page.findall(nodes.Text))
         texts[name] = re.sub(r"<[^<]+?>", "", re.sub(r"\s+", " ", text))
     file = pathlib.Path(app.outdir) / "search_texts.js"
     file.write_text(f"const searchTexts = {json.dumps(texts, ensure_ascii=False)};\n")
@@ -117,7 +122,8 @@ def bundle_theme(app, exception):
     if exception is not None or app.builder.name != "html":
         return
     static = pathlib.Path(app.outdir) / "_static"
-    for file, wanted, folder in ((static / "styles/furo.css", r"@import url\(/javascript/(\S+?)\);", pathlib.Path("/usr/share/javascript")),
+    debian = pathlib.Path("/usr/share/javascript")
+    for file, wanted, folder in ((static / "styles/furo.css", r"@import url\(/javascript/(\S+?)\);", debian),
                                  (static / "scripts/furo.js", r'import \w+ from "\./(\S+?)";', static / "scripts")):
         file.write_text(re.sub(wanted, lambda match: (folder / match[1]).read_text(), file.read_text()))
 

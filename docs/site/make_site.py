@@ -34,8 +34,9 @@ def make_site(directory, tools):
     make_reference(directory)
     os.environ["USDT_REFERENCE_XML"] = str(directory / "xml")
     subprocess.run([sys.executable, "-B", HERE / "pages.py", directory / "pages", tools], check=True)
-    subprocess.run(["sphinx-build", "-q", "-W", "--keep-going", "-c", HERE, "-d", directory / "doctrees", directory / "pages",
-                    directory / "site"], check=True)
+    # Everything anew (-E): what was read before does not know of changes here.
+    subprocess.run(["sphinx-build", "-q", "-E", "-W", "--keep-going", "-c", HERE, "-d", directory / "doctrees",
+                    directory / "pages", directory / "site"], check=True)
 
 
 def main():

@@ -41,6 +41,8 @@ LANGUAGES = {".c": "c", ".h": "c", ".cpp": "cpp", ".hpp": "cpp", ".py": "python"
 MADE = {"__pycache__", "node_modules", "target", "build"}
 LINK = re.compile(r"(!?)\[((?:[^\]\n]|\n(?!\n))*)\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")
 BLOCK = re.compile(r"^( *```+).*?^\1`*$\n?", re.M | re.S)
+# Collections, of which each section is a page below: one subject each.
+DIVIDED = [pathlib.PurePath("docs/cookbook.md")]
 # Pages that are below the guide's beside those of its folder.
 OTHER_LANGUAGES = ["../c-api", "../python", "../node", "../libbpf", "../runtime-probes"]
 
@@ -58,6 +60,19 @@ def slug(heading):
 
 def headings(text):
     return re.findall(r"^#+ (.*)", BLOCK.sub("", text), re.M)
+
+
+def sections_of(text):
+    """What is before the first section, and each section with its heading."""
+    blocks = [range(block.start(), block.end()) for block in BLOCK.finditer(text)]
+    found = [match.start() for match in re.finditer(r"^## ", text, re.M) if not any(match.start() in block for block in blocks)]
+    return [text[begin:end] for begin, end in zip([0, *found], [*found, len(text)])]
+
+
+def relative(name, other, anchor=""):
+    """How the page of a name calls another one."""
+    path = os.path.relpath(other, pathlib.PurePath(name).parent)
+    return f"{path}#{anchor}" if anchor else path
 
 
 def language(path):
@@ -79,12 +94,10 @@ class Layout:
         self.written = set()
 
     def write(self, name, text):
-        """A page; one that is as it was keeps its time, by which Sphinx knows that."""
         file = self.directory / f"{name}.md"
         self.written.add(file)
         file.parent.mkdir(parents=True, exist_ok=True)
-        if not file.exists() or file.read_text() != text:
-            file.write_text(text)
+        file.write_text(text)
 
     def remove_others(self):
         for file in self.directory.rglob("*.md"):
@@ -98,14 +111,38 @@ class Layout:
 
     def lay_out_markdown(self):
         for page in self.pages:
-            text, at, parts = (ROOT / page).read_text(), 0, []
-            for block in BLOCK.finditer(text):
-                parts += [self.linked(page, text[at:block.start()]), block[0]]
-                at = block.end()
-            self.write(self.name(page), "".join([*parts, self.linked(page, text[at:]), self.children(page)]))
+            if page in DIVIDED:
+                self.divide(page)
+            else:
+                self.write(self.name(page), self.linked(page, (ROOT / page).read_text(), self.name(page)) + self.children(page))
 
-    def linked(self, page, prose):
-        return LINK.sub(lambda match: self.link(page, match), prose)
+    def linked(self, page, text, name):
+        """The text of a page, or a part of it, with its links as they are from the page of that name."""
+        at, parts = 0, []
+        for block in BLOCK.finditer(text):
+            parts += [LINK.sub(lambda match: self.link(page, match, name), text[at:block.start()]), block[0]]
+            at = block.end()
+        return "".join([*parts, LINK.sub(lambda match: self.link(page, match, name), text[at:])])
+
+    def divide(self, page):
+        beginning, *sections = sections_of((ROOT / page).read_text())
+        names = [self.name_of_section(page, section) for section in sections]
+        below = "\n".join(["```{toctree}", ":maxdepth: 2", "", *(f"/{name}" for name in names), "```", ""])
+        self.write(self.name(page), f"{self.linked(page, beginning, self.name(page))}\n{below}")
+        for name, section in zip(names, sections):
+            raised = re.sub(r"^#(?=#+ )", "", section, flags=re.M)  # in consoles "#" is followed by a space
+            self.write(name, self.linked(page, raised, name))
+
+    def name_of_section(self, page, section):
+        return f"{self.name(page)}/{slug(headings(section)[0])}"
+
+    def place(self, page, anchor):
+        """The name of the page that shows a heading of the repository's page, and the anchor there."""
+        if page in DIVIDED and anchor:
+            for section in sections_of((ROOT / page).read_text())[1:]:
+                if anchor in map(slug, headings(section)):
+                    return self.name_of_section(page, section), "" if anchor == slug(headings(section)[0]) else anchor
+        return self.name(page), anchor
 
     def children(self, page):
         """The pages of a folder are below its README."""
@@ -114,21 +151,18 @@ class Layout:
         order = re.findall(r"\]\(([\w-]+)\.md\)", (ROOT / page).read_text())
         return "\n".join(["\n```{toctree}", ":hidden:", "", *dict.fromkeys(order), *OTHER_LANGUAGES, "```", ""])
 
-    def link(self, page, match):
+    def link(self, page, match, name):
         picture, text, path, anchor = match.groups()
         target = pathlib.PurePath(os.path.normpath(page.parent / path)) if path else page
         if picture:
             self.copy(target)
         elif target in self.pages:
             text = self.title(target, anchor) if text.endswith(".md") else text
+            place, anchor = self.place(target, anchor)
+            return f"[{text}]({relative(name, f'{place}.md', anchor)})"
         elif (ROOT / target).exists():
-            return f"[{text}]({self.relative(page, *self.source(target))})"
-        name = f"{self.name(target)}.md" if target in self.pages else str(target)
-        return f"{picture}[{text}]({self.relative(page, name, anchor)})"
-
-    def relative(self, page, name, anchor=""):
-        path = os.path.relpath(name, pathlib.PurePath(self.name(page)).parent)
-        return f"{path}#{anchor}" if anchor else path
+            return f"[{text}]({relative(name, *self.source(target))})"
+        return f"{picture}[{text}]({relative(name, str(target), anchor)})"
 
     def title(self, page, anchor):
         """What a link says on GitHub, the name of a file, says nothing here."""
