@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A question about compare.c as programs for bcc ask it: bcc_program.py QUESTION PROGRAM HITS TEXT. Prints what it found, and
-what the program says."""
+"""A question about compare.c as programs for bcc ask it: bcc_program.py QUESTION PROGRAM HITS TEXT. Prints what it found,
+and what the program says. bcc_program.py "value PROBE TYPE" PROGRAM: the argument of a probe of values.c."""
 
 import subprocess
 import sys
@@ -36,10 +36,39 @@ int on_hit(struct pt_regs *ctx) {
   return 0;
 }
 """
+VALUE = """
+struct event { TYPE value; };
+BPF_RINGBUF_OUTPUT(events, 8);
+int on_hit(struct pt_regs *ctx) {
+  struct event event = {};
+  bpf_usdt_readarg(1, ctx, &event.value);
+  events.ringbuf_output(&event, sizeof(event), 0);
+  return 0;
+}
+"""
+
+
+def show_value(probe, its_type, program):
+    """The argument of a probe of values.c, read as a value of its type."""
+    probes = USDT(path=program)
+    probes.enable_probe(probe, "on_hit")
+    bpf = BPF(text=VALUE.replace("TYPE", its_type), usdt_contexts=[probes])
+
+    def show(_, data, __):
+        value = bpf["events"].event(data).value
+        if isinstance(value, bytes):  # a char
+            value = int.from_bytes(value, "little", signed=its_type[0] == "s")
+        print("value", value)
+    bpf["events"].open_ring_buffer(show)
+    subprocess.run([program], stdout=subprocess.DEVNULL, check=True)
+    bpf.ring_buffer_consume()
 
 
 def main():
     question, program, *words = sys.argv[1:]
+    if question.startswith("value "):
+        show_value(*question.split()[1:], program)
+        return
     probes = USDT(path=program)
     probes.enable_probe("hit", "on_hit")
     bpf = BPF(text={"count": COUNT, "by text": BY_TEXT, "print": PRINT}[question], usdt_contexts=[probes])

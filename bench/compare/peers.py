@@ -28,6 +28,7 @@ class Tracer:
 
     name, unable = "", ""
     EVENT = r"(?m)^\d+ a-text$"
+    VALUE = r"(?m)^value (\S+)$"
 
     def version(self):
         return ""
@@ -41,6 +42,17 @@ class Tracer:
         if question == "print":
             return len(re.findall(self.EVENT, said))
         return sum(map(int, re.findall(self.COUNT, said)))
+
+    def value_command(self, case, program):
+        """Prints the argument of one probe of values.c as `VALUE` finds it; `case` has its name and its type."""
+        raise NotImplementedError
+
+    def value(self, case, program):
+        """As it is shown; None: it is not."""
+        done = subprocess.run([str(word) for word in self.value_command(case, program)], capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL, env=environment(), timeout=300)
+        found = re.search(self.VALUE, done.stdout)
+        return found[1] if found else None
 
     def close(self):
         pass
@@ -61,6 +73,11 @@ class Ours(Tracer):
     def command(self, question, program, words):
         return [self.tool, self.probe, *self.ASKED[question], "--", program, *words]
 
+    VALUE = r" arg0=(\S+)"
+
+    def value_command(self, case, program):
+        return [self.tool, f"usdt:{program}:values:{case.name}", "--format", "text", "--print", "arg0", "--", program]
+
 
 class Bpftrace(Tracer):
     name = "bpftrace"
@@ -76,6 +93,11 @@ class Bpftrace(Tracer):
 
     def command(self, question, program, words):
         return [*self.words, "-e", f"{self.probe} {{ {self.ASKED[question]} }}", "-c", shlex.join([str(program), *words])]
+
+
+    def value_command(self, case, program):
+        form = "%lu" if case.type.startswith("u") else "%ld"
+        return [*self.words, "-e", f'usdt:{program}:values:{case.name} {{ printf("value {form}\\n", arg0); }}', "-c", program]
 
 
 class Bcc(Tracer):
@@ -99,7 +121,13 @@ class Bcc(Tracer):
         return last_word("/usr/bin/python3", "-c", "import bcc; print(bcc.__version__)")
 
     def command(self, question, program, words):
-        argv = ["/usr/bin/python3", "-B", str(HERE / "bcc_program.py"), question, str(program), *words]
+        return self.with_headers(["/usr/bin/python3", "-B", str(HERE / "bcc_program.py"), question, str(program), *words])
+
+    def value_command(self, case, program):
+        return self.with_headers(["/usr/bin/python3", "-B", str(HERE / "bcc_program.py"), f"value {case.name} {case.type}",
+                                  str(program)])
+
+    def with_headers(self, argv):
         if self.headers is None:
             return argv
         there = f"/lib/modules/{platform.release()}"
@@ -141,6 +169,15 @@ class Perf(Tracer):
             record = [*self.perf, "record", "-q", "-e", "sdt_compare:hit", "-o", data, str(program), *words]
             return ["sh", "-c", f"{shlex.join(record)} && {shlex.join([*self.perf, 'script', '-i', data])}"]
         return None
+
+    def value(self, case, program):
+        event, data = f"sdt_values:{case.name}", f"{self.directory}/data"
+        for argv in (["buildid-cache", "--add", str(program)], ["probe", event], ["record", "-q", "-e", event, "-o", data, str(program)],
+                     ["script", "-i", data], ["probe", "-q", "-d", event]):
+            done = subprocess.run([*self.perf, *argv], capture_output=True, text=True, check=False)
+            if argv[0] == "script":
+                found = re.search(r" arg1=(\S+)", done.stdout)
+        return found[1] if found else None
 
     def close(self):
         if self.added:

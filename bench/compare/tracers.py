@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""One question to several tracers (`./run bench tracers`): what a hit costs the traced program, how many hits arrived, how long
-one takes from start to end, and its memory. With --write the tables go into docs/comparison.md."""
+"""One question to several tracers (`./run bench tracers`): what a hit costs the traced program, how many hits arrived,
+how long one takes from start to end, its memory, and which values are right. With --write the tables go into
+docs/comparison.md."""
 
 import itertools
 import math
@@ -19,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "attach"))
 import paired  # noqa: E402 (makes the tests' modules importable)
 import peers  # noqa: E402
+import values  # noqa: E402
 from harness import Run  # noqa: E402
 
 PAGE = paired.ROOT / "docs/comparison.md"
@@ -81,7 +83,8 @@ def share(answers):
 
 
 def tables(tracers, answers, untraced):
-    lines = ["| ns a hit, for the program | count | count by a text | print number and text | arrived, in the worst round |", "|---|---|---|---|---|"]
+    lines = ["| ns a hit, for the program | count | count by a text | print number and text | arrived, in the worst round |",
+             "|---|---|---|---|---|"]
     for tracer in tracers:
         if tracer.unable:
             continue
@@ -126,7 +129,8 @@ def main():
         tracers = peers.all_tracers(given.tool, given.bpftrace, program)
         answers = measure(run, tracers, program, given.rounds, given.hits)
         text = (f"{machine()}; {given.rounds} rounds of {given.hits:,} hits: medians, in brackets the lowest and the highest.\n\n"
-                f"{tables(tracers, answers, int(alone.split()[1]) / 1e8)}")
+                f"{tables(tracers, answers, int(alone.split()[1]) / 1e8)}\n\n"
+                f"{values.table(tracers, run.build('values', [HERE / 'values.c'], ['-O2']))}")
         print(text)
         if wanted:
             write(text)

@@ -28,8 +28,9 @@ TOOLS = ("usdt-list", "usdt-trace", "usdt-agent")
 HEADERS = {
     "c": ("The C interface", "Its guide is [From C](../docs/c-api.md).", ["bindings/c/include/usdt/usdtc.h"]),
     "provider": ("Headers for programs with probes",
-                 "[Probes in your own program](../docs/guide/provider.md) and [probes made at run time](../docs/runtime-probes.md) say how "
-                 "they are used.", ["provider/include/usdt/probe.h", "provider/include/usdt/provider.h"]),
+                 "[Probes in your own program](../docs/guide/provider.md) and "
+                 "[probes made at run time](../docs/runtime-probes.md) say how they are used.",
+                 ["provider/include/usdt/probe.h", "provider/include/usdt/provider.h"]),
     "bpf": ("Headers for BPF programs",
             "[A BPF program of your own](../docs/guide/own-program.md) says how they are used.",
             ["bpf/include/usdt/bpf/usdt.bpf.h", "bpf/include/usdt/bpf/event.h", "bpf/include/usdt/bpf/cookie.h"]),
@@ -269,7 +270,8 @@ class Layout:
             made = subprocess.run(["mandoc", "-T", "html", "-O", "fragment"], input=manual, capture_output=True, text=True,
                                   check=True).stdout
             text = f"# {tool}\n"
-            for title, body in re.findall(r'<section class="Sh">\n<h1 class="Sh"[^>]*><a[^>]*>(.*?)</a></h1>\n(.*?)</section>', made, re.S):
+            section = r'<section class="Sh">\n<h1 class="Sh"[^>]*><a[^>]*>(.*?)</a></h1>\n(.*?)</section>'
+            for title, body in re.findall(section, made, re.S):
                 lines = "\n".join(line for line in body.splitlines() if line.strip())
                 text += f"\n## {title.capitalize()}\n\n```{{raw}} html\n<div class=\"manual\">\n{lines}\n</div>\n```\n"
             self.write(f"man/{tool}", text)
