@@ -15,6 +15,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 QUESTIONS = ("count", "by text", "print")
 
 
+class Place:
+    """Where the other tracers are: `root`, a directory with a system of its own (newer ones, say), or here."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root or "/")
+        self.prefix = ["chroot", str(root)] if root else []
+
+    def has(self, program):
+        return any((self.root / each / program).exists() for each in ("usr/bin", "usr/sbin", "usr/local/bin"))
+
+
 def last_word(*argv):
     """Of the first line that a program prints; where tracers name their version. Empty: it is not there, or fails."""
     if not shutil.which(argv[0]):
@@ -84,16 +95,15 @@ class Bpftrace(Tracer):
     COUNT = r"(?m)^@(?:\[.*\])?: (\d+)"
     ASKED = {"count": "@ = count();", "by text": "@[str(arg1)] = count();", "print": r'printf("%d %s\n", arg0, str(arg1));'}
 
-    def __init__(self, words, program):
-        self.words, self.probe = shlex.split(words), f"usdt:{program}:compare:hit"
-        self.unable = "" if shutil.which(self.words[0]) else "it is not installed"
+    def __init__(self, place, program):
+        self.words, self.probe = [*place.prefix, "bpftrace"], f"usdt:{program}:compare:hit"
+        self.unable = "" if place.has("bpftrace") else "it is not installed"
 
     def version(self):
         return last_word(*self.words, "--version").lstrip("v")
 
     def command(self, question, program, words):
         return [*self.words, "-e", f"{self.probe} {{ {self.ASKED[question]} }}", "-c", shlex.join([str(program), *words])]
-
 
     def value_command(self, case, program):
         form = "%lu" if case.type.startswith("u") else "%ld"
@@ -107,10 +117,10 @@ class Bcc(Tracer):
     name = "bcc"
     COUNT = r"(?m)^hits (\d+)"
 
-    def __init__(self):
-        modules = pathlib.Path("/lib/modules")
-        self.headers = None
-        if not (modules / platform.release() / "build").exists():
+    def __init__(self, place):
+        modules = place.root / "lib/modules"
+        self.headers, self.python = None, [*place.prefix, "/usr/bin/python3"]
+        if not os.path.lexists(modules / platform.release() / "build"):
             self.headers = next((each for each in sorted(modules.glob("*")) if (each / "build").exists()), None)
             if self.headers is None:
                 self.unable = "there are no headers of a kernel"
@@ -118,13 +128,13 @@ class Bcc(Tracer):
             self.unable = "it is not installed"
 
     def version(self):
-        return last_word("/usr/bin/python3", "-c", "import bcc; print(bcc.__version__)")
+        return last_word(*self.python, "-c", "import bcc; print(bcc.__version__)")
 
     def command(self, question, program, words):
-        return self.with_headers(["/usr/bin/python3", "-B", str(HERE / "bcc_program.py"), question, str(program), *words])
+        return self.with_headers([*self.python, "-B", str(HERE / "bcc_program.py"), question, str(program), *words])
 
     def value_command(self, case, program):
-        return self.with_headers(["/usr/bin/python3", "-B", str(HERE / "bcc_program.py"), f"value {case.name} {case.type}",
+        return self.with_headers([*self.python, "-B", str(HERE / "bcc_program.py"), f"value {case.name} {case.type}",
                                   str(program)])
 
     def with_headers(self, argv):
@@ -144,11 +154,11 @@ class Perf(Tracer):
     COUNT = r"(\d+) +sdt_compare:hit"
     EVENT = r"sdt_compare:hit: .*arg1="
 
-    def __init__(self, program):
+    def __init__(self, place, program):
         self.directory = tempfile.mkdtemp(prefix="usdt-perf-")
-        self.perf = ["perf", "--buildid-dir", self.directory]
+        self.perf = [*place.prefix, "perf", "--buildid-dir", self.directory]
         self.added = False
-        if not shutil.which("perf"):
+        if not place.has("perf"):
             self.unable = "it is not installed"
             return
         for argv in (["buildid-cache", "--add", str(program)], ["probe", "sdt_compare:hit"]):
@@ -159,7 +169,7 @@ class Perf(Tracer):
         self.added = True
 
     def version(self):
-        return last_word("perf", "--version")
+        return last_word(*self.perf, "--version")
 
     def command(self, question, program, words):
         if question == "count":
@@ -214,8 +224,9 @@ class SystemTap(Tracer):
         return ["stap", "-e", script, "-c", shlex.join([str(program), *words])]
 
 
-def all_tracers(tool, bpftrace, program):
-    return [Ours(tool, program), Bpftrace(bpftrace, program), Bcc(), Perf(program), SystemTap()]
+def all_tracers(tool, root, program):
+    place = Place(root)
+    return [Ours(tool, program), Bpftrace(place, program), Bcc(place), Perf(place, program), SystemTap()]
 
 
 def environment():

@@ -121,12 +121,12 @@ def write(text):
 def main():
     wanted = "--write" in sys.argv
     sys.argv = [word for word in sys.argv if word != "--write"]
-    given = paired.options(__doc__, rounds=9, hits=100_000, bpftrace="bpftrace")
+    given = paired.options(__doc__, rounds=9, hits=100_000, root="")
     run, tracers = Run(given.tool), []
     try:
         program = run.build("compare", [HERE / "compare.c"], ["-O1"])
         alone = subprocess.run([program, "100000000", TEXT], capture_output=True, text=True, check=True).stdout
-        tracers = peers.all_tracers(given.tool, given.bpftrace, program)
+        tracers = peers.all_tracers(given.tool, given.root, program)
         answers = measure(run, tracers, program, given.rounds, given.hits)
         text = (f"{machine()}; {given.rounds} rounds of {given.hits:,} hits: medians, in brackets the lowest and the highest.\n\n"
                 f"{tables(tracers, answers, int(alone.split()[1]) / 1e8)}\n\n"
