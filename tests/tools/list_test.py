@@ -381,7 +381,7 @@ class ExitCodes(tool.TempDirCase):
 
     def test_help_and_version_are_no_errors(self):
         self.assertIn("usdt-trace", usdt_list("-h", check=0).stdout)
-        self.assertRegex(usdt_list("-V", check=0).stdout, r"^usdt-list \d+\.\d+\.\d+\n$")
+        self.assertRegex(usdt_list("-V", check=0).stdout, r"^usdt-list \d+\.\d+\.\d+\nbuilt with .*libbpf \d.*\n$")
 
     def test_a_reader_that_goes_away_is_no_news(self):
         app = self.binary("app", [("p", f"n{number}", "8@%rax") for number in range(3000)])

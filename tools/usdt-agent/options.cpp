@@ -9,6 +9,7 @@
 
 #include "common/command_line.hpp"
 #include "common/report.hpp"
+#include "common/version.hpp"
 #include "exports.hpp"
 
 namespace usdt_agent {
@@ -34,7 +35,7 @@ void declare(CLI::App& app, Options& options, std::vector<std::string>& exports,
   app.description(kDescription);
   app.footer(kExamples);
   app.set_help_flag("-h,--help", "Print this");
-  app.set_version_flag("-V,--version", std::string(kTool) + " " USDT_VERSION);
+  app.set_version_flag("-V,--version", usdt::tools::version_text(kTool));
   app.add_option("what", options.places, "Files with questions, and directories of them")->type_name("FILE");
   app.add_option("--listen", options.listen,
                  "Serve the numbers of all questions, and the agent's own, as metrics for Prometheus; without an "

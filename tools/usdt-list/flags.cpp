@@ -11,6 +11,7 @@
 #include "common/debug_servers.hpp"
 #include "common/question_flags.hpp"
 #include "common/report.hpp"
+#include "common/version.hpp"
 #include "exit_code.hpp"
 
 namespace usdt_list {
@@ -50,7 +51,7 @@ struct RawFlags {
 
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.footer(kFooter);
-  app.set_version_flag("-V,--version", "usdt-list " USDT_VERSION);
+  app.set_version_flag("-V,--version", usdt::tools::version_text("usdt-list"));
   app.add_option("what", raw.words, "Where to look, or which probes")->type_name("WHAT");
   app.add_option("-p,--pid", flags.pids, "Files mapped by these processes")
       ->type_name("PID[,PID]")

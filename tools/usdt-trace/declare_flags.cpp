@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/command_line.hpp"
+#include "common/version.hpp"
 #include "raw_flags.hpp"
 
 namespace usdt_trace {
@@ -145,7 +146,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.description(description);
   app.footer(examples);
   app.set_help_flag("-h,--help", "Print what is needed most; '--help all' prints all of this, '--help GROUP' a part");
-  app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
+  app.set_version_flag("-V,--version", usdt::tools::version_text("usdt-trace"));
   app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE");
   for (const usdt::QuestionOption& option : usdt::question_options()) {
     const std::string group(option.group);
