@@ -24,7 +24,7 @@ function(usdt_bpf_object target source object)
   if(ARG_LIBBPF_COMPAT)
     list(APPEND flags -I${headers}/usdt/bpf/compat)
   endif()
-  list(APPEND flags -I${headers})
+  list(APPEND flags -I${headers} -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)  # BTF names the source of each line
   if(CMAKE_LIBRARY_ARCHITECTURE)
     list(APPEND flags -idirafter ${CMAKE_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
   endif()

@@ -30,7 +30,7 @@ class Unavailable(Exception):
     """The distribution does not offer it, or cannot be reached; the text says what."""
 
 
-def _mirror():
+def mirror():
     """The one this machine is configured with."""
     if os.environ.get("USDT_VM_MIRROR"):
         return os.environ["USDT_VM_MIRROR"]
@@ -60,7 +60,7 @@ class Archive:
         for name in ("lists/partial", "archives/partial"):
             (self.dir / name).mkdir(parents=True, exist_ok=True)
         (self.dir / "status").touch()
-        (self.dir / "list").write_text(f"deb [signed-by={KEYRING}] {_mirror()} {self.suite} main\n")
+        (self.dir / "list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {self.suite} main\n")
         # Mirrors of one day stand still: their lists are as good for this, and signed.
         (self.dir / "conf").write_text(f'''
 Acquire::Check-Valid-Until "false"; Acquire::Retries "3";
