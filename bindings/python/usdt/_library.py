@@ -222,17 +222,19 @@ _PLAIN = {
 }
 
 
-def load(path: str, variable: str) -> ctypes.CDLL:
+def load(soname: str, variable: str) -> ctypes.CDLL:
+    """By the path in `variable`, else the one that a wheel has, else as the dynamic loader finds it."""
+    in_wheel = os.path.join(os.path.dirname(__file__), "native", soname)
     try:
-        return ctypes.CDLL(path)
+        return ctypes.CDLL(os.environ.get(variable) or (in_wheel if os.path.exists(in_wheel) else soname))
     except OSError as error:
         raise OSError(f"{error}; where it is not installed, {variable} says where it is") from None
 
 
 @functools.lru_cache(maxsize=None)
 def library() -> ctypes.CDLL:
-    """Loaded when it is first needed: by the path in USDT_LIBRARY, else as the dynamic loader finds it."""
-    loaded = load(os.environ.get("USDT_LIBRARY") or SONAME, "USDT_LIBRARY")
+    """Loaded when it is first needed."""
+    loaded = load(SONAME, "USDT_LIBRARY")
     for name, taken in _FALLIBLE.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = c_int, [*taken, _ERROR]

@@ -29,8 +29,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @functools.lru_cache(maxsize=None)
 def provider_library() -> ctypes.CDLL:
-    """Loaded when it is first needed: by the path in USDT_PROVIDER_LIBRARY, else as the dynamic loader finds it."""
-    loaded = load(os.environ.get("USDT_PROVIDER_LIBRARY") or SONAME, "USDT_PROVIDER_LIBRARY")
+    """Loaded when it is first needed."""
+    loaded = load(SONAME, "USDT_PROVIDER_LIBRARY")
     for name, taken in {"usdtp_provider_create": (c_char_p, c_uint, POINTER(c_void_p)),
                         "usdtp_probe_add": (c_void_p, c_char_p, c_char_p, POINTER(c_void_p)),
                         "usdtp_provider_publish": (c_void_p,),

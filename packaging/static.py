@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Builds a tarball of the tools of a commit that need nothing of the machine they run on but its kernel, and a list (SPDX 2.3) of
+what is inside them. The same commit makes the same bytes.
+
+Usage: static.py [--commit NAME] [--at DIRECTORY] [--no-cache] [OUTPUT]      OUTPUT: build/package/static unless told
+"""
+
+import argparse
+import io
+import lzma
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tarfile
+
+import chroot
+import debs
+import spdx
+from sources import Commit, git
+
+TOOLS = ("usdt-list", "usdt-trace", "usdt-agent")
+ALSO = ("libbz2-dev",)  # of which elfutils' archives have functions
+# Each program beside a map of what the linker took for it.
+LINK = ("<CMAKE_CXX_COMPILER> <FLAGS> <CMAKE_CXX_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES> "
+        "-Wl,-Map=<TARGET>.map")
+ABOUT = """usdt {version}: usdt-list, usdt-trace and usdt-agent for Linux of {machine}, linked statically.
+
+bin/ may be copied anywhere. share/ has manual pages and completions, as below /usr/share. usdt.spdx.json lists what is
+inside the programs, and LICENSES/ has its licences. They were made of commit
+{commit}
+by `./run package static`, which makes them again of changed libraries.
+
+Not in them, compared with usdt-tools of a distribution: decoding of other instructions than those of probes (Zydis has no
+static form there), by which arguments are found that debug information does not place; and libdebuginfod.
+"""
+
+
+def builder(control):
+    """The chroot that packages are built in, with what else static programs want."""
+    base = debs.builder(control)
+    made = chroot.Chroot(f"{base.root}-static")
+    if not (made.root / "made-static").exists():
+        base.copy(made.root)
+        made.install(*ALSO)
+        (made.root / "made-static").touch()
+    return made
+
+
+def compile_tools(home, place, cached):
+    flags = f"-ffile-prefix-map={place}=."
+    settings = {"CMAKE_BUILD_TYPE": "Release", "CMAKE_C_FLAGS": flags, "CMAKE_CXX_FLAGS": flags, "CMAKE_CXX_LINK_EXECUTABLE": LINK,
+                "USDT_STATIC": "ON", "USDT_UNITY": "ON", "USDT_BUILD_TESTS": "OFF", "USDT_BUILD_EXAMPLES": "OFF",
+                "USDT_BUILD_BENCH": "OFF", "USDT_BUILD_BINDINGS": "OFF", "CMAKE_INSTALL_PREFIX": "/usr"}
+    binds, variables = debs.cache() if cached else ((), {})
+    home.run("cmake", "-G", "Ninja", "-S", place, "-B", f"{place}/build", "--log-level=WARNING",
+             *(f"-D{name}={value}" for name, value in settings.items()), binds=binds, env=variables)
+    home.run("ninja", "-C", f"{place}/build", f"-j{len(os.sched_getaffinity(0))}", *TOOLS, binds=binds, env=variables)
+    home.run("strip", *(f"{place}/build/bin/{tool}" for tool in TOOLS))
+
+
+def what_is_inside(home, place):
+    """Paths of the system that code of the programs came from: members of archives, start files, headers."""
+    archives, headers = set(), set()
+    for tool in TOOLS:
+        said = pathlib.Path(f"{home.root}{place}/build/bin/{tool}.map").read_text(errors="replace")
+        archives |= {os.path.normpath(path) for path in re.findall(r"^(/\S+\.a)\(\S+\)$", said, re.M)}
+        archives |= {os.path.normpath(path) for path in re.findall(r"^LOAD (/\S+\.o)$", said, re.M)}
+    for path in home.run("ninja", "-C", f"{place}/build", "-t", "deps").split():
+        if path.startswith("/usr/"):
+            headers.add(os.path.normpath(path))
+    ours = f"{place}/"
+    return {path for path in archives if not path.startswith(ours)}, headers
+
+
+def add_text(files, name, text):
+    files[name] = (text.encode(), 0o644)
+
+
+def collect(home, place, commit, machine):
+    """What the tarball has: {name: (bytes, mode)}."""
+    built = pathlib.Path(f"{home.root}{place}")
+    version, files = commit.version(), {}
+    for tool in TOOLS:
+        made = built / "build/tools" / tool
+        files[f"bin/{tool}"] = ((built / "build/bin" / tool).read_bytes(), 0o755)
+        for source, name in ((f"{tool}.1", f"man/man1/{tool}.1"), (f"{tool}.bash", f"bash-completion/completions/{tool}"),
+                             (f"_{tool}", f"zsh/site-functions/_{tool}"), (f"{tool}.fish", f"fish/vendor_completions.d/{tool}.fish")):
+            add_text(files, f"share/{name}", (made / source).read_text())
+    packages = spdx.packages_of(home, *what_is_inside(home, place))
+    for package in packages:
+        add_text(files, f"LICENSES/{package.name}.txt", home.run("cat", f"/usr/share/doc/{package.name}/copyright"))
+    add_text(files, "LICENSE", (built / "LICENSE").read_text())
+    for name in ("GPL-2.0.txt", "README.md"):
+        add_text(files, f"LICENSES/{name}", (built / "LICENSES" / name).read_text())
+    for name in ("GPL-3", "LGPL-2", "LGPL-2.1", "LGPL-3", "Apache-2.0"):  # to which Debian's texts refer
+        add_text(files, f"LICENSES/{name}.txt", home.run("cat", f"/usr/share/common-licenses/{name}"))
+    add_text(files, "README.txt", ABOUT.format(version=version, machine=machine, commit=commit.id))
+    add_text(files, "usdt.spdx.json", spdx.document(commit, f"usdt-tools-{version}-linux-{machine}", packages))
+    return files
+
+
+def tarball(top, files, seconds):
+    """Sorted, of nobody, and of the commit's time."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, (content, mode) in sorted(files.items()):
+            entry = tarfile.TarInfo(f"{top}/{name}")
+            entry.size, entry.mode, entry.mtime = len(content), mode, seconds
+            tar.addfile(entry, io.BytesIO(content))
+    return lzma.compress(made.getvalue(), preset=9)
+
+
+def build(commit, output, place=debs.PLACE, cached=True):
+    home = builder(git("show", f"{commit.id}:debian/control"))
+    here = pathlib.Path(f"{home.root}{place}")
+    chroot.remove(here.parent)
+    commit.unpack(here)
+    try:
+        compile_tools(home, place, cached)
+        machine = home.run("uname", "-m").strip()
+        files = collect(home, place, commit, machine)
+    finally:
+        chroot.remove(here.parent)
+    top = f"usdt-tools-{commit.version()}-linux-{machine}"
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir(parents=True)
+    (output / f"{top}.tar.xz").write_bytes(tarball(top, files, commit.seconds))
+    (output / f"{top}.spdx.json").write_bytes(files["usdt.spdx.json"][0])
+    return output / f"{top}.tar.xz"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--commit", default="HEAD")
+    parser.add_argument("--at", default=debs.PLACE, help="the directory of the sources within the chroot")
+    parser.add_argument("--no-cache", action="store_true", help="compile everything")
+    parser.add_argument("output", nargs="?", type=pathlib.Path, default=chroot.HOME / "static")
+    options = parser.parse_args()
+    try:
+        made = build(Commit(options.commit), options.output, options.at, not options.no_cache)
+    except chroot.Failed as why:
+        sys.exit(f"package: {why}")
+    print(f"{made.stat().st_size / 1e6:8.2f} MB  {os.path.relpath(made)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,341 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The packages of Debian, each scenario in a clean system of its own: installed, used, upgraded, removed.
+
+./run package test builds them, and those of the commit before. Environment: USDT_PACKAGES, USDT_PACKAGES_BEFORE: their directories.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/programs"), str(ROOT / "packaging")]
+
+import chroot  # noqa: E402
+import debs  # noqa: E402
+from harness import Run, Skip, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+
+NOW = pathlib.Path(os.environ.get("USDT_PACKAGES", chroot.HOME / "debs"))
+BEFORE = pathlib.Path(os.environ.get("USDT_PACKAGES_BEFORE", chroot.HOME / "before"))
+RUNS = ("usdt-tools", "usdt-agent", "libusdt0.1", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
+BUILDS = ("libusdt0.1", "libusdt-c0", "libusdt-provider1", "libusdt-dev", "libusdt-provider-dev")
+CALLS = 1000
+PROGRAM = f"""
+def called(number): return number
+for number in range({CALLS}): called(number)
+"""
+
+
+def files_of(directory, packages):
+    """Paths of packages; one that was not built is skipped with the scenario."""
+    found = {name: list(directory.glob(f"{name}_*.deb")) for name in packages}
+    missing = [name for name, files in found.items() if not files]
+    if missing:
+        raise Skip(f"{directory} has no {', '.join(missing)}")
+    return [files[0] for files in found.values()]
+
+
+class System:
+    """A clean system. Packages of ours are seen there as /packages and /before."""
+
+    def __init__(self, run, base=None):
+        require_root()
+        self.here = (base or chroot.base("bookworm")).copy(run.dir / "system")
+        self.binds = ((NOW, "/packages"), *([(BEFORE, "/before")] if BEFORE.exists() else []))
+
+    def __call__(self, command):
+        return self.here.run("sh", "-ec", command, binds=self.binds)
+
+    def install(self, *packages, directory=NOW):
+        there = "/packages" if directory == NOW else "/before"
+        self.here.run(*chroot.INSTALL, *(f"{there}/{file.name}" for file in files_of(directory, packages)), binds=self.binds)
+
+    def tool(self, run, name):
+        """A program here that runs the tool there, for the harness."""
+        path = run.dir / name
+        path.write_text("#!/bin/sh\nexec " + shlex.join(self.here.argv(name, binds=self.binds)) + ' "$@"\n')
+        path.chmod(0o755)
+        return path
+
+    def files(self):
+        """Everything that is there, but for what belongs to apt's and dpkg's own records, and to no package."""
+        root = self.here.root
+        found = {str(path.relative_to(root)) for path in walk(root)}
+        passing = r"var/(cache|log|lib/apt|lib/dpkg)/"
+        return {path for path in found if not re.match(passing, path)}
+
+    def records(self):
+        """Packages that dpkg knows, also as removed."""
+        return set(self("dpkg-query -W -f '${Package}\\n'").split())
+
+
+def walk(root):
+    for directory, names, files in os.walk(root):
+        yield from (pathlib.Path(directory) / name for name in (*names, *files))
+
+
+@scenario
+def the_tools_alone_list_and_trace_in_a_clean_system(run):
+    system = System(run)
+    system("apt-get -qq -y install /packages/usdt-tools_*.deb")  # its dependencies are the distribution's
+    listed = system("usdt-list -p $$")
+    check(":libc:setjmp" in listed, f"probes of the shell that asks:\n{listed[-500:]}")
+    system("apt-get -qq -y --no-install-recommends install python3")
+    (system.here.root / "calls.py").write_text(PROGRAM)
+    tracing = Run(system.tool(run, "usdt-trace"))
+    try:
+        result = tracing.trace("python:function__entry", "--where", 'str(arg1) == "called"', command=["python3", "/calls.py"])
+    finally:
+        tracing.close()
+    result.check_code(0)
+    result.check_accounted(CALLS, lost=0)
+
+
+@scenario
+def manual_pages_and_completions_are_where_their_readers_look(run):
+    system = System(run)
+    system("apt-get -qq -y --no-install-recommends install bash-completion zsh fish man-db groff-base")
+    system.install("usdt-tools", "usdt-agent")
+    for tool in ("usdt-list", "usdt-trace", "usdt-agent"):
+        check("SYNOPSIS" in system(f"man -P cat {tool}"), f"man {tool}")
+        bash = system(f"bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader {tool}; complete -p {tool}'")
+        check(bash.startswith("complete"), bash)
+        check_equal(system(f"zsh -c 'autoload -Uz compinit; compinit -u; echo $_comps[{tool}]'").strip(), f"_{tool}", "zsh")
+        check("--help" in system(f"fish -c \"complete -C '{tool} --'\""), "fish")
+
+
+@scenario
+def programs_of_python_and_node_trace(run):
+    system = System(run)
+    system.install("libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt")
+    (system.here.root / "probes.py").write_text(
+        "import usdt, threading\n"
+        "sold = usdt.Provider('shop', required=True).probe('sold', item=str)\n"
+        "with usdt.Tracer('shop:sold', pids=__import__('os').getpid()) as tracer:\n"
+        "    sold('lamp')\n"
+        "    [event] = tracer.take(10, 1)\n"
+        "print(event.args[0], tracer.counts().lost)\n")
+    check_equal(system("python3 /probes.py").strip(), "lamp 0", "what Python traces")
+    (system.here.root / "probes.js").write_text(
+        "const usdt = require('usdt');\n"
+        "const sold = new usdt.Provider('shop', {required: true}).probe('sold', {item: 'str'});\n"
+        "(async () => {\n"
+        "  const tracer = await usdt.Tracer.start('shop:sold', {pids: process.pid});\n"
+        "  sold('lamp');\n"
+        "  for await (const event of tracer) { console.log(event.args[0]); break; }\n"
+        "  tracer.close();\n"
+        "})();\n")
+    check_equal(system("nodejs /probes.js").strip(), "lamp", "what Node.js traces")
+
+
+@scenario
+def programs_are_built_with_the_development_packages(run):
+    system = System(run, debs.builder((ROOT / "debian/control").read_text()))
+    system.install(*BUILDS)
+    shutil.copytree(ROOT / "tests/consumer", system.here.root / "consumer")
+    system("g++ -std=c++20 /consumer/consumer.cpp -o /by_pkg_config $(pkg-config --cflags --libs usdt)")
+    check("NEEDED" in (dynamic := system("readelf -d /by_pkg_config")) and "[libusdt.so.0.1]" in dynamic, dynamic)
+    system("cmake -G Ninja -S /consumer/find_package -B /by_cmake && ninja -C /by_cmake")
+    for program in ("/by_pkg_config", "/by_cmake/consumer"):
+        check("libc:setjmp(" in system(f"{program} /lib/*/libc.so.6"), f"{program} lists the probes of libc")
+
+
+@scenario
+def the_agent_reads_its_questions_and_is_not_started(run):
+    system = System(run)
+    system.install("usdt-agent")
+    unit = system("cat /lib/systemd/system/usdt-agent.service")
+    check("ExecStart=/usr/bin/usdt-agent " in unit, unit)
+    check_equal(system("ls /etc/systemd/system/multi-user.target.wants 2>/dev/null || true").count("usdt-agent"), 0, "enabled")
+    (system.here.root / "etc/usdt-agent/calls.toml").write_text('[question.calls]\nprobes = ["libc:setjmp"]\nby = "comm"\n')
+    said = system("usdt-agent check --listen 9435 /etc/usdt-agent")
+    check("calls: metrics at 9435" in said, said)
+    check_equal(system("dpkg-query -W -f '${Conffiles}' usdt-agent").split()[0], "/etc/default/usdt-agent", "conffiles")
+
+
+@scenario
+def an_upgrade_from_the_commit_before_keeps_settings(run):
+    system = System(run)
+    packages = [name for name in RUNS if list(BEFORE.glob(f"{name}_*.deb"))]
+    if not packages:
+        raise Skip("no packages of the commit before")
+    system.install(*packages, directory=BEFORE)
+    version = "dpkg-query -W -f '${Version}' usdt-tools"
+    before = system(version)
+    settings = system.here.root / "etc/default/usdt-agent"
+    settings.write_text('USDT_AGENT_OPTIONS="--verbose"\n')
+    system.install(*RUNS)
+    check(system(f"dpkg --compare-versions {before} lt $({version}) && echo newer").strip() == "newer", f"{before} is not older")
+    check_equal(settings.read_text(), 'USDT_AGENT_OPTIONS="--verbose"\n', "settings of the administrator")
+    check("usdt-list" in system("usdt-list --version"), "it runs")
+    system("dpkg --audit")
+
+
+@scenario
+def nothing_is_left_of_packages_that_are_purged(run):
+    system = System(run)
+    system("apt-get -qq -y --no-install-recommends install python3 nodejs")  # of which the packages of ours are users
+    system("apt-get -qq -y --no-install-recommends install $(dpkg-deb -f -- /packages/usdt-tools_*.deb Depends | sed 's/([^)]*)//g; s/,/ /g')")
+    files, records = system.files(), system.records()
+    system.install(*RUNS)
+    (system.here.root / "var/lib/private/usdt-agent").mkdir(parents=True)  # its state, as systemd has it
+    check(len(system.files() - files) > 50, "nothing was installed")
+    system("python3 -c 'import usdt; usdt.list(\"/bin/sh\")'")
+    system("apt-get -qq -y remove " + " ".join(RUNS))
+    check("etc/default/usdt-agent" in system.files(), "settings are kept when a package is removed")
+    system("apt-get -qq -y purge " + " ".join(RUNS))
+    check_equal(sorted(system.files() - files - {"var/lib/private"}), [], "files that are left")
+    check_equal(sorted(files - system.files()), [], "files of others that are gone")
+    check_equal(sorted(system.records() - records), [], "packages that dpkg still knows")
+
+
+@scenario
+def debug_packages_name_the_lines_of_the_tools(run):
+    [symbols] = files_of(NOW, ["usdt-tools-dbgsym"])
+    [tools] = files_of(NOW, ["usdt-tools"])
+    for deb in (symbols, tools):
+        subprocess.run(["dpkg-deb", "-x", deb, run.dir / "unpacked"], check=True)
+    notes = subprocess.run(["readelf", "-n", run.dir / "unpacked/usr/bin/usdt-list"], capture_output=True, text=True, check=True).stdout
+    build_id = re.search(r"Build ID: (\w+)", notes)[1]
+    check((run.dir / f"unpacked/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug").exists(), f"debug file of {build_id}")
+
+
+@scenario
+def every_program_and_library_is_hardened(run):
+    for deb in files_of(NOW, RUNS):
+        unpacked = run.dir / deb.name
+        subprocess.run(["dpkg-deb", "-x", deb, unpacked], check=True)
+        for path in walk(unpacked):
+            if not path.is_file() or path.is_symlink() or path.open("rb").read(4) != b"\x7fELF":
+                continue
+            dynamic = subprocess.run(["readelf", "-dlW", path], capture_output=True, text=True, check=True).stdout
+            check("BIND_NOW" in dynamic and "GNU_RELRO" in dynamic, f"{path.name} is bound lazily")
+            check("DYN" in dynamic or path.suffix != "", f"{path.name} is not position independent")
+            check("RUNPATH" not in dynamic and "RPATH" not in dynamic, f"{path.name} has a path for libraries")
+            text = path.read_bytes()
+            check(b"/build/" not in text, f"{path.name} names the directory that it was built in")
+
+
+# --- what is for no distribution --------------------------------------------------------------------------------------
+
+
+def static_tools(system):
+    """Unpacks the tarball; the directory of its programs, as the system sees it."""
+    [made] = list((chroot.HOME / "static").glob("*.tar.xz")) or [None]
+    if made is None:
+        raise Skip("no tarball: ./run package static")
+    with tarfile.open(made) as files:
+        files.extractall(system.here.root / "opt")
+        return "/opt/" + files.getnames()[0].split("/")[0]
+
+
+@scenario
+def static_tools_run_on_debian_11(run):
+    system = System(run, chroot.base("bullseye"))
+    top = static_tools(system)
+    check(":libc:setjmp" in system(f"{top}/bin/usdt-list -p $$"), "probes of the shell that asks")
+    tracing = Run(system.tool(run, f"{top}/bin/usdt-trace"))
+    try:
+        result = tracing.trace("libc:setjmp", command=["sh", "-c", ":"])
+    finally:
+        tracing.close()
+    result.check_code(0)
+    check(len(result.events) > 0, result.describe())
+    check_equal(sum(result.summary["lost"].values()), 0, "lost")
+    check_equal(result.summary["hits"], len(result.events), "hits")
+
+
+@scenario
+def a_name_of_a_host_is_resolved_by_static_tools(run):
+    system = System(run, chroot.base("bullseye"))
+    top = static_tools(system)
+    system("mkdir -p /q; printf '[question.q]\\nprobes = [\"libc:setjmp\"]\\n' >/q/q.toml")
+    said = system(f"timeout -s TERM 3 {top}/bin/usdt-agent --export otlp=http://localhost:1 /q 2>&1 || true")
+    check("resolve" not in said.lower() and "name or service" not in said.lower(), said)
+
+
+@scenario
+def the_list_of_what_is_in_static_tools_is_complete(run):
+    system = System(run, chroot.base("bullseye"))
+    top = system.here.root / static_tools(system)[1:]
+    listed = json.loads((top / "usdt.spdx.json").read_text())
+    check_equal(listed["spdxVersion"], "SPDX-2.3", "version")
+    names = {package["name"] for package in listed["packages"]}
+    check({"libbpf-dev", "libelf-dev", "libdw-dev", "libc6-dev", "zlib1g-dev"} <= names, f"{sorted(names)}")
+    ids = {package["SPDXID"] for package in listed["packages"]} | {"SPDXRef-DOCUMENT"}
+    for relation in listed["relationships"]:
+        check({relation["spdxElementId"], relation["relatedSpdxElement"]} <= ids, f"{relation}")
+    for name in names - {"usdt-tools"}:
+        check((top / f"LICENSES/{name}.txt").exists(), f"the licence of {name}")
+    texts = subprocess.run(["strings", "-a", top / "bin/usdt-trace"], capture_output=True, text=True, check=True).stdout
+    check("/build/" not in texts, "it names the directory that it was built in")
+
+
+USER = """import usdt
+
+def first(target: str) -> str:
+    for point in usdt.list(target):
+        return point.full_name
+    raise LookupError(target)
+
+def watch(pid: int) -> list[int]:
+    with usdt.Tracer("shop:sold", pids=pid) as tracer:
+        return [event.pid for event in tracer.take(1.0, 1)]
+
+print(first("/lib/x86_64-linux-gnu/libc.so.6"))
+sold = usdt.Provider("shop", required=True).probe("sold", item=str)
+"""
+
+
+@scenario
+def a_wheel_has_what_it_needs_and_types(run):
+    [wheel] = list((chroot.HOME / "python").glob("*.whl")) or [None]
+    if wheel is None:
+        raise Skip("no wheel: ./run package wheel")
+    system = System(run)
+    system("apt-get -qq -y --no-install-recommends install python3-venv mypy")
+    shutil.copy(wheel, system.here.root)
+    system(f"python3 -m venv /venv && /venv/bin/pip install -q --no-index /{wheel.name}")
+    (system.here.root / "user.py").write_text(USER)
+    check(":libc:" in system("/venv/bin/python /user.py"), "the probes of libc")
+    check("Success" in system("mypy --strict --python-executable /venv/bin/python /user.py"), "types")
+    (system.here.root / "wrong.py").write_text(USER + "first(1)\n")
+    check('incompatible type "int"' in system("mypy --strict --python-executable /venv/bin/python /wrong.py || true"), "a wrong type")
+
+
+@scenario
+def a_package_of_npm_has_what_it_needs_and_types(run):
+    [made] = list((chroot.HOME / "node").glob("*.tgz")) or [None]
+    if made is None:
+        raise Skip("no tarball: ./run package npm")
+    require_program("npm")
+    project = run.dir / "project"
+    project.mkdir()
+    chroot.run(["npm", "init", "-y"], cwd=project)
+    chroot.run(["npm", "install", "--no-audit", "--no-fund", made, "typescript@5", "@types/node@18"], cwd=project)
+    uses = "new usdt.Provider('shop', {required: true}).probe('sold', {item: 'str'});\nconsole.log(usdt.list('/lib/x86_64-linux-gnu/libc.so.6').length);\n"
+    (project / "common.cjs").write_text("const usdt = require('usdt');\n" + uses)
+    (project / "module.mjs").write_text("import usdt, {list} from 'usdt';\nif (usdt.list !== list) throw new Error();\n" + uses)
+    (project / "user.ts").write_text("import * as usdt from 'usdt';\nconst points: usdt.Point[] = usdt.list('/bin/sh');\n"
+                                     "const name: string | undefined = points[0]?.fullName;\nconsole.log(name);\n")
+    (project / "wrong.ts").write_text("import * as usdt from 'usdt';\nusdt.list(1);\n")
+    system = System(run)
+    system("apt-get -qq -y --no-install-recommends install nodejs")
+    shutil.copytree(project, system.here.root / "project", symlinks=True)
+    for program in ("common.cjs", "module.mjs"):
+        check(int(system(f"cd /project && nodejs {program}")) > 10, f"{program} lists the probes of libc")
+    compiler = "cd /project && nodejs node_modules/typescript/bin/tsc --strict --noEmit --types node"
+    system(f"{compiler} user.ts")
+    check("TS2345" in system(f"{compiler} wrong.ts || true"), "a wrong type")
+
+
+if __name__ == "__main__":
+    main()
