@@ -23,6 +23,7 @@ PLACE = "/build/usdt"  # within the chroot: the compiler's cache knows it
 
 def builder(control):
     """The chroot that has the Build-Depends of a source; made once for each list of them."""
+    control = control.strip() + "\n"
     key = hashlib.sha256(control.encode()).hexdigest()[:12]
     made = chroot.Chroot(chroot.HOME / "chroots" / f"{SUITE}-build-{key}")
     if (made.root / "made-builder").exists():

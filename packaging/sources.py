@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The sources of a commit as a source package: its files, with an entry of debian/changelog that says which commit it is."""
+"""The sources of a commit as a source package: its files, and a debian/changelog that says which commit it is."""
 
 import email.utils
 import pathlib
@@ -48,7 +48,7 @@ class Commit:
         """The same, and of that version."""
         self.unpack(directory)
         changelog = directory / "debian/changelog"
-        before = changelog.read_text()
-        maintainer = re.search(r"^ -- (.*>)", before, re.M)[1]
-        changelog.write_text(f"usdt ({version or self.version()}) unstable; urgency=medium\n\n  * Commit {self.id}.\n\n"
-                             f" -- {maintainer}  {email.utils.formatdate(self.seconds)}\n\n{before}")
+        maintainer = re.search(r"^ -- (.*>)", changelog.read_text(), re.M)[1]
+        changelog.write_text(f"usdt ({version or self.version()}) unstable; urgency=medium\n\n"
+                             f"  * Commit {self.id}. CHANGELOG.md says what is in it.\n\n"
+                             f" -- {maintainer}  {email.utils.formatdate(self.seconds)}\n")
