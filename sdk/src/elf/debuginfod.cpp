@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +18,8 @@
 #include <mutex>
 
 #include "sys/unique_fd.hpp"
+
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak));  // what linkers give to each file that a loader is for
 
 namespace usdt::elf {
 namespace {
@@ -45,8 +48,15 @@ void load(void* from, const char* name, Function& function, std::string& missing
   if (function == nullptr) missing = fmt::format("{} has no {}", library, name);
 }
 
+bool is_linked_statically() { return _DYNAMIC == nullptr; }
+
 Client load_client() {
   Client client;
+  // It would bring the C library of the system beside the one that is inside.
+  if (is_linked_statically()) {
+    client.missing = "a program that is linked statically does not load it";
+    return client;
+  }
   void* const loaded = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) {
     const char* why = ::dlerror();
