@@ -27,6 +27,8 @@ LICENCES = {
     "libfmt-dev": "MIT",
     "libprotozero-dev": "BSD-2-Clause",
     "libtomlplusplus-dev": "MIT",
+    "libzycore-dev": "MIT",
+    "libzydis-dev": "MIT",
     "rapidjson-dev": "MIT",
 }
 PUBLIC_DOMAIN = {"licenseId": "LicenseRef-xz-public-domain", "name": "liblzma is in the public domain",
@@ -53,10 +55,14 @@ class Package:
         return "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", self.name)
 
 
+# Made of the sources of packages (packaging/static.py).
+MADE = {"/usr/local/lib/libZydis.a": "libzydis-dev"}
+
+
 def owners(home, paths):
     """Names of the packages that have these paths."""
-    found = set()
-    paths = sorted(paths)
+    found = {MADE[path] for path in paths if path in MADE}
+    paths = sorted(path for path in paths if path not in MADE)
     for at in range(0, len(paths), 500):
         for line in home.run("dpkg", "-S", *paths[at:at + 500]).splitlines():
             found.add(re.match(r"([^:,]+)", line)[1])

@@ -23,6 +23,18 @@ from sources import Commit, git
 
 TOOLS = ("usdt-list", "usdt-trace", "usdt-agent")
 ALSO = ("libbz2-dev",)  # of which elfutils' archives have functions
+# Zydis of the same sources as the distribution's, which has it as a shared library alone.
+ZYDIS = """
+sed 's/^deb /deb-src /' /etc/apt/sources.list >/etc/apt/sources.list.d/sources.list
+apt-get -qq update
+mkdir /zydis
+cd /zydis
+apt-get -qq source zydis
+cmake -G Ninja -S zydis-* -B build -DCMAKE_BUILD_TYPE=Release -DZYDIS_BUILD_SHARED_LIB=OFF -DZYDIS_BUILD_TOOLS=OFF \
+  -DZYDIS_BUILD_EXAMPLES=OFF -DZYDIS_BUILD_MAN=OFF -DZYDIS_BUILD_DOXYGEN=OFF -DZYAN_SYSTEM_ZYCORE=ON
+ninja -C build Zydis
+cp build/libZydis.a /usr/local/lib
+"""
 # Each program beside a map of what the linker took for it.
 LINK = ("<CMAKE_CXX_COMPILER> <FLAGS> <CMAKE_CXX_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES> "
         "-Wl,-Map=<TARGET>.map")
@@ -33,8 +45,7 @@ inside the programs, and LICENSES/ has its licences. They were made of commit
 {commit}
 by `./run package static`, which makes them again of changed libraries.
 
-Not in them, compared with usdt-tools of a distribution: decoding of other instructions than those of probes (Zydis has no
-static form there), by which arguments are found that debug information does not place; and libdebuginfod.
+They do not load libdebuginfod (--debuginfod), which would bring another C library.
 """
 
 
@@ -45,6 +56,7 @@ def builder(control):
     if not (made.root / "made-static").exists():
         base.copy(made.root)
         made.install(*ALSO)
+        made.run("sh", "-ec", ZYDIS)
         (made.root / "made-static").touch()
     return made
 
