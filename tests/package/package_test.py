@@ -28,9 +28,10 @@ BEFORE = pathlib.Path(os.environ.get("USDT_PACKAGES_BEFORE", chroot.HOME / "befo
 RUNS = ("usdt-tools", "usdt-agent", "libusdt0.1", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
 BUILDS = ("libusdt0.1", "libusdt-c0", "libusdt-provider1", "libusdt-dev", "libusdt-provider-dev")
 CALLS = 1000
+# Called by C: Python 3.11 has no probe where Python calls Python.
 PROGRAM = f"""
 def called(number): return number
-for number in range({CALLS}): called(number)
+list(map(called, range({CALLS})))
 """
 
 
@@ -82,21 +83,28 @@ def walk(root):
         yield from (pathlib.Path(directory) / name for name in (*names, *files))
 
 
-@scenario
-def the_tools_alone_list_and_trace_in_a_clean_system(run):
-    system = System(run)
-    system("apt-get -qq -y install /packages/usdt-tools_*.deb")  # its dependencies are the distribution's
-    listed = system("usdt-list -p $$")
-    check(":libc:setjmp" in listed, f"probes of the shell that asks:\n{listed[-500:]}")
+def check_they_work(run, system, lister, tracer):
+    """Lists probes of processes of that system, and traces each call of a function there."""
     system("apt-get -qq -y --no-install-recommends install python3")
+    said = system(f"{lister} -p $$ || test $? = 1")  # a shell, which has none there
+    check(re.search(r"dash has no probes", said), said)
+    listed = system(f"python3 -c 'import os; os.system(\"{lister} -p %d\" % os.getpid())'")
+    check(":python:function__entry" in listed, listed[-500:])
     (system.here.root / "calls.py").write_text(PROGRAM)
-    tracing = Run(system.tool(run, "usdt-trace"))
+    tracing = Run(system.tool(run, tracer))
     try:
         result = tracing.trace("python:function__entry", "--where", 'str(arg1) == "called"', command=["python3", "/calls.py"])
     finally:
         tracing.close()
     result.check_code(0)
     result.check_accounted(CALLS, lost=0)
+
+
+@scenario
+def the_tools_alone_list_and_trace_in_a_clean_system(run):
+    system = System(run)
+    system("apt-get -qq -y install /packages/usdt-tools_*.deb")  # its dependencies are the distribution's
+    check_they_work(run, system, "usdt-list", "usdt-trace")
 
 
 @scenario
@@ -145,7 +153,7 @@ def programs_are_built_with_the_development_packages(run):
     check("NEEDED" in (dynamic := system("readelf -d /by_pkg_config")) and "[libusdt.so.0.1]" in dynamic, dynamic)
     system("cmake -G Ninja -S /consumer/find_package -B /by_cmake && ninja -C /by_cmake")
     for program in ("/by_pkg_config", "/by_cmake/consumer"):
-        check("libc:setjmp(" in system(f"{program} /lib/*/libc.so.6"), f"{program} lists the probes of libc")
+        check("libstdcxx:throw(" in system(f"{program} /usr/lib/*/libstdc++.so.6"), f"{program} lists the probes of libstdc++")
 
 
 @scenario
@@ -155,7 +163,7 @@ def the_agent_reads_its_questions_and_is_not_started(run):
     unit = system("cat /lib/systemd/system/usdt-agent.service")
     check("ExecStart=/usr/bin/usdt-agent " in unit, unit)
     check_equal(system("ls /etc/systemd/system/multi-user.target.wants 2>/dev/null || true").count("usdt-agent"), 0, "enabled")
-    (system.here.root / "etc/usdt-agent/calls.toml").write_text('[question.calls]\nprobes = ["libc:setjmp"]\nby = "comm"\n')
+    (system.here.root / "etc/usdt-agent/calls.toml").write_text('[question.calls]\nprobes = ["python:gc__start"]\nby = "comm"\n')
     said = system("usdt-agent check --listen 9435 /etc/usdt-agent")
     check("calls: metrics at 9435" in said, said)
     check_equal(system("dpkg-query -W -f '${Conffiles}' usdt-agent").split()[0], "/etc/default/usdt-agent", "conffiles")
@@ -241,23 +249,14 @@ def static_tools(system):
 def static_tools_run_on_debian_11(run):
     system = System(run, chroot.base("bullseye"))
     top = static_tools(system)
-    check(":libc:setjmp" in system(f"{top}/bin/usdt-list -p $$"), "probes of the shell that asks")
-    tracing = Run(system.tool(run, f"{top}/bin/usdt-trace"))
-    try:
-        result = tracing.trace("libc:setjmp", command=["sh", "-c", ":"])
-    finally:
-        tracing.close()
-    result.check_code(0)
-    check(len(result.events) > 0, result.describe())
-    check_equal(sum(result.summary["lost"].values()), 0, "lost")
-    check_equal(result.summary["hits"], len(result.events), "hits")
+    check_they_work(run, system, f"{top}/bin/usdt-list", f"{top}/bin/usdt-trace")
 
 
 @scenario
 def a_name_of_a_host_is_resolved_by_static_tools(run):
     system = System(run, chroot.base("bullseye"))
     top = static_tools(system)
-    system("mkdir -p /q; printf '[question.q]\\nprobes = [\"libc:setjmp\"]\\n' >/q/q.toml")
+    system("mkdir -p /q; printf '[question.q]\\nprobes = [\"python:gc__start\"]\\n' >/q/q.toml")
     said = system(f"timeout -s TERM 3 {top}/bin/usdt-agent --export otlp=http://localhost:1 /q 2>&1 || true")
     check("resolve" not in said.lower() and "name or service" not in said.lower(), said)
 
@@ -290,7 +289,7 @@ def watch(pid: int) -> list[int]:
     with usdt.Tracer("shop:sold", pids=pid) as tracer:
         return [event.pid for event in tracer.take(1.0, 1)]
 
-print(first("/lib/x86_64-linux-gnu/libc.so.6"))
+print(first("/usr/lib/*/libstdc++.so.6"))
 sold = usdt.Provider("shop", required=True).probe("sold", item=str)
 """
 
@@ -305,7 +304,7 @@ def a_wheel_has_what_it_needs_and_types(run):
     shutil.copy(wheel, system.here.root)
     system(f"python3 -m venv /venv && /venv/bin/pip install -q --no-index /{wheel.name}")
     (system.here.root / "user.py").write_text(USER)
-    check(":libc:" in system("/venv/bin/python /user.py"), "the probes of libc")
+    check(":libstdcxx:" in system("/venv/bin/python /user.py"), "the probes of libstdc++")
     check("Success" in system("mypy --strict --python-executable /venv/bin/python /user.py"), "types")
     (system.here.root / "wrong.py").write_text(USER + "first(1)\n")
     check('incompatible type "int"' in system("mypy --strict --python-executable /venv/bin/python /wrong.py || true"), "a wrong type")
@@ -321,7 +320,7 @@ def a_package_of_npm_has_what_it_needs_and_types(run):
     project.mkdir()
     chroot.run(["npm", "init", "-y"], cwd=project)
     chroot.run(["npm", "install", "--no-audit", "--no-fund", made, "typescript@5", "@types/node@18"], cwd=project)
-    uses = "new usdt.Provider('shop', {required: true}).probe('sold', {item: 'str'});\nconsole.log(usdt.list('/lib/x86_64-linux-gnu/libc.so.6').length);\n"
+    uses = "new usdt.Provider('shop', {required: true}).probe('sold', {item: 'str'});\nconsole.log(usdt.list('/usr/lib/*/libstdc++.so.6').length);\n"
     (project / "common.cjs").write_text("const usdt = require('usdt');\n" + uses)
     (project / "module.mjs").write_text("import usdt, {list} from 'usdt';\nif (usdt.list !== list) throw new Error();\n" + uses)
     (project / "user.ts").write_text("import * as usdt from 'usdt';\nconst points: usdt.Point[] = usdt.list('/bin/sh');\n"
@@ -331,7 +330,7 @@ def a_package_of_npm_has_what_it_needs_and_types(run):
     system("apt-get -qq -y --no-install-recommends install nodejs")
     shutil.copytree(project, system.here.root / "project", symlinks=True)
     for program in ("common.cjs", "module.mjs"):
-        check(int(system(f"cd /project && nodejs {program}")) > 10, f"{program} lists the probes of libc")
+        check(int(system(f"cd /project && nodejs {program}")) >= 3, f"{program} lists the probes of libstdc++")
     compiler = "cd /project && nodejs node_modules/typescript/bin/tsc --strict --noEmit --types node"
     system(f"{compiler} user.ts")
     check("TS2345" in system(f"{compiler} wrong.ts || true"), "a wrong type")
