@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,8 +24,8 @@ PLACE = "/build/usdt"  # within the chroot: the compiler's cache knows it
 
 def builder(control):
     """The chroot that has the Build-Depends of a source; made once for each list of them."""
-    control = control.strip() + "\n"
-    key = hashlib.sha256(control.encode()).hexdigest()[:12]
+    wishes = re.search(r"^Build-Depends:.*?(?=\n\S|\n\n)", control, re.M | re.S)[0]
+    key = hashlib.sha256(wishes.encode()).hexdigest()[:12]
     made = chroot.Chroot(chroot.HOME / "chroots" / f"{SUITE}-build-{key}")
     if (made.root / "made-builder").exists():
         return made

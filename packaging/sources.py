@@ -50,5 +50,5 @@ class Commit:
         changelog = directory / "debian/changelog"
         maintainer = re.search(r"^ -- (.*>)", changelog.read_text(), re.M)[1]
         changelog.write_text(f"usdt ({version or self.version()}) unstable; urgency=medium\n\n"
-                             f"  * Commit {self.id}. CHANGELOG.md says what is in it.\n\n"
+                             f"  * Commit {self.id}.\n\n"
                              f" -- {maintainer}  {email.utils.formatdate(self.seconds)}\n")
