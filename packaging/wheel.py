@@ -26,7 +26,7 @@ def build(output):
         scratch = pathlib.Path(scratch)
         package = scratch / "package"
         shutil.copytree(chroot.ROOT / "bindings/python", package, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info", ".pybuild"))
-        native = package / "usdt/native"
+        native = package / "usdt/native.libs"
         native.mkdir()
         bundle.unpacked(scratch / "debs", *LIBRARIES)
         libraries = [pathlib.Path(shutil.copy(bundle.library(scratch / "debs", name), native / name)) for name in LIBRARIES.values()]

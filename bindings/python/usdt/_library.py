@@ -224,7 +224,7 @@ _PLAIN = {
 
 def load(soname: str, variable: str) -> ctypes.CDLL:
     """By the path in `variable`, else the one that a wheel has, else as the dynamic loader finds it."""
-    in_wheel = os.path.join(os.path.dirname(__file__), "native", soname)
+    in_wheel = os.path.join(os.path.dirname(__file__), "native.libs", soname)
     try:
         return ctypes.CDLL(os.environ.get(variable) or (in_wheel if os.path.exists(in_wheel) else soname))
     except OSError as error:
