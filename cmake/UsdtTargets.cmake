@@ -81,7 +81,8 @@ function(usdt_unity target)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     string(APPEND all "#include \"${source}\"\n")
   endforeach()
-  string(SHA256 which "${all}")  # another build may have others
+  string(REPLACE "${PROJECT_SOURCE_DIR}/" "" which "${all}")  # the same name wherever the sources lie
+  string(SHA256 which "${which}")  # another build may have others
   string(SUBSTRING ${which} 0 8 which)
   set(unity ${USDT_ROOMS}/unity/${target}_${which}.cpp)
   file(CONFIGURE OUTPUT ${unity} CONTENT "${all}" @ONLY)
