@@ -8,6 +8,7 @@
 #include "trace/counts.h"
 #include "trace/guards.h"
 #include "trace/hits.h"
+#include "trace/owner.h"
 #include "trace/spans.h"
 #include "trace/wanted.h"
 
@@ -30,6 +31,8 @@ static __always_inline bool is_in_cgroup(void)
 /* Whether the process is one of those that are traced. */
 static __always_inline bool is_traced(void)
 {
+	if (usdt_stock()->owner.checked && !is_of_owner())
+		return false;
 	if (usdt_stock()->family.ancestors.count && !descends())
 		return false;
 	return !usdt_stock()->cgroups || is_in_cgroup();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes the site: doxygen's reference, the pages (pages.py), and Sphinx over them (conf.py). Warnings are errors.
 
-Usage: make_site.py DIRECTORY TOOLS      DIRECTORY/site is the site; TOOLS: where usdt-list, usdt-trace and usdt-agent are
+Usage: make_site.py DIRECTORY TOOLS      DIRECTORY/site is the site; TOOLS: where the tools are
        make_site.py --reference DIRECTORY   the C++ reference alone, which says whether everything public has a comment
 """
 

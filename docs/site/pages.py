@@ -3,7 +3,7 @@
 """Lays out the pages of the site for Sphinx (make_site.py): the Markdown of the repository, and pages made of what else
 can be read there: manual pages, headers, types, examples.
 
-Usage: pages.py DIRECTORY TOOLS     TOOLS: where usdt-list, usdt-trace and usdt-agent are
+Usage: pages.py DIRECTORY TOOLS     TOOLS: where the tools are
 
 A link to another page stays one; one to a file that is no page leads to a page that shows this file.
 """
@@ -23,7 +23,7 @@ import cpp_names
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LANDING = pathlib.PurePath("docs/site/index.md")
-TOOLS = ("usdt-list", "usdt-trace", "usdt-agent")
+TOOLS = ("usdt-list", "usdt-trace", "usdt-agent", "usdt-broker")
 # Headers that have a page of the reference, by the page's name.
 HEADERS = {
     "c": ("The C interface", "Its guide is [From C](../docs/c-api.md).", ["bindings/c/include/usdt/usdtc.h"]),

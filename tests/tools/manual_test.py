@@ -10,7 +10,8 @@ import unittest
 
 import tool
 
-TOOLS = {"usdt-list": os.environ["USDT_LIST"], "usdt-trace": os.environ["USDT_TRACE"], "usdt-agent": os.environ["USDT_AGENT"]}
+TOOLS = {"usdt-list": os.environ["USDT_LIST"], "usdt-trace": os.environ["USDT_TRACE"], "usdt-agent": os.environ["USDT_AGENT"],
+         "usdt-broker": os.environ["USDT_BROKER_PROGRAM"]}
 
 
 def said_by(name, *arguments, **options):

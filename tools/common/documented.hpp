@@ -31,7 +31,7 @@ struct DocumentedProgram {
 [[nodiscard]] DocumentedProgram documented(CLI::App& app);
 
 /// The manual page, as man(7) wants it.
-[[nodiscard]] std::string manual_page(const DocumentedProgram& program);
+[[nodiscard]] std::string manual_page(const DocumentedProgram& program, int section);
 
 /// A script by which `shell` (bash, zsh, fish) completes the options of the program and their values; nothing for
 /// others.

@@ -70,14 +70,14 @@ void append_option(std::string& out, const DocumentedOption& option) {
 
 }  // namespace
 
-std::string manual_page(const DocumentedProgram& program) {
+std::string manual_page(const DocumentedProgram& program, int section) {
   const std::string& name = program.name;
   std::string summary = program.description.substr(0, program.description.find(".\n"));
   if (!summary.empty()) summary[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(summary[0])));
 
   std::string out =
-      fmt::format(".\\\" Made from the options of {0}.\n.TH {1} 1 \"\" \"usdt {2}\" \"User Commands\"\n.nh\n", name,
-                  upper(name), USDT_VERSION);
+      fmt::format(".\\\" Made from the options of {0}.\n.TH {1} {3} \"\" \"usdt {2}\" \"{4}\"\n.nh\n", name,
+                  upper(name), USDT_VERSION, section, section == 8 ? "System Administration" : "User Commands");
   out += fmt::format(".SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n[\\fIOPTIONS\\fR]", plain(name), plain(summary),
                      plain(name));
   for (const DocumentedOption& option : program.options)

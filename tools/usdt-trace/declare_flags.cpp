@@ -107,6 +107,12 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
     app.add_flag("--doctor", raw.doctor,
                  "Trace nothing: say what rights tracing takes, which of them you have, and how to get the rest "
                  "(usdt-list --doctor tells of the kernel, too)");
+    app.add_option("--broker", flags.broker,
+                   "Let usdt-broker at this socket attach, which traces own processes without privileges; where these "
+                   "are missing, the one at " +
+                       std::string(usdt::Broker::kSocket) + ", or of the environment's USDT_BROKER, is asked anyway")
+        ->type_name("SOCKET");
+    app.add_flag("--no-broker", flags.no_broker, "Never ask usdt-broker")->excludes("--broker");
     app.add_option("--verifier-log", flags.verifier_log, "Should the kernel's verifier refuse a program: its whole log")
         ->type_name("FILE");
     app.add_option("--disable-feature", raw.disabled, "Do without a kernel feature, to try its fallback")

@@ -44,7 +44,9 @@ struct Flags {
   ScriptPart script = {};
   OutputPart output = {};
   usdt::FeatureChoice features = {};  ///< of all questions
-  bool dump_on_signal = false;        ///< SIGUSR1 ends the trace, whose last events are written
+  std::string broker = {};            ///< the socket of usdt-broker; empty: the usual one, and only if it is needed
+  bool no_broker = false;
+  bool dump_on_signal = false;  ///< SIGUSR1 ends the trace, whose last events are written
   bool strict = false;
   bool explain = false;           ///< say what would be traced, and trace nothing
   std::string verifier_log = {};  ///< file for what the kernel's verifier says of a program it refuses

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker.hpp"
 #include "child.hpp"
 #include "common/report.hpp"
 #include "ending.hpp"
@@ -48,8 +49,15 @@ class Run {
 
   usdt::Result<int> run() {
     if (auto opened = open(); !opened) return usdt::fail(opened.error());
+    auto broker = find_broker(first_);
+    if (!broker) return usdt::fail(broker.error());
     if (auto held = hold_command(); !held) return usdt::fail(held.error());
-    usdt::Session session({.command = child_ ? child_->pid() : 0, .before_attaching = [this] { begin_holding(); }});
+    usdt::FeatureChoice features = first_.features;
+    if (*broker) features.known = (*broker)->features();
+    usdt::Session session({.command = child_ ? child_->pid() : 0,
+                           .features = std::move(features),
+                           .broker = *broker,
+                           .before_attaching = [this] { begin_holding(); }});
     session_ = &session;
     const EndsBySignal ends(session);
     usdt::tools::set_patience(patience_at_end());

@@ -21,11 +21,16 @@
 #include <vector>
 
 #include "usdt/backend.hpp"
+#include "usdt/broker.hpp"
 #include "usdt/carrier.hpp"
 #include "usdt/link.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 #include "usdt/stop.hpp"
+
+namespace usdt::broker {
+struct LoadedHere;
+}  // namespace usdt::broker
 
 namespace usdt {
 inline namespace v1 {
@@ -34,6 +39,8 @@ inline namespace v1 {
 /// (uprobe_multi before Linux 6.6), no_permission (the kernel could not be asked; the message names the capability that
 /// is missing), invalid_argument (a backend that does not attach to files).
 [[nodiscard]] Result<Backend> choose_backend(Backend wanted = Backend::automatic);
+
+class LoadedObject;
 
 /// Says how an object is loaded.
 struct LoadOptions {
@@ -65,6 +72,12 @@ struct LoadOptions {
   /// then has with the reason. Otherwise, and if nothing else is attached, that is the error `changed`. A user who goes
   /// on writing a file would otherwise keep the caller from tracing anything beside it.
   bool leave_out_changed = false;
+  /// Who loads and attaches the programs in this process's place; null: itself. It has the stock programs of Tracer,
+  /// and loads no others.
+  std::shared_ptr<Broker> broker = nullptr;
+  /// With `broker`: the object, loaded through it, whose maps reuse_map() has put in the place of this one's; null: it
+  /// has maps of its own. It lives until load() has returned.
+  const LoadedObject* shares = nullptr;
   /// Ends the loading, and later the attaching, early, from another thread: ErrorKind::stopped. Nothing is then loaded,
   /// or attached.
   StopToken stop = {};
@@ -142,6 +155,7 @@ class LoadedObject {
  private:
   friend class BpfObject;
   friend class Attachment;
+  friend struct broker::LoadedHere;
   struct Impl;
   explicit LoadedObject(std::unique_ptr<Impl> impl) noexcept;
   [[nodiscard]] Result<Link> attach_program(std::string_view program) const;
@@ -210,6 +224,7 @@ class BpfObject {
                                           const LoadOptions& options = {}) const;
 
  private:
+  friend struct broker::LoadedHere;
   struct Impl;
   explicit BpfObject(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;

@@ -22,6 +22,10 @@
 #include "usdt/stack.hpp"
 #include "usdt/value_path.hpp"
 
+namespace usdt::broker {
+struct ExpressionMaker;
+}  // namespace usdt::broker
+
 namespace usdt {
 inline namespace v1 {
 
@@ -204,6 +208,7 @@ class TypedExpression {
   friend bool operator==(const TypedExpression&, const TypedExpression&) = default;
 
  private:
+  friend struct broker::ExpressionMaker;
   Node root_;
   std::vector<std::uint8_t> args_;
   std::vector<OfList> of_lists_;

@@ -58,6 +58,8 @@ struct FeatureChoice {
   /// Answers by the kernel's release what the kernel does not tell this process (for want of privilege, say).
   /// FeatureState::detail says so. Meant for plans that people look at: attach nothing by a guess.
   bool assumes_release = false;
+  /// What somebody found out who may ask the kernel more than this process may (Broker::features()).
+  std::vector<FeatureState> known = {};
 };
 
 /// Makes probe_feature() and all that is built on it answer by a choice, on the thread that made it, as long as it

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "usdt/answers.hpp"
+#include "usdt/broker.hpp"
 #include "usdt/features.hpp"
 #include "usdt/question.hpp"
 #include "usdt/result.hpp"
@@ -44,6 +45,8 @@ struct SessionOptions {
   /// The features that the session takes for granted; nothing: the choice of the thread that makes the session
   /// (FeatureScope::current()). Sessions of one process may have different ones.
   std::optional<FeatureChoice> features = {};
+  /// Who attaches in this process's place (TraceOptions::broker); null: itself. `features` should know what it knows.
+  std::shared_ptr<Broker> broker = nullptr;
   /// Called once, before anything is attached or waited for. Until then nothing would be left behind if the process
   /// ended; from then on it should end by request_stop().
   std::function<void()> before_attaching = {};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "usdt/backend.hpp"
+#include "usdt/broker.hpp"
 #include "usdt/carrier.hpp"
 #include "usdt/event_ring.hpp"
 #include "usdt/plan.hpp"
@@ -104,6 +105,11 @@ struct TraceOptions {
   std::uint32_t max_additions = 4096;
   /// Whether files that were written to since they were scanned are left out: LoadOptions::leave_out_changed.
   bool leave_out_changed = false;
+  /// The service that attaches in this process's place; null: itself, which takes privileges. Through it are traced
+  /// processes of this user alone, which are named (the plan's scope) or have a file of the plan mapped when the trace
+  /// begins, and not what they start. It has neither kernel functions, kernel stacks, limits of overhead nor pages that
+  /// are waited for (not_supported, with the reason).
+  std::shared_ptr<Broker> broker = nullptr;
   /// Ends Tracer::start() and Tracer::add() early, from another thread: ErrorKind::stopped. Thousands of files take
   /// seconds. Nothing of what was to be attached stays so.
   StopToken stop = {};

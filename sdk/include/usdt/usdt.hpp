@@ -9,7 +9,7 @@
 //   blind spots         shortened.hpp (values beyond what a program can read), moved_code.hpp (code that left its file)
 //   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
 //   attaching           tracer.hpp (the stock program: trace_options.hpp, event_ring.hpp, overhead.hpp) or
-//                       bpf_object.hpp and link.hpp (your own)
+//                       bpf_object.hpp and link.hpp (your own); broker.hpp (by a service, without privileges)
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   the slowest         slowest.hpp (of calls and spans)
@@ -38,6 +38,8 @@
 #include "usdt/arg.hpp"
 #include "usdt/bits.hpp"
 #include "usdt/bpf_object.hpp"
+#include "usdt/broker.hpp"
+#include "usdt/broker_service.hpp"
 #include "usdt/carrier.hpp"
 #include "usdt/clock.hpp"
 #include "usdt/consumer.hpp"

@@ -23,7 +23,8 @@ struct SpecGroup {
 
 /// A spec without what may differ between the sites of one program: displacements and constants.
 std::string shape_of(const EncodedSpec& spec) {
-  std::string shape(reinterpret_cast<const char*>(&spec.user_cookie), sizeof(spec.user_cookie));
+  // Arguments and steps look alike: how many there are of either is part of the shape.
+  std::string shape = fmt::format("{},{},{},", spec.user_cookie, spec.args.size(), spec.steps.size());
   std::size_t n = 0;
   for (usdt_arg_spec arg : gather_windows(spec.args).args) {
     if (n++ < USDT_LINK_ARGS) arg.value = 0;

@@ -15,7 +15,9 @@ Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const Trace
   const LoadedObject& object = *loaded.part.object;
   // The walk of bpf/descends.h finds descendants where forks cannot be watched, and counts hits that it cannot decide.
   auto marks = follows_family(options) ? ForkMarks::start(object, loaded.family) : Result<ForkMarks>();
-  auto ends = loaded.part.unfinished.any() ? ThreadEnds::start() : Result<ThreadEnds>();
+  // Who may not attach asks /proc which threads are there.
+  const bool watches_ends = loaded.part.unfinished.any() && !options.broker;
+  auto ends = watches_ends ? ThreadEnds::start() : Result<ThreadEnds>();
   if (!options.cgroups.empty()) set_cgroups(object, options.cgroups);
   std::optional<Result<HitPrices>> prices;
   if (options.max_overhead > 0) {

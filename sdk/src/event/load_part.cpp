@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "base/try.hpp"
-#include "btf/types.hpp"
 #include "event/cgroup_filter.hpp"
 #include "event/descendants.hpp"
 #include "event/event_ring.hpp"
+#include "event/kernel_offsets.hpp"
 #include "event/open_calls.hpp"
 #include "event/row_map.hpp"
 #include "event/stock_program.hpp"
-#include "program/parent_offsets.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf/filter.h"
 #include "usdt/clock.hpp"
@@ -57,42 +56,6 @@ usdt_user_stack_constants describe_user_stack(const EventLayout& layout) {
           .copy_pieces = layout.user_copy_pieces};
 }
 
-/// Finds where the kernel keeps the return addresses that return probes replaced. Without BTF they stay unknown, which
-/// stacks then say.
-usdt_return_offsets find_replaced_returns() {
-  usdt_return_offsets offsets{};
-  const auto types = btf::Types::load();
-  if (!types) return offsets;
-  struct Member {
-    __u32* offset;
-    const char* structure;
-    const char* name;
-  };
-  for (const Member& member : {Member{&offsets.first, "uprobe_task", "return_instances"},
-                               {&offsets.address, "return_instance", "orig_ret_vaddr"},
-                               {&offsets.stack, "return_instance", "stack"},
-                               {&offsets.next, "return_instance", "next"},
-                               {&offsets.utask, "task_struct", "utask"}}) {
-    const auto offset = (*types)->member_offset(member.structure, member.name);
-    if (!offset) break;  // without the last one nothing is looked for
-    *member.offset = *offset;
-  }
-  return offsets;
-}
-
-/// Which thread of a number it is, and whose child its process is (bpf/trace/threads.h).
-usdt_thread_offsets find_threads() {
-  const auto types = btf::Types::load();
-  if (!types) return {};
-  const auto find = [&](const char* member) { return (*types)->member_offset("task_struct", member).value_or(0); };
-  const expr::ParentOffsets parents = backends::find_parents();
-  return {.start = find("start_time"),
-          .exec = find("self_exec_id"),
-          .leader = find("group_leader"),
-          .parent = parents.parent,
-          .tgid = parents.group};
-}
-
 /// Explains a verifier's refusal of extremes: older ones name neither them nor the instructions that they take.
 Error explained(Error error, const AttachPlan& plan) {
   if (error.kind != ErrorKind::verifier || !plan.table || !plan.table->extremes) return error;
@@ -132,7 +95,7 @@ Result<void> share_maps(BpfObject& object, const LoadedObject& with, const Attac
 
 /// The ring that was made ahead, if there is one, and the trace has events.
 Result<void> take_ring(BpfObject& object, const AttachPlan& plan, const TraceOptions& options) {
-  if (!options.ring || !has_events(plan, options)) return {};
+  if (!options.ring || options.broker || !has_events(plan, options)) return {};
   const sys::UniqueFd map = RingTaker::take(*options.ring, ring_size(options.ring_bytes));
   return map ? object.reuse_map("usdt_events", map.get()) : Result<void>();
 }
@@ -175,7 +138,7 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
 Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
                          const Shared& common) {
   const AttachPlan& plan = *shared;
-  auto object = TRY(BpfObject::open(trace_object(), "usdt"));
+  auto object = TRY(BpfObject::open(stock_programs(), "usdt"));
   const EventLayout layout = TRY(layout_for(plan, options, ring_size(options.ring_bytes)));
   TRY(size_maps(object, plan, layout, options));
   const CountRows rows = TRY(SiteCounts::size(object, plan.places()));
@@ -198,6 +161,8 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .family_held = common.family.held,
                          .leave_out_self = of_family ? common.family.without_self : leaves_out_self(options, plan),
                          .leave_out_changed = options.leave_out_changed,
+                         .broker = options.broker,
+                         .shares = common.with,
                          .stop = options.stop};
   auto loaded = object.load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));
@@ -219,6 +184,8 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                 .family = family,
                 .plan = std::move(of_it)};
 }
+
+std::span<const std::byte> stock_programs() noexcept { return trace_object(); }
 
 std::uint64_t rate_start_now() { return event_clock() - 1'000'000'000; }
 

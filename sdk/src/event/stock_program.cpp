@@ -72,7 +72,7 @@ std::string program_for(const AttachPlan& plan, const TraceOptions& options, boo
 
 /// (Programs that wait may not have the maps of stacks: check_map_prog_compatibility() of kernel/bpf/verifier.c.)
 bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
-  if (plan.table && has_stacks(*plan.table)) return false;
+  if (options.broker || (plan.table && has_stacks(*plan.table))) return false;
   const bool picked = !pids_of(plan.scope).empty() || options.descendants_only;
   return options.wait_for_pages.value_or(picked) && !options.count_only && !plan.files.empty() &&
          (reads_memory(plan) || has_text_key(plan)) && probe_feature(Feature::sleepable_uprobe).answer == Answer::yes;

@@ -78,6 +78,23 @@ Result<void> check_overhead(const AttachPlan& plan, const TraceOptions& options)
   return {};
 }
 
+/// What a service that attaches for others does not do for anybody.
+Result<void> check_broker(const TraceOptions& options) {
+  if (!options.broker) return {};
+  const auto refuse = [](std::string_view what) {
+    return fail(ErrorKind::not_supported, fmt::format("through usdt-broker: {}", what));
+  };
+  if (options.descendants_only || options.family_of)
+    return refuse("the processes alone that are named, and not what they start");
+  if (options.max_overhead > 0) return refuse("no limit of overhead: what a hit costs cannot be measured there");
+  if (options.kernel_stack_depth > 0) return refuse("no stacks of the kernel");
+  if (options.wait_for_pages.value_or(false))
+    return refuse("no waiting for pages that are not in memory: it could hold up everybody");
+  if (options.backend != Backend::automatic && options.backend != Backend::uprobe_multi)
+    return refuse("uprobe_multi alone, of which the kernel keeps processes apart");
+  return {};
+}
+
 /// Guards that guard nothing, or would make what is shown untrue.
 Result<void> check_guards(const AttachPlan& plan, const TraceOptions& options) {
   if (options.sample == 0 || options.sample > TraceOptions::kMostSampled)
@@ -115,6 +132,7 @@ void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const Trace
 Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& options, std::uint32_t ring_bytes) {
   TRY(check(plan, options));
   TRY(check_guards(plan, options));
+  TRY(check_broker(options));
   EventLayout layout{plan.spans ? plan.spans->args : plan.max_args, plan.string_slots, 0};
   layout.weight = options.sample;
   layout.owners = plan.owners;

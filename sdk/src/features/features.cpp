@@ -152,6 +152,9 @@ FeatureState probe_feature(Feature feature) {
   const FeatureChoice& choice = FeatureScope::current();
   if (std::ranges::find(choice.disabled, feature) != choice.disabled.end())
     return {feature, Answer::no, "disabled by option"};
+  if (const auto known = std::ranges::find(choice.known, feature, &FeatureState::feature);
+      known != choice.known.end() && known->answer != Answer::unknown)
+    return *known;
   const std::lock_guard lock(kept_mutex);
   auto& slot = kept[static_cast<std::size_t>(feature)];
   if (slot) return *slot;

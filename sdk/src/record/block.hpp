@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "record/bytes.hpp"
+#include "base/bytes.hpp"
 #include "record/limits.hpp"
 #include "usdt/result.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "record/bytes.hpp"
+#include "base/bytes.hpp"
 #include "usdt/recording.hpp"
 
 namespace usdt::record {

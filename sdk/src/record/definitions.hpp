@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "record/bytes.hpp"
+#include "base/bytes.hpp"
 #include "record/definition_tags.hpp"
 #include "record/read_ledger.hpp"
 #include "usdt/recording.hpp"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "record/bytes.hpp"
+#include "base/bytes.hpp"
 #include "record/limits.hpp"
 #include "usdt/event.hpp"
 #include "usdt/recording.hpp"

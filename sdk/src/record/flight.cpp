@@ -111,7 +111,7 @@ Result<void> FlightRecorder::write(const RecordingWriter::Sink& sink, const Reco
   account.ledger(ledger);
   record::Packer packer;
   Result<void> written;
-  account.take([&](record::ByteSpan content) {
+  account.take([&](ByteSpan content) {
     if (written) written = put({.bytes = packer.pack(record::BlockKind::definitions, content)});
   });
   if (!written) return written;

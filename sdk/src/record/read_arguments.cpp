@@ -31,7 +31,7 @@ bool read_list_facts(ByteReader& in, unsigned flags, Arg& arg) {
     ElementCount& counts = arg.counts.emplace();
     counts.most = in.varint();
     counts.size = in.u32();
-    const auto first = get(in);
+    const auto first = record::get(in);
     if (first && *first >= USDT_MAX_ARGS) return false;
     if (first) counts.first = static_cast<std::uint8_t>(*first);
     if (counts.size == 0) return false;

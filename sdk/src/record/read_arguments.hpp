@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "record/bytes.hpp"
+#include "base/bytes.hpp"
 #include "usdt/arg.hpp"
 
 namespace usdt::record {

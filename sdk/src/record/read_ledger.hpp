@@ -2,7 +2,7 @@
 // Reads the account of a recording. Private to record/.
 #pragma once
 
-#include "record/bytes.hpp"
+#include "base/bytes.hpp"
 #include "record/definition_tags.hpp"
 #include "usdt/recording.hpp"
 

@@ -25,7 +25,6 @@ namespace {
 
 using record::BlockHead;
 using record::BlockKind;
-using record::ByteSpan;
 
 /// A file of blocks.
 class BlockFile {

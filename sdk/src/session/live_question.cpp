@@ -15,7 +15,8 @@
 namespace usdt::session {
 
 Result<void> LiveQuestion::open() {
-  if (!question_.view.no_events()) ring_ = std::make_shared<EventRing>(question_.attaching.ring_megabytes << 20);
+  if (!question_.view.no_events() && !run_.broker())
+    ring_ = std::make_shared<EventRing>(question_.attaching.ring_megabytes << 20);
   return following_.open();
 }
 
@@ -30,7 +31,17 @@ Result<PlannedQuestion> LiveQuestion::checked(Result<PlannedQuestion> planned) {
   return planned;
 }
 
+/// What no service attaches is said before the kernel is asked what it could do.
+Result<void> LiveQuestion::check_broker() const {
+  const auto of_kernel = [](const PointPattern& each) { return std::holds_alternative<KernelPattern>(each); };
+  if (!run_.broker() || std::ranges::none_of(all_patterns(question_), of_kernel)) return {};
+  return fail(ErrorKind::not_supported,
+              "usdt-broker attaches to your own processes: functions and tracepoints of the kernel, which are "
+              "everybody's, take privileges");
+}
+
 Result<bool> LiveQuestion::plan() {
+  TRY(check_broker());
   if (!planner_) planner_.emplace(question_, run_.subjects());
   auto planned = checked(planner_->plan());
   if (planned) {
@@ -76,6 +87,7 @@ TraceOptions LiveQuestion::options() const {
   options.command_runs = run_.released();
   options.cgroups = run_.subjects().cgroups;
   options.leave_out_self = true;
+  options.broker = run_.broker();
   options.stop = run_.told_over();
   return options;
 }

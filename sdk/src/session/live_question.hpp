@@ -81,6 +81,7 @@ class LiveQuestion {
   [[nodiscard]] std::shared_ptr<const AttachPlan> of_command_alone(AttachPlan plan) const;
   /// Returns the plan, if consumers can take it; says what the planner has to say.
   [[nodiscard]] Result<PlannedQuestion> checked(Result<PlannedQuestion> planned);
+  [[nodiscard]] Result<void> check_broker() const;
   [[nodiscard]] TraceOptions options() const;
   [[nodiscard]] Result<Tracer> start(TraceOptions options);
   void begin_answers();

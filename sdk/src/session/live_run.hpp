@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -99,6 +100,8 @@ class LiveRun {
   [[nodiscard]] std::optional<pid_t> command() const {
     return options_.command > 0 ? std::optional(options_.command) : std::nullopt;
   }
+  /// Returns who attaches; null: this process.
+  [[nodiscard]] const std::shared_ptr<Broker>& broker() const noexcept { return options_.broker; }
   /// Whether the command may run already.
   [[nodiscard]] bool released() const noexcept { return released_; }
   void set_released() noexcept { released_ = true; }

@@ -108,6 +108,19 @@ struct usdt_guard_constants {
 };
 #define USDT_RATE_SHIFT 6 /* times are below 2^58 ns, nine years, in 64 bits */
 
+/* Says whose tasks alone count: those of one user, for whom somebody with more rights has loaded the programs
+ * (usdt-broker). The rest are offsets. */
+struct usdt_owner_constants {
+	__u32 uid; /* as the initial user namespace numbers users and groups */
+	__u32 gid;
+	__u32 checked;	 /* 0: everybody's tasks count, and nothing here is looked at */
+	__u32 cred;	 /* in task_struct: who the task is to others (real_cred); and in that, */
+	__u32 ids;	 /* struct cred::uid, with which uid, gid, suid, sgid, euid and egid begin, in this order, */
+	__u32 permitted; /* and the capabilities that the task may have */
+	__u32 image;	 /* usdt_family_offsets */
+	__u32 dumpable;
+};
+
 /* All of them. */
 struct usdt_stock_constants {
 	struct usdt_table_constants table;
@@ -121,6 +134,7 @@ struct usdt_stock_constants {
 	struct usdt_span_constants spans;
 	__u32 cgroups;	 /* so many entries of usdt_cgroups: only processes in one of them count; 0: all count */
 	__u32 may_sleep; /* programs on sites of files are loaded as sleepable ones */
+	struct usdt_owner_constants owner;
 };
 
 /* A cgroup (v2): processes in it and in those below it count. */
@@ -134,6 +148,7 @@ struct usdt_cgroup {
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, record) == 56);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, family) == 132);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 448);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 472);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, owner) == 472);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 504);
 
 #endif /* USDT_BPF_STOCK_CONSTANTS_H */

@@ -33,15 +33,22 @@ bool share_memory(const std::vector<pid_t>& pids) {
   return false;
 }
 
+/// The processes of a plan; none: it is for everybody. Errors: not_found (all have ended).
+Result<std::vector<pid_t>> living_pids(const AttachPlan& plan) {
+  std::vector<pid_t> pids = pids_of(plan.scope);
+  if (pids.empty()) return pids;
+  const std::string all = fmt::format("{}", fmt::join(pids, ", "));
+  std::erase_if(pids, backends::has_ended);
+  if (pids.empty()) return fail(ErrorKind::not_found, fmt::format("no process {}", all));
+  return pids;
+}
+
 /// The pids the kernel shall filter by, with a link for each; only 0, where it cannot (before 6.10 uprobe_multi
 /// compared threads; it puts breakpoints into the memory of the first thread, which one that has ended lacks) or need
 /// not. Those that have ended are left out. Errors: not_found (all have).
 Result<std::vector<pid_t>> kernel_pid_filter(const AttachPlan& plan, Backend files) {
-  std::vector<pid_t> pids = pids_of(plan.scope);
+  auto pids = TRY(living_pids(plan));
   if (pids.empty()) return std::vector<pid_t>{0};
-  const std::string all = fmt::format("{}", fmt::join(pids, ", "));
-  std::erase_if(pids, backends::has_ended);
-  if (pids.empty()) return fail(ErrorKind::not_found, fmt::format("no process {}", all));
   const bool exact = std::ranges::all_of(plan.groups, [&](const AttachGroup& group) {
     const Backend backend = group.backend == Backend::automatic ? files : group.backend;
     const auto& fix = backends::row_of(backend).exact_pid;
@@ -82,7 +89,7 @@ Result<Link> LoadedObject::attach() const {
 }
 
 Result<Link> LoadedObject::attach_unguarded(std::string_view program) const {
-  auto pids = TRY(kernel_pid_filter(*impl_->plan, impl_->backend));
+  auto pids = TRY(impl_->there ? living_pids(*impl_->plan) : kernel_pid_filter(*impl_->plan, impl_->backend));
   auto attached = Attachment(*impl_, program, std::move(pids), {}, impl_->stop).run();
   if (attached) return Link(std::move(*attached));
   // A process that has ended meanwhile is the reason, whatever the kernel called it.
@@ -100,7 +107,7 @@ Result<void> LoadedObject::resume(Link& link) const {
   if (!same || attached || has_kernel_points(*impl_->plan))
     return fail(ErrorKind::invalid_argument,
                 attached ? "the link is not paused" : "only links to files, of one object, can be attached again");
-  auto pids = TRY(kernel_pid_filter(*impl_->plan, impl_->backend));
+  auto pids = TRY(impl_->there ? living_pids(*impl_->plan) : kernel_pid_filter(*impl_->plan, impl_->backend));
   auto again = TRY(Attachment(*impl_, paused.program, std::move(pids), changed, {}).run());
   paused.take_links(*again);
   return {};

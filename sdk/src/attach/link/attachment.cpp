@@ -76,6 +76,7 @@ Result<std::unique_ptr<Link::Impl>> Attachment::run() {
   impl_->carrier = object_.carriers.carrier;
   impl_->carrier_text = object_.carriers.describe();
   impl_->program = program_;
+  if (object_.there) impl_->there.push_back(object_.there);
   TRY(make_room());
   for (const Index<PlannedLink> number : object_.carriers.links.indices()) {
     if (stop_.stop_requested()) return fail(ErrorKind::stopped, "not all sites were attached, and none stays so");
@@ -147,13 +148,19 @@ Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& li
   }
   if (file && changed_.contains(*file)) return {};
   TRY(check_return_places(link));
-  auto program_fd = TRY(fd_of(link.program));
-  auto made = file ? attach_file(program_fd, link, plan_.files[*file]) : attach_kernel(program_fd, link);
+  const int program_fd = TRY(object_.there ? Result<int>(-1) : fd_of(link.program));
+  auto made = object_.there ? attach_there(number, link, plan_.files[*file])
+              : file        ? attach_file(program_fd, link, plan_.files[*file])
+                            : attach_kernel(program_fd, link);
   if (!made && made.error().kind == ErrorKind::changed && file && object_.leave_out_changed) {
     changed_.emplace(*file, made.error());
     return {};
   }
   auto links = TRY(std::move(made));
+  if (object_.there) {
+    take(number, link, std::move(links), {});
+    return {};
+  }
   if (!first_refusal_) first_refusal_ = links.first_refusal;
   const bool counts = !file || std::ranges::any_of(links.fds, [](const backends::LinkFd& each) {
     return static_cast<bool>(each.deep_calls);
@@ -280,12 +287,15 @@ Result<backends::FileLinks> Attachment::attach_file(int program_fd, const Planne
     links.append(std::move(*more));
   }
   if (!attached) return fail(ErrorKind::not_found, "the processes to trace have ended");
-  // Names and permissions of a file say nothing of its code, and its owner may change them all the time.
-  if (!file.elf->is_unwritten())
-    return fail(ErrorKind::changed,
-                fmt::format("{} changed on disk while it was being attached: is somebody writing it?",
-                            file.target.path.string()));
+  TRY(check_unwritten(file));
   return links;
+}
+
+/// Names and permissions of a file say nothing of its code, and its owner may change them all the time.
+Result<void> Attachment::check_unwritten(const PlannedFile& file) {
+  if (file.elf->is_unwritten()) return {};
+  return fail(ErrorKind::changed, fmt::format("{} changed on disk while it was being attached: is somebody writing it?",
+                                              file.target.path.string()));
 }
 
 }  // namespace v1

@@ -75,6 +75,10 @@ class Attachment {
   void take(Index<PlannedLink> number, const PlannedLink& link, backends::FileLinks links,
             const std::vector<Index<PlannedProbe>>& probes);
   Result<backends::FileLinks> attach_file(int program_fd, const PlannedLink& link, const PlannedFile& file) const;
+  /// Has usdt-broker attach planned link `number`, of which `link` is what is wanted.
+  Result<backends::FileLinks> attach_there(Index<PlannedLink> number, const PlannedLink& link,
+                                           const PlannedFile& file) const;
+  [[nodiscard]] static Result<void> check_unwritten(const PlannedFile& file);
 
   // --- to kernel functions: attach_functions.cpp ---
   Result<backends::FileLinks> attach_kernel(int program_fd, const PlannedLink& link);

@@ -82,12 +82,13 @@ std::vector<MissedHits> Link::missed_hits() const {
       impl_->links.fds().empty() ? impl_->missed_by_links : backends::missed_by_links(impl_->links);
   lock.unlock();
   std::ranges::move(impl_->programs.missed(), std::back_inserter(out));
+  for (const auto& programs : impl_->there) out.push_back({impl_->backend, programs->missed(), {}});
   backends::leave_out_uncounted(out);
   return out;
 }
 
 std::optional<std::uint64_t> Link::missed() const {
-  if (impl_->programs.none()) return std::nullopt;
+  if (impl_->programs.none() && impl_->there.empty()) return std::nullopt;
   std::uint64_t sum = 0;
   for (const MissedHits& missed : missed_hits()) {
     if (!missed.hits) return std::nullopt;

@@ -54,6 +54,7 @@ void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, co
   links.append(std::move(other.links), place);
   programs.append(std::move(other.programs), place);
   sites.append(other.sites, place);
+  std::ranges::move(other.there, std::back_inserter(there));
   std::ranges::move(other.refused, std::back_inserter(refused));
 }
 

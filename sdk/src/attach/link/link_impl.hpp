@@ -13,6 +13,7 @@
 #include "link/file_guard.hpp"
 #include "link/kernel_links.hpp"
 #include "link/served.hpp"
+#include "program/bpf_object_impl.hpp"
 #include "usdt/link.hpp"
 
 namespace usdt {
@@ -46,6 +47,8 @@ struct Link::Impl {
   backends::KernelLinks links;
   backends::AttachedPrograms programs;
   backends::AttachedSites sites;
+  /// In place of `programs`: those that usdt-broker has loaded, which of several objects are several.
+  std::vector<std::shared_ptr<backends::ProgramsThere>> there;
   std::vector<SkippedSite> refused;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached
   std::vector<FileChange> changes;

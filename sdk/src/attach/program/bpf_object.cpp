@@ -144,35 +144,51 @@ Result<void> BpfObject::pin_map(std::string_view map, const std::filesystem::pat
 }
 
 Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entries) {
-  return add_map_size(*impl_, {std::string(map), entries, bpf_map__set_max_entries});
+  return add_map_size(*impl_, {std::string(map), broker::MapProperty::entries, entries});
 }
 
 Result<void> BpfObject::set_map_type(std::string_view map, std::uint32_t type, std::uint32_t flags) {
-  const auto set_type = [](bpf_map* of, std::uint32_t value) {
-    return bpf_map__set_type(of, static_cast<bpf_map_type>(value));
-  };
-  if (auto set = add_map_size(*impl_, {std::string(map), type, set_type}); !set) return set;
-  return add_map_size(*impl_, {std::string(map), flags, bpf_map__set_map_flags});
+  TRY(add_map_size(*impl_, {std::string(map), broker::MapProperty::type, type}));
+  return add_map_size(*impl_, {std::string(map), broker::MapProperty::flags, flags});
 }
 
 Result<void> BpfObject::set_key_size(std::string_view map, std::uint32_t bytes) {
-  return add_map_size(*impl_, {std::string(map), bytes, bpf_map__set_key_size});
+  return add_map_size(*impl_, {std::string(map), broker::MapProperty::key_size, bytes});
 }
 
 Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes) {
-  return add_map_size(*impl_, {std::string(map), bytes, bpf_map__set_value_size});
+  return add_map_size(*impl_, {std::string(map), broker::MapProperty::value_size, bytes});
 }
 
 }  // namespace v1
 }  // namespace usdt
 
 namespace usdt::backends {
+namespace {
+
+int set_property(bpf_map* map, broker::MapProperty what, std::uint32_t value) {
+  switch (what) {
+    case broker::MapProperty::entries:
+      return bpf_map__set_max_entries(map, value);
+    case broker::MapProperty::type:
+      return bpf_map__set_type(map, static_cast<bpf_map_type>(value));
+    case broker::MapProperty::flags:
+      return bpf_map__set_map_flags(map, value);
+    case broker::MapProperty::key_size:
+      return bpf_map__set_key_size(map, value);
+    case broker::MapProperty::value_size:
+      return bpf_map__set_value_size(map, value);
+  }
+  return -EINVAL;
+}
+
+}  // namespace
 
 Result<void> set_map_size(const ObjectCopy& object, const Recipe::MapSize& size) {
   const LibbpfLog quiet;
   bpf_map* found = object.map(size.map.c_str());
   if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", size.map));
-  if (const int error = size.set(found, size.value))
+  if (const int error = set_property(found, size.what, size.value))
     return fail(
         os_failure(ErrorKind::invalid_argument, fmt::format("size {} for the map '{}'", size.value, size.map), -error));
   return {};
@@ -246,7 +262,8 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
     return fail(ErrorKind::invalid_argument, "LoadOptions::programs: the plan names its programs itself");
   auto taken = TRY(impl_->take());
   std::optional<ObjectCopy> opened(std::move(taken));
-  auto loaded = impl_->load(opened, std::move(shared), backend, options);
+  auto loaded = options.broker ? impl_->load_there(opened, std::move(shared), backend, options)
+                               : impl_->load(opened, std::move(shared), backend, options);
   impl_->give_back(std::move(opened));
   return loaded;
 } catch (const std::bad_alloc&) {

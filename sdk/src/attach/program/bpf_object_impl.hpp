@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/client.hpp"
 #include "program/family.hpp"
 #include "program/object_copy.hpp"
 #include "sys/unique_fd.hpp"
@@ -28,12 +29,7 @@ class Recipe {
     std::string name;
     std::vector<std::byte> value;
   };
-  /// Entries, bytes of a key or value, or what kind of map it is.
-  struct MapSize {
-    std::string map;
-    std::uint32_t value;
-    int (*set)(bpf_map*, std::uint32_t);
-  };
+  using MapSize = broker::MapSize;
   /// A map that is there already, or is to be pinned.
   struct MapSource {
     std::string map;
@@ -53,6 +49,13 @@ class Recipe {
   /// Makes maps and variables as the application wants them. They are the first copy's for all.
   [[nodiscard]] Result<void> prepare_maps(const ObjectCopy& first) const;
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+  /// For whoever has it loaded in another process.
+  ///@{
+  [[nodiscard]] const std::vector<Constant>& constants() const noexcept { return constants_; }
+  [[nodiscard]] const std::vector<MapSize>& map_sizes() const noexcept { return map_sizes_; }
+  [[nodiscard]] const std::vector<MapSource>& map_sources() const noexcept { return map_sources_; }
+  [[nodiscard]] bool has_variables() const noexcept { return !variables_.empty(); }
+  ///@}
 
  private:
   std::vector<std::byte> bytes_;
@@ -80,6 +83,26 @@ struct LoadFailure {
     const Recipe& recipe, std::optional<ObjectCopy>& opened, const AttachPlan& plan, const CarrierPlan& carriers,
     Backend files, const LoadOptions& options, VerifierLog log);
 
+/// Programs that usdt-broker has loaded for this process, which has their maps and no program.
+class ProgramsThere {
+ public:
+  ProgramsThere(std::shared_ptr<Broker> broker, std::uint32_t object) : broker_(std::move(broker)), object_(object) {}
+  ProgramsThere(const ProgramsThere&) = delete;
+  ProgramsThere& operator=(const ProgramsThere&) = delete;
+  ~ProgramsThere() { broker::Inside::forget(*broker_, object_); }
+
+  [[nodiscard]] std::uint32_t object() const noexcept { return object_; }
+  [[nodiscard]] Result<broker::AttachedThere> attach(std::uint32_t link, pid_t pid,
+                                                     std::vector<std::uint32_t> left_out) const {
+    return broker::Inside::attach(*broker_, {object_, link, pid, std::move(left_out)});
+  }
+  [[nodiscard]] std::optional<std::uint64_t> missed() const { return broker::Inside::missed(*broker_, object_); }
+
+ private:
+  std::shared_ptr<Broker> broker_;
+  std::uint32_t object_;
+};
+
 }  // namespace usdt::backends
 
 namespace usdt {
@@ -99,6 +122,10 @@ struct BpfObject::Impl {
   /// `opened`: what take() gave.
   [[nodiscard]] Result<LoadedObject> load(std::optional<ObjectCopy>& opened, std::shared_ptr<const AttachPlan> shared,
                                           Backend backend, const LoadOptions& options) const;
+  /// Has it loaded by LoadOptions::broker: `opened` becomes the place of the maps.
+  [[nodiscard]] Result<LoadedObject> load_there(std::optional<ObjectCopy>& opened,
+                                                std::shared_ptr<const AttachPlan> shared, Backend backend,
+                                                const LoadOptions& options) const;
 
   backends::Recipe recipe;
   std::vector<ObjectProgram> programs;
@@ -139,9 +166,10 @@ struct LoadedObject::Impl {
   Backend backend;
   backends::Family family;  ///< with Backend::uprobe_family
   std::string license;
-  bool leave_out_changed;  ///< LoadOptions::leave_out_changed
-  StopToken stop;          ///< LoadOptions::stop
-  std::mutex mutex;        ///< of `mappings`
+  bool leave_out_changed;                               ///< LoadOptions::leave_out_changed
+  StopToken stop;                                       ///< LoadOptions::stop
+  std::shared_ptr<backends::ProgramsThere> there = {};  ///< null: the programs are in `copies`
+  std::mutex mutex;                                     ///< of `mappings`
   std::vector<Mapping> mappings;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Numbers and texts as a recording has them (docs/recording.md): integers of 7 bits a byte, the lowest first; signed
-// ones folded, so that small ones are short whatever their sign; texts behind their length.
+// Numbers and texts as recordings (docs/recording.md) and the messages of usdt-broker have them: integers of 7 bits a
+// byte, the lowest first; signed ones folded, so that small ones are short whatever their sign; texts behind their
+// length.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace usdt::record {
+namespace usdt {
 
 using ByteSpan = std::span<const std::uint8_t>;
 
@@ -126,4 +127,4 @@ class ByteReader {
   bool failed_ = false;
 };
 
-}  // namespace usdt::record
+}  // namespace usdt

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "event/kernel_offsets.hpp"
+
+#include <fmt/format.h>
+
+#include "base/try.hpp"
+#include "btf/types.hpp"
+#include "program/parent_offsets.hpp"
+
+namespace usdt::event {
+
+usdt_return_offsets find_replaced_returns() {
+  usdt_return_offsets offsets{};
+  const auto types = btf::Types::load();
+  if (!types) return offsets;
+  struct Member {
+    __u32* offset;
+    const char* structure;
+    const char* name;
+  };
+  for (const Member& member : {Member{&offsets.first, "uprobe_task", "return_instances"},
+                               {&offsets.address, "return_instance", "orig_ret_vaddr"},
+                               {&offsets.stack, "return_instance", "stack"},
+                               {&offsets.next, "return_instance", "next"},
+                               {&offsets.utask, "task_struct", "utask"}}) {
+    const auto offset = (*types)->member_offset(member.structure, member.name);
+    if (!offset) break;  // without the last one nothing is looked for
+    *member.offset = *offset;
+  }
+  return offsets;
+}
+
+usdt_thread_offsets find_threads() {
+  const auto types = btf::Types::load();
+  if (!types) return {};
+  const auto find = [&](const char* member) { return (*types)->member_offset("task_struct", member).value_or(0); };
+  const expr::ParentOffsets parents = backends::find_parents();
+  return {.start = find("start_time"),
+          .exec = find("self_exec_id"),
+          .leader = find("group_leader"),
+          .parent = parents.parent,
+          .tgid = parents.group};
+}
+
+Result<usdt_owner_constants> count_owner_only(unsigned uid, unsigned gid) {
+  const auto types = TRY(btf::Types::load());
+  usdt_owner_constants owner{};
+  owner.uid = uid;
+  owner.gid = gid;
+  owner.checked = 1;
+  // Since Linux 7.2 it is a state of what the task executes that tells who may look into it, before the flags of its
+  // memory.
+  const bool by_state = types->member_offset("task_struct", "exec_state").has_value();
+  struct Member {
+    __u32* offset;
+    const char* structure;
+    const char* name;
+  };
+  for (const Member& member :
+       {Member{&owner.cred, "task_struct", "real_cred"},
+        {&owner.ids, "cred", "uid"},
+        {&owner.permitted, "cred", "cap_permitted"},
+        {&owner.image, "task_struct", by_state ? "exec_state" : "mm"},
+        {&owner.dumpable, by_state ? "task_exec_state" : "mm_struct", by_state ? "dumpable" : "flags"}}) {
+    const auto offset = types->member_offset(member.structure, member.name);
+    if (!offset)
+      return fail(ErrorKind::not_supported, fmt::format("this kernel does not say whose a task is: struct {} has no {}",
+                                                        member.structure, member.name));
+    *member.offset = *offset;
+  }
+  // The programs read six numbers at once.
+  constexpr __u32 word = sizeof(__u32);
+  __u32 expected = owner.ids;
+  for (const char* name : {"uid", "gid", "suid", "sgid", "euid", "egid"}) {
+    if (types->member_offset("cred", name).value_or(0) != expected)
+      return fail(ErrorKind::not_supported, "this kernel's struct cred has its users in another order");
+    expected += word;
+  }
+  return owner;
+}
+
+}  // namespace usdt::event

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The messages of usdt-broker, written and read by docs/broker.md alone: for requests that no client of the library's makes.
+A recorder between a client and the broker tells what a client sends."""
+
+import array
+import contextlib
+import os
+import socket
+import struct
+import threading
+
+HELLO, WELCOME, REFUSED, LOAD, LOADED, ATTACH, ATTACHED, FORGET, MISSES, MISSED = range(1, 11)
+MOST_OF_PACKET = 32 << 10
+PROTOCOL = 1
+
+
+def varint(number):
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def text(words):
+    words = words.encode() if isinstance(words, str) else words
+    return varint(len(words)) + words
+
+
+def read_varint(data, at=0):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def read_text(data, at):
+    size, at = read_varint(data, at)
+    return data[at:at + size].decode(errors="replace"), at + size
+
+
+def plan(offset, semaphore=0, machine=None, function=0, name=("shared", "hit")):
+    """The plan of one place without arguments in one file."""
+    machine = machine or os.uname().machine
+    return b"".join([
+        varint(0),                                       # processes: all
+        varint(1), text(machine),                        # a file
+        varint(1), varint(0), text(name[0]), text(name[1]), bytes([function]), varint(0),  # a probe of it
+        varint(1), varint(0), varint(0), varint(0),      # a spec: cookie, no arguments, no steps
+        varint(0), varint(0), varint(0), varint(0),      # sizes
+        varint(0),                                       # filters: none
+        varint(1), varint(0), bytes([1, 0, 0]), varint(0),  # a group: automatic, at entries, of the file
+        varint(1), varint(0), varint(0), varint(0), varint(0), varint(offset), varint(semaphore), bytes([0]), varint(0),
+    ])
+
+
+def load(programs, of_plan, constants=None, program="usdt_trace_count"):
+    constants = constants if constants is not None else bytes(504)
+    return b"".join([varint(programs), varint(len(constants)), constants, varint(0), varint(0), varint(0),
+                     text(program), varint(0), bytes([0]),
+                     varint(64), of_plan])
+
+
+def packets(kind, body, fds=()):
+    """The packets of a message: a head of four bytes, and what there is room for."""
+    room = MOST_OF_PACKET - 4
+    parts = [body[at:at + room] for at in range(0, len(body), room)] or [b""]
+    for number, part in enumerate(parts):
+        more = number + 1 < len(parts)
+        yield struct.pack("=BBH", kind, more, number) + part, fds if number == 0 else ()
+
+
+class Wire:
+    """A connection to the broker."""
+
+    def __init__(self, path, hello=True):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(30)
+        self.socket.connect(str(path))
+        if hello:
+            self.send(HELLO, varint(PROTOCOL) + text("a test"))
+            kind, body, _ = self.receive()
+            if kind != WELCOME:
+                raise ConnectionError(self.reason(body))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send_packet(self, packet, fds=()):
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        self.socket.sendmsg([packet], control)
+
+    def send(self, kind, body, fds=()):
+        for packet, with_fds in packets(kind, body, fds):
+            self.send_packet(packet, with_fds)
+
+    def receive(self):
+        """Kind, body and descriptors of the next message; kind 0: the broker has closed the connection."""
+        body, fds = b"", []
+        while True:
+            packet, control, _, _ = self.socket.recvmsg(MOST_OF_PACKET, socket.CMSG_SPACE(64 * 4))
+            for level, kind, data in control:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                    fds += array.array("i", data[:len(data) // 4 * 4])
+            if not packet:
+                return 0, b"", []
+            head, more, _ = struct.unpack("=BBH", packet[:4])
+            body += packet[4:]
+            if not more:
+                return head, body, fds
+
+    def ask(self, kind, body, fds=()):
+        self.send(kind, body, fds)
+        answer, got, descriptors = self.receive()
+        for fd in descriptors:
+            os.close(fd)
+        return answer, got
+
+    @staticmethod
+    def reason(body):
+        """The words of a refusal."""
+        _, at = read_varint(body)
+        _, at = read_varint(body, at)
+        return read_text(body, at)[0]
+
+
+class Recorder:
+    """Stands between clients and the broker, and keeps what clients send: (kind, body), whole messages."""
+
+    def __init__(self, path, broker):
+        self.path, self.broker, self.messages = path, broker, []
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind(str(path))
+        os.chmod(path, 0o666)
+        self.socket.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):
+            client, _ = self.socket.accept()
+            to_broker = Wire(self.broker, hello=False)
+            threading.Thread(target=self._pass_on, args=(to_broker.socket, client, None), daemon=True).start()
+            self._pass_on(client, to_broker.socket, self.messages)
+
+    @staticmethod
+    def _pass_on(source, to, kept):
+        body = b""
+        with contextlib.suppress(OSError):
+            while True:
+                packet, control, _, _ = source.recvmsg(MOST_OF_PACKET, socket.CMSG_SPACE(64 * 4))
+                if not packet:
+                    break
+                to.sendmsg([packet], control)
+                for _, _, data in control:
+                    for fd in array.array("i", data[:len(data) // 4 * 4]):
+                        os.close(fd)
+                if kept is not None:
+                    kind, more, _ = struct.unpack("=BBH", packet[:4])
+                    body += packet[4:]
+                    if not more:
+                        kept.append((kind, body))
+                        body = b""
+        with contextlib.suppress(OSError):
+            to.shutdown(socket.SHUT_RDWR)

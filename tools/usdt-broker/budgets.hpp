@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+namespace usdt_broker {
+
+/// What one user may have attached within an hour, over all connections, closed ones included: clients may keep what
+/// they were given, and nobody tells when it goes.
+class Budget {
+ public:
+  /// Takes places out of it; false: there are not as many left. Processes that share the memory may call it at once.
+  [[nodiscard]] bool take(std::uint64_t places, std::uint64_t most) noexcept;
+
+ private:
+  std::atomic<std::int64_t> began_ = 0;  ///< seconds of CLOCK_MONOTONIC
+  std::atomic<std::uint64_t> used_ = 0;
+};
+
+/// The budgets of all users, in memory that a broker has in common with its workers.
+class Budgets {
+ public:
+  Budgets();
+  Budgets(const Budgets&) = delete;
+  Budgets& operator=(const Budgets&) = delete;
+  ~Budgets();
+
+  /// Returns that of a user; null: there are more users than there is room for.
+  [[nodiscard]] Budget* of(uid_t user);
+
+ private:
+  static constexpr std::size_t kMostUsers = 4096;
+  Budget* all_ = nullptr;
+  std::map<uid_t, std::size_t> number_of_ = {};
+};
+
+}  // namespace usdt_broker

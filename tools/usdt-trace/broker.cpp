@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "broker.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "notice.hpp"
+#include "usdt/privilege.hpp"
+
+namespace usdt_trace {
+namespace {
+
+std::string usual_socket() {
+  const char* const chosen = std::getenv("USDT_BROKER");
+  return chosen != nullptr && *chosen != '\0' ? chosen : std::string(usdt::Broker::kSocket);
+}
+
+}  // namespace
+
+usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
+  std::shared_ptr<usdt::Broker> none;
+  if (flags.no_broker || !flags.question.recording.replay.empty()) return none;
+  const bool asked_for = !flags.broker.empty();
+  const auto may = asked_for ? usdt::Result<void>() : usdt::check_privilege(usdt::Backend::uprobe_multi);
+  if (may && !asked_for) return none;
+  const std::string socket = asked_for ? flags.broker : usual_socket();
+  std::error_code unknown;
+  if (!asked_for && !std::filesystem::exists(socket, unknown))
+    return usdt::fail(
+        usdt::ErrorKind::no_permission,
+        fmt::format("{}; or have an administrator enable usdt-broker, which attaches to your own processes "
+                    "(usdt-broker(8): nothing is at {})",
+                    may.error().message, socket));
+  auto broker = usdt::Broker::connect(socket);
+  if (!broker) return broker;
+  notice(flags,
+         fmt::format("through usdt-broker {}: your own processes are traced, and nobody else's", (*broker)->version()));
+  return broker;
+}
+
+}  // namespace usdt_trace

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <memory>
+
+#include "flags.hpp"
+#include "usdt/broker.hpp"
+
+namespace usdt_trace {
+
+/// Connects to usdt-broker where it is asked for, or where this process may not trace and there is one. Null: this
+/// process attaches itself. Errors: those of check_privilege(), where nobody else attaches; those of Broker::connect().
+[[nodiscard]] usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags);
+
+}  // namespace usdt_trace
