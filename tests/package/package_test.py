@@ -25,7 +25,7 @@ from harness import Run, Skip, check, check_equal, main, require_program, requir
 
 NOW = pathlib.Path(os.environ.get("USDT_PACKAGES", chroot.HOME / "debs"))
 BEFORE = pathlib.Path(os.environ.get("USDT_PACKAGES_BEFORE", chroot.HOME / "before"))
-RUNS = ("usdt-tools", "usdt-agent", "libusdt0.1", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
+RUNS = ("usdt-tools", "usdt-agent", "usdt-broker", "libusdt0.1", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
 BUILDS = ("libusdt0.1", "libusdt-c0", "libusdt-provider1", "libusdt-dev", "libusdt-provider-dev")
 CALLS = 1000
 PROGRAM = f"""
