@@ -12,6 +12,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "usdt/broker.hpp"
+
 namespace usdt::tools {
 namespace {
 
@@ -54,6 +56,12 @@ void print_rights(const std::vector<Right>& rights, io::Stream& out) {
     const bool has = right.lacks.empty();
     put(has ? "yes" : "no", has ? io::Style::name : io::Style::bad,
         fmt::format("{}: {}", right.purpose, fmt::join(has ? right.needs : right.lacks, ", ")));
+  }
+  if (!rights.empty() && !rights.front().lacks.empty()) {
+    std::error_code none;
+    const bool is_brokered = std::filesystem::exists(usdt::Broker::kSocket, none);
+    put(is_brokered ? "yes" : "no", is_brokered ? io::Style::name : io::Style::bad,
+        fmt::format("own processes alone: by usdt-broker(8), at {}", usdt::Broker::kSocket));
   }
   const std::string command = command_for_rights(rights, tracing_program());
   if (command.empty()) return;
