@@ -25,21 +25,29 @@ usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
   std::shared_ptr<usdt::Broker> none;
   if (flags.no_broker || !flags.question.recording.replay.empty()) return none;
   const bool asked_for = !flags.broker.empty();
-  const auto may = asked_for ? usdt::Result<void>() : usdt::check_privilege(usdt::Backend::uprobe_multi);
-  if (may && !asked_for) return none;
   const std::string socket = asked_for ? flags.broker : usual_socket();
   std::error_code unknown;
-  if (!asked_for && !std::filesystem::exists(socket, unknown))
-    return usdt::fail(
-        usdt::ErrorKind::no_permission,
-        fmt::format("{}; or have an administrator enable usdt-broker, which attaches to your own processes "
-                    "(usdt-broker(8): nothing is at {})",
-                    may.error().message, socket));
+  if (!asked_for && (!std::filesystem::exists(socket, unknown) || usdt::check_privilege(usdt::Backend::uprobe_multi)))
+    return none;
   auto broker = usdt::Broker::connect(socket);
   if (!broker) return broker;
   notice(flags,
          fmt::format("through usdt-broker {}: your own processes are traced, and nobody else's", (*broker)->version()));
   return broker;
+}
+
+usdt::Error with_hint_at_broker(usdt::Error error, const Flags& flags) {
+  if (error.kind != usdt::ErrorKind::no_permission || flags.no_broker || !flags.broker.empty() ||
+      usdt::check_privilege(usdt::Backend::uprobe_multi))
+    return error;
+  std::error_code unknown;
+  const std::string socket = usual_socket();
+  if (!std::filesystem::exists(socket, unknown))
+    error.message += fmt::format(
+        "; or have an administrator enable usdt-broker, which attaches to your own processes "
+        "(usdt-broker(8); nothing is at {})",
+        socket);
+  return error;
 }
 
 }  // namespace usdt_trace

@@ -9,7 +9,10 @@
 namespace usdt_trace {
 
 /// Connects to usdt-broker where it is asked for, or where this process may not trace and there is one. Null: this
-/// process attaches itself. Errors: those of check_privilege(), where nobody else attaches; those of Broker::connect().
+/// process attaches itself, as far as it may. Errors: those of Broker::connect().
 [[nodiscard]] usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags);
+
+/// Says of an error for lack of privilege who could help, where nobody was asked.
+[[nodiscard]] usdt::Error with_hint_at_broker(usdt::Error error, const Flags& flags);
 
 }  // namespace usdt_trace

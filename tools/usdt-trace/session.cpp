@@ -240,7 +240,7 @@ int run(const std::vector<Flags>& questions) {
   ignore_write_signals();
   Run run(questions);
   auto code = run.run();
-  return code ? *code : complain(code.error(), questions.front());
+  return code ? *code : complain(with_hint_at_broker(code.error(), questions.front()), questions.front());
 }
 
 }  // namespace usdt_trace
