@@ -288,6 +288,13 @@ print(sent, kinds)
 
 
 @scenario
+def programs_of_another_build_are_told_from_the_brokers_own(run):
+    asker = Asker(run)
+    asker.programs += 1
+    asker.refuses(asker.ask(wire.plan(asker.offset, asker.semaphore)), "other programs", "restarted")
+
+
+@scenario
 def another_protocol_is_told_which_one_this_is(run):
     service = Service(run)
     out = as_client(run, ANNA, """
