@@ -62,9 +62,11 @@ class MetricPage {
     return found != slots_.end() && found->second.is_asked;
   }
   /// Returns the metrics of all questions, asking for those that are a second old or more, and waits for them, but no
-  /// longer than a second: who does not look at its questions for so long has the numbers of before on the page.
+  /// longer than half of one: who does not look at its questions for so long, as while others are attached, has the
+  /// numbers of before on the page.
   [[nodiscard]] std::shared_ptr<const Families> fresh_families() {
-    constexpr std::chrono::seconds fresh{1}, longest{1};
+    constexpr std::chrono::seconds fresh{1};
+    constexpr std::chrono::milliseconds longest{500};
     std::unique_lock lock(mutex_);
     if (Clock::now() - asked_ < fresh) return all_;
     asked_ = Clock::now();

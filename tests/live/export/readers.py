@@ -136,7 +136,7 @@ class Prometheus:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         (run.dir / "prometheus.yml").write_text(
-            f"scrape_configs:\n- job_name: usdt\n  scrape_interval: 250ms\n  scrape_timeout: 250ms\n"
+            f"scrape_configs:\n- job_name: usdt\n  scrape_interval: 1s\n  scrape_timeout: 1s\n"
             f"  static_configs: [{{targets: ['{urllib.parse.urlsplit(page).netloc}']}}]\n")
         run.start(program, f"--config.file={run.dir}/prometheus.yml", f"--storage.tsdb.path={run.dir}/tsdb",
                   f"--web.listen-address=127.0.0.1:{port}", "--enable-feature=native-histograms", stdout=subprocess.DEVNULL,
