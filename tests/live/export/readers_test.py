@@ -380,15 +380,15 @@ def scrape_while_files_are_read_again(run, prometheus):
     agent.wait_for("attached", 2)
     server = Prometheus(run, prometheus, agent.page)
     wait_until(lambda: server.ask("up") == [1], "Prometheus to scrape it", 60, every=0.2)
-    for n in range(40):
+    for n in range(80):
         agent.write("b", asked[(n + 1) % 2])
         program.begin(200, 500)
         agent.reload()
         program.wait()
-    agent.wait_for("b: attached", 41)
+    agent.wait_for("b: attached", 81)
     hits = program.hit(30)
     for query, numbers in (("sum(usdt_a_hits_total)", [hits]), ("sum(histogram_count(usdt_a_values))", [hits]),
-                           ("usdt_agent_reloads_total{result='done'}", [40]), ("count(usdt_b_row_hits_total)", [3])):
+                           ("usdt_agent_reloads_total{result='done'}", [80]), ("count(usdt_b_row_hits_total)", [3])):
         wait_until(lambda: server.ask(query) == numbers, f"{query} to be {numbers}", 30, every=0.2)
     check_equal(server.ask("sum(resets(usdt_a_hits_total[10m]))"), [0], "times that the counter of the other file began again")
     scrapes = server.ask("count_over_time(up[10m])")[0]
