@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Whether a hit is of the user for whom somebody else has loaded the program: usdt-broker, which attaches it to processes
- * of that user. A process can become somebody else's while breakpoints are in it. */
+/* Whether a hit is of the user for whom somebody else has loaded the program: usdt-broker, which attaches it to
+ * processes of that user. A process can become somebody else's while breakpoints are in it. */
 #ifndef USDT_TRACE_OWNER_H
 #define USDT_TRACE_OWNER_H
 
@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include "../stock.h"
 
-/* A word of a structure of the kernel, whose type the verifier knows and so the type of each word: a load like any other,
- * where bpf_probe_read_kernel() takes 30 ns. The offset has to be that of a member as large as this. What cannot be read
- * is 0. */
+/* A word of a structure of the kernel, whose type the verifier knows and so the type of each word: a load like any
+ * other, where bpf_probe_read_kernel() takes 30 ns. The offset has to be that of a member as large as this. What cannot
+ * be read is 0. */
 #define OWNER_WORD(type, structure, offset) (*(type const volatile *)((const char *)(structure) + (offset)))
 
 /* Whether all users of the task are that one, or all groups: struct cred has uid, gid, suid, sgid, euid and egid one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program that becomes another user's, and its own user's again, while it passes a probe of a shared library (hits.c). It
- * obeys orders, each a line of standard input, and answers each with a line:
+/* A program that becomes another user's, and its own user's again, while it passes a probe of a shared library
+ * (hits.c). It obeys orders, each a line of standard input, and answers each with a line.
  *     fire:N        N hits, hit(FIRST + n), where FIRST is the second number of the order: fire:N:FIRST
  *     exec:PATH     executes PATH, which goes on answering
  *     become:UID    setresuid(UID, UID, UID)

@@ -67,8 +67,8 @@ struct usdt_user_stack {
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
 };
 
-/* The thread that ended a span, numbered as usdt_event::pid and tid are. The last byte of its name, which the kernel has
- * no use for, says that there is one: a thread of another pid namespace has no number, and any may have no name. */
+/* The thread that ended a span, numbered as usdt_event::pid and tid are. The last byte of its name, which the kernel
+ * has no use for, says that there is one: a thread of another pid namespace has no number, and any may have no name. */
 #define USDT_ENDED 1
 struct usdt_ender {
 	__u32 pid;
