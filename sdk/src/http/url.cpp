@@ -39,7 +39,7 @@ std::string shown(std::string_view text) {
 tl::unexpected<Error> wrong(std::string_view text, std::string_view why) {
   constexpr std::size_t kShown = 200;
   std::string quoted = shown(text);
-  if (quoted.size() > kShown) quoted = quoted.substr(0, kShown) + "...";
+  if (quoted.size() > kShown) quoted.replace(kShown, quoted.npos, "...");
   return fail(ErrorKind::invalid_argument, "\"" + quoted + "\" is no URL: " + std::string(why));
 }
 

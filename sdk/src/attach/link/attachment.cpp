@@ -149,9 +149,9 @@ Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& li
   if (file && changed_.contains(*file)) return {};
   TRY(check_return_places(link));
   const int program_fd = TRY(object_.there ? Result<int>(-1) : fd_of(link.program));
-  auto made = object_.there ? attach_there(number, link, plan_.files[*file])
-              : file        ? attach_file(program_fd, link, plan_.files[*file])
-                            : attach_kernel(program_fd, link);
+  auto made = !file           ? attach_kernel(program_fd, link)
+              : object_.there ? attach_there(number, link, plan_.files[*file])
+                              : attach_file(program_fd, link, plan_.files[*file]);
   if (!made && made.error().kind == ErrorKind::changed && file && object_.leave_out_changed) {
     changed_.emplace(*file, made.error());
     return {};
