@@ -71,6 +71,9 @@ usdt::Result<Listener> Listener::open(const std::string& path) {
   std::memcpy(address.sun_path, path.c_str(), path.size());
   std::error_code none;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), none);
+  struct stat st {};
+  if (::lstat(path.c_str(), &st) == 0 && !S_ISSOCK(st.st_mode))
+    return usdt::fail(usdt::ErrorKind::invalid_argument, path + ": there is something else than a socket");
   if (is_answered(address)) return usdt::fail(usdt::ErrorKind::io, path + ": another broker listens there");
   ::unlink(path.c_str());
   Listener listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

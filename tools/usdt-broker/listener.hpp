@@ -25,7 +25,7 @@ class Listener {
   [[nodiscard]] int accept() const;
 
  private:
-  explicit Listener(int fd, std::string own_path = {}) noexcept : fd_(fd), own_path_(std::move(own_path)) {}
+  explicit Listener(int fd) noexcept : fd_(fd) {}
   int fd_;
   std::string own_path_;  ///< empty: it is the service manager's
 };
