@@ -106,6 +106,15 @@ TEST(Messages, APlanIsAttachedThereAsItWouldBeHere) {
   }
 }
 
+TEST(Messages, MapsAreSharedWithAnObjectOnly) {
+  LoadRequest request = a_request();
+  request.shares = 0;
+  ByteWriter out;
+  write(out, request);
+  ByteReader in(out.bytes());
+  EXPECT_FALSE(read(in, request)) << "nobody would count their memory";
+}
+
 TEST(Messages, OthersComeAsTheyWere) {
   const auto hello = read_back(Hello{1, "0.1.0"});
   EXPECT_EQ(1U, hello.protocol);

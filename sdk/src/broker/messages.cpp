@@ -118,6 +118,8 @@ bool read(ByteReader& in, LoadRequest& request) {
   });
   request.shares = in.u32();
   read_list(in, kMostMaps, [&] { request.shared_maps.push_back(read_text(in, kMostName)); });
+  // Shared maps are paid for by the object that has them: without one, nobody would have counted what they take.
+  if (request.shares == 0 && !request.shared_maps.empty()) in.fail();
   request.program = read_text(in, kMostName);
   request.carrier = read_enum(in, Carrier::ip_hash);
   request.arguments = in.below(2) == 1;
