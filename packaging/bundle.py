@@ -2,13 +2,18 @@
 """Shared libraries with all that they load, in one directory: for packages of languages, which are installed where the distribution's
 libraries are not."""
 
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import chroot
 import debs
+
+# Libraries that languages load, by their packages.
+LIBRARIES = {"libusdt-c0": "libusdt-c.so.0", "libusdt-provider1": "libusdt-provider.so.1"}
 
 # Everybody has these: the C and C++ libraries, from Debian 12's on.
 OF_THE_SYSTEM = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux.*)\.so\.\d+$")
@@ -64,3 +69,18 @@ def machine():
 def library(unpacked_in, soname):
     [found] = pathlib.Path(unpacked_in).glob(f"usr/lib/*/{soname}")
     return found.resolve()
+
+
+def copy_libraries(debs_directory, native):
+    """Makes `native`, with LIBRARIES out of unpacked packages and all that these load."""
+    native.mkdir()
+    bundle([pathlib.Path(shutil.copy(library(debs_directory, name), native / name)) for name in LIBRARIES.values()], native)
+
+
+def main(build, name):
+    """`build` makes a package in a directory, by default build/package/`name`, and returns its path."""
+    try:
+        made = build(pathlib.Path(sys.argv[1]) if sys.argv[1:] else chroot.HOME / name)
+    except chroot.Failed as why:
+        sys.exit(f"package: {why}")
+    print(f"{made.stat().st_size / 1e6:8.2f} MB  {os.path.relpath(made)}")

@@ -6,17 +6,14 @@ Usage: npm.py [OUTPUT]      OUTPUT: build/package/node unless told
 """
 
 import json
-import os
 import pathlib
 import shutil
-import sys
 import tempfile
 
 import bundle
 import chroot
 
 ADDONS = ("usdt_tracing.node", "usdt_provider.node")
-LIBRARIES = {"libusdt-c0": "libusdt-c.so.0", "libusdt-provider1": "libusdt-provider.so.1"}
 CPU = {"x86_64": "x64", "aarch64": "arm64"}
 SOURCES = ("binding.gyp", "src")  # of which npm would build them
 
@@ -26,13 +23,10 @@ def build(output):
         scratch = pathlib.Path(scratch)
         package = scratch / "package"
         shutil.copytree(chroot.ROOT / "bindings/node", package, ignore=shutil.ignore_patterns("build", *SOURCES))
-        bundle.unpacked(scratch / "debs", "node-usdt", *LIBRARIES)
-        native = package / "native"
-        native.mkdir()
+        bundle.unpacked(scratch / "debs", "node-usdt", *bundle.LIBRARIES)
         [built] = (scratch / "debs").glob("usr/lib/*/nodejs/usdt")
         addons = [pathlib.Path(shutil.copy(built / name, package / name)) for name in ADDONS]
-        libraries = [pathlib.Path(shutil.copy(bundle.library(scratch / "debs", name), native / name)) for name in LIBRARIES.values()]
-        bundle.bundle(libraries, native)
+        bundle.copy_libraries(scratch / "debs", package / "native")
         for addon in addons:
             chroot.run(["patchelf", "--set-rpath", "$ORIGIN/native", addon])
         about = json.loads((package / "package.json").read_text())
@@ -45,13 +39,5 @@ def build(output):
     return next(output.glob("*.tgz"))
 
 
-def main():
-    try:
-        made = build(pathlib.Path(sys.argv[1]) if sys.argv[1:] else chroot.HOME / "node")
-    except chroot.Failed as why:
-        sys.exit(f"package: {why}")
-    print(f"{made.stat().st_size / 1e6:8.2f} MB  {os.path.relpath(made)}")
-
-
 if __name__ == "__main__":
-    main()
+    bundle.main(build, "node")

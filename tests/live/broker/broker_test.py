@@ -222,14 +222,20 @@ def without_a_broker_it_is_said_what_is_missing_and_who_could_help(run):
     refuses(service.trace(ANNA, "--no-broker", probe_of(program), "--", program, "fire:1"), "CAP_BPF")
 
 
-@scenario
-def a_client_that_is_killed_leaves_nothing(run):
+def start_trace(run):
+    """A service, a program that is traced through it, by whom, and the links that there were before."""
     service = Service(run)
     program = own_program(run, ANNA)
     traced = as_puppet(run, program, ANNA)
     before = links()
     tracing = service.start(ANNA, probe_of(program), "-p", traced.pid)
     traced.wait_attached()
+    return service, traced, tracing, before
+
+
+@scenario
+def a_client_that_is_killed_leaves_nothing(run):
+    service, traced, tracing, before = start_trace(run)
     check(links() - before, "no link while it traces: nothing is tested")
     killed = time.monotonic()
     tracing.signal(signal.SIGKILL)
@@ -245,12 +251,7 @@ def children_of(pid):
 
 @scenario
 def a_broker_that_is_killed_leaves_nothing_and_traces_go_on(run):
-    service = Service(run)
-    program = own_program(run, ANNA)
-    traced = as_puppet(run, program, ANNA)
-    before = links()
-    tracing = service.start(ANNA, probe_of(program), "-p", traced.pid)
-    traced.wait_attached()
+    service, traced, tracing, before = start_trace(run)
     traced.order("fire:10")
     workers = children_of(service.process.pid)
     service.process.kill()
