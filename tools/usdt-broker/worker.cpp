@@ -52,7 +52,7 @@ usdt::Result<Nobody> find_user(const std::string& name) {
   uid_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error == std::errc() && end == name.data() + name.size()) return Nobody{number, number};
-  // Of this machine's own users: getpwnam(3) loads libraries, which programs that are linked statically lack.
+  // It is one of /etc/passwd: getpwnam(3) loads libraries, which programs that are linked statically lack.
   const std::unique_ptr<FILE, int (*)(FILE*)> users(std::fopen("/etc/passwd", "re"), std::fclose);
   for (const passwd* user = users ? ::fgetpwent(users.get()) : nullptr; user != nullptr;
        user = ::fgetpwent(users.get()))

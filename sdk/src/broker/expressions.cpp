@@ -19,7 +19,7 @@ using Node = TypedExpression::Node;
 using Op = Operator;
 using Type = ExpressionType;
 
-// As parse_expression() has them.
+// parse_expression() takes 1,024 operands and operators, 64 within each other; typing adds some.
 constexpr std::size_t kMostNodes = 2048;
 constexpr unsigned kDeepest = 96;
 constexpr std::size_t kMostOperands = 32;
@@ -102,7 +102,7 @@ class Checker {
     return is_number(node.of[0]) || is_real_value(node.of[0]);
   }
 
-  /// Of a real: its bounds are the others. (Those of an integer are a condition.)
+  /// Reals have their bounds as further operands. (Buckets of integers are a condition.)
   [[nodiscard]] bool is_linear_bucket(const Node& node) const {
     if (node.of.size() < 3 || !is_real_value(node.of[0])) return false;
     return std::all_of(node.of.begin() + 1, node.of.end(), [&](const Node& bound) {

@@ -42,7 +42,7 @@ void write_site(ByteWriter& out, const PlannedSite& site, std::uint32_t group) {
 
 }  // namespace
 
-/// Of a plan that has nothing but places in files.
+/// The plan has nothing but places in files.
 void write_plan(ByteWriter& out, const AttachPlan& plan) {
   const std::vector<pid_t> pids = pids_of(plan.scope);
   out.varint(pids.size());

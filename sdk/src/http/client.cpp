@@ -32,7 +32,7 @@ using ReplyParser = beast::http::response_parser<beast::http::string_body>;
 
 constexpr std::uint32_t kMostReplyHeaderBytes = 16 << 10;
 constexpr std::uint64_t kMostReplyBytes = 1 << 20;
-/// With all that is around a body's pieces: their lengths may have extensions, which are no part of it (RFC 9112, 7.1).
+/// Bounds also what is around a body's pieces: their lengths may have extensions, no part of it (RFC 9112, 7.1).
 constexpr std::uint64_t kMostBytesOnWire = 2 * kMostReplyBytes;
 
 /// Looks a name up in a thread that nobody waits for: the system's resolver is not to be interrupted, and may take

@@ -35,7 +35,7 @@ static void *take(void *unused) {
   DTRACE_PROBE1(jobs, taken, 99L);
   return unused;
 }
-/* Of twenty jobs fifteen are taken, by another thread, and one that nobody gave. */
+/* Another thread takes fifteen jobs of twenty, and one that nobody gave. */
 int main(void) {
   pthread_t thread;
   sem_init(&given, 0, 0);

@@ -84,7 +84,7 @@ Result<backends::FileLinks> Attachment::attach_there(Index<PlannedLink> number, 
   for (const pid_t pid : pids) {
     auto more = object_.there->attach(number.value, pid, left_out);
     if (!more) why = more.error().within(fmt::format("attach {} by usdt-broker", file.target.path.string()));
-    // Of processes that nobody named, some may be protected.
+    // Some of the processes may be protected, if nobody named them.
     if (!more && pids.size() > 1 && (pids_.empty() || backends::has_ended(pid))) continue;
     if (!more) return fail(*why);
     if (std::ranges::any_of(more->reply.refused, [&](const auto& each) { return each.first >= link.sites.size(); }))
