@@ -18,14 +18,13 @@ namespace {
 using Node = TypedExpression::Node;
 using Op = Operator;
 using Type = ExpressionType;
+using expr::is_integer;
 
 // parse_expression() takes 1,024 operands and operators, 64 within each other; typing adds some.
 constexpr std::size_t kMostNodes = 2048;
 constexpr unsigned kDeepest = 96;
 constexpr std::size_t kMostOperands = 32;
 constexpr std::uint64_t kMostSubBits = 4;  ///< as log2_buckets() has them
-
-bool is_integer(Type type) { return type == Type::signed_integer || type == Type::unsigned_integer; }
 
 /// Goes through a tree as the compiler does.
 class Checker {

@@ -19,8 +19,6 @@ using Node = TypedExpression::Node;
 using Type = ExpressionType;
 using Op = Operator;
 
-bool is_integer(Type type) { return type == Type::signed_integer || type == Type::unsigned_integer; }
-
 /// Both are signed, and so is what they make.
 Type common_type(const Node& a, const Node& b) {
   const bool is_signed = a.type == Type::signed_integer && b.type == Type::signed_integer;

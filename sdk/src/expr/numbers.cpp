@@ -75,6 +75,10 @@ double real_of(ExpressionType type, std::uint64_t bits) noexcept {
   return std::bit_cast<double>(bits);
 }
 
+bool is_integer(ExpressionType type) noexcept {
+  return type == ExpressionType::signed_integer || type == ExpressionType::unsigned_integer;
+}
+
 bool is_real(ExpressionType type) noexcept { return type == ExpressionType::real32 || type == ExpressionType::real64; }
 
 unsigned mantissa_bits(ExpressionType type) noexcept { return type == ExpressionType::real32 ? 23 : 52; }

@@ -29,6 +29,8 @@ struct Number {
 [[nodiscard]] bool ends_at_nul(const TypedExpression::Node& text) noexcept;
 /// A real of `type` by its bits.
 [[nodiscard]] double real_of(ExpressionType type, std::uint64_t bits) noexcept;
+/// Whether it is an integer, of either sign.
+[[nodiscard]] bool is_integer(ExpressionType type) noexcept;
 /// Whether it is a float or double.
 [[nodiscard]] bool is_real(ExpressionType type) noexcept;
 /// Returns the bits of a real without what TableReal does not tell apart: the sign of 0, and all but one of the NaNs.

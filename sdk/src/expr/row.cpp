@@ -117,10 +117,6 @@ double real_of_extreme(ExpressionType type, const Int128& extreme) noexcept {
 namespace expr {
 namespace {
 
-bool is_integer(ExpressionType type) {
-  return type == ExpressionType::signed_integer || type == ExpressionType::unsigned_integer;
-}
-
 /// Makes `number` an integer of the other sign: number | 0 / (number is one of both signs), which has no answer where
 /// the number is of the one sign alone.
 void change_sign(TypedExpression::Node& number, ExpressionType to) {
