@@ -24,14 +24,6 @@ def usdt_list(*arguments, env=None, cwd=None, check=None):
 
 
 def become_nobody():
-    """For preexec_fn: a user without any privilege, if this is root."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
-
-
-def become_nobody():
     """In a child of root's, before it begins (preexec_fn): it has no privilege from then on."""
     if os.geteuid() == 0:
         os.setgroups([])

@@ -29,6 +29,15 @@ std::string without_needless_spaces(std::string_view text) {
   return out;
 }
 
+constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+
+/// `name` as the source calls it, which cannot name these.
+std::string without_anonymous_namespaces(std::string name) {
+  for (std::size_t at = name.find(kAnonymous); at != name.npos; at = name.find(kAnonymous, at))
+    name.erase(at, kAnonymous.size());
+  return name;
+}
+
 /// Words that a demangler writes where the symbol has a letter or a number for them.
 constexpr std::array kUnmangled = {
     std::string_view(
@@ -99,8 +108,11 @@ bool FunctionName::may_match_mangled(std::string_view symbol) const noexcept {
 
 bool FunctionName::matches_demangled(const Demangled& names) const {
   if (names.name.empty() || !version_.empty()) return false;
-  return is_or_matches(demangled_, without_needless_spaces(names.name)) ||
-         is_or_matches(demangled_, without_needless_spaces(names.without_parameters));
+  const auto is_meant = [&](const std::string& name) {
+    return is_or_matches(demangled_, name) ||
+           (name.find(kAnonymous) != name.npos && is_or_matches(demangled_, without_anonymous_namespaces(name)));
+  };
+  return is_meant(without_needless_spaces(names.name)) || is_meant(without_needless_spaces(names.without_parameters));
 }
 
 bool FunctionName::matches_name(std::string_view name) const {

@@ -46,8 +46,7 @@ bool may_be_lambda(const dwarf::FunctionInfo& info) {
 
 /// Whether `name` means a function of debug information, which may have no name for the linker.
 bool means(const elf::FunctionName& name, const Function& function) {
-  return name.matches(function) || (function.name != function.symbol && !elf::may_be_mangled(function.symbol) &&
-                                    name.matches_name(function.name));
+  return name.matches(function) || (!elf::may_be_mangled(function.symbol) && name.matches_name(function.name));
 }
 
 /// Whether the function is a piece of another one ("work.part.0") that `pattern` does not mean by its own name. A name
@@ -316,7 +315,7 @@ dwarf::NameHint FunctionFinder::names_hint() const {
 
 Function FunctionFinder::named(const dwarf::FunctionInfo& info) {
   Function function;
-  function.symbol = info.linkage_name.empty() ? info.name : info.linkage_name;
+  function.symbol = info.linkage_name.empty() ? info.qualified : info.linkage_name;
   const elf::Demangled demangled = demangler_.demangle(function.symbol);
   function.name = demangled.name.empty() ? info.qualified : std::string(demangled.name);
   return function;

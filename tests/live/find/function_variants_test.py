@@ -268,6 +268,28 @@ int main(int argc, char **argv) {
 """
 
 
+HIDDEN = """
+#include <cstdlib>
+namespace net { namespace { [[gnu::noinline]] int hidden(int n) { __asm__ volatile(""); return n + 1; } } }
+volatile int sum;
+int main(int, char** argv) { for (int i = 0; i < std::atoi(argv[1]); ++i) sum = sum + net::hidden(i); }
+"""
+
+
+@scenario
+def what_is_in_an_anonymous_namespace_has_the_name_of_the_source(run):
+    (run.dir / "hidden.cpp").write_text(HIDDEN)
+    for compiler in ("g++", "clang++"):
+        program = run.build(f"hidden-{compiler}", [run.dir / "hidden.cpp"], ["-O1", "-g"], compiler=compiler)
+        for name in ("net::hidden", "net::(anonymous namespace)::hidden", "net::hidden(int)"):
+            probe = f"ucall:{program}:{name}"
+            result = run.trace(probe, "--print", f"{probe}=n, retval", command=[program, "3"])
+            result.check_code(0)
+            result.check_accounted(3, lost=0)
+            check("nothing matches" not in result.stderr, f"{compiler}, {name}: {result.stderr}")
+            check_equal([event["args"] for event in result.events], [[0, 1], [1, 2], [2, 3]], f"{compiler}, {name}")
+
+
 @scenario
 def a_function_that_is_chosen_at_the_start_is_the_one_that_processes_use(run):
     require_root()
