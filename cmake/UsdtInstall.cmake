@@ -8,7 +8,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/sdk/include/ ${PROJECT_SOURCE_DIR}/bpf/i
 install(EXPORT usdtTargets NAMESPACE usdt:: DESTINATION ${USDT_CMAKE_DIR})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/usdtConfig.cmake.in usdtConfig.cmake
   INSTALL_DESTINATION ${USDT_CMAKE_DIR} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
-write_basic_package_version_file(usdtConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(usdtConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/usdtConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/usdtConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/UsdtBpf.cmake ${PROJECT_SOURCE_DIR}/cmake/EmbedObject.cmake
         DESTINATION ${USDT_CMAKE_DIR})

@@ -116,10 +116,10 @@ TEST(Messages, MapsAreSharedWithAnObjectOnly) {
 }
 
 TEST(Messages, OthersComeAsTheyWere) {
-  const auto hello = read_back(Hello{1, "0.1.0"});
+  const auto hello = read_back(Hello{1, "1.0.0"});
   EXPECT_EQ(1U, hello.protocol);
-  EXPECT_EQ("0.1.0", hello.version);
-  const auto welcome = read_back(Welcome{1, "0.1.0", {{Feature::nop10, Answer::no, "EPROTO"}}});
+  EXPECT_EQ("1.0.0", hello.version);
+  const auto welcome = read_back(Welcome{1, "1.0.0", {{Feature::nop10, Answer::no, "EPROTO"}}});
   ASSERT_EQ(1U, welcome.features.size());
   EXPECT_EQ(Feature::nop10, welcome.features[0].feature);
   EXPECT_EQ(Answer::no, welcome.features[0].answer);

@@ -9,9 +9,9 @@ expect_probes(${USDT_BUILD}/consumer)
 run(python3 ${PROJECT_DIR}/exports.py ${USDT_BUILD}/usdt/sdk/libusdt.so ${USDT_BUILD}/usdt ${USDT_SOURCE_DIR})
 
 install_usdt(${USDT_BUILD})
-file(GLOB_RECURSE library ${prefix}/*/libusdt.so.0.1)
+file(GLOB_RECURSE library ${prefix}/*/libusdt.so.1.0)
 run(readelf -dW ${library})
-if(NOT output MATCHES "Library soname: \\[libusdt.so.0.1\\]")
+if(NOT output MATCHES "Library soname: \\[libusdt.so.1.0\\]")
   message(FATAL_ERROR "the soname is another one:\n${output}")
 endif()
 

@@ -76,7 +76,7 @@ class Installed(unittest.TestCase):
         cls.files = {re.sub(r"^usr/lib/(?!systemd/|\w+-linux-gnu/)", "usr/lib/any/", str(path.relative_to(root)))
                      for path in root.rglob("*") if not path.is_dir()}
         cls.files = {re.sub(r"libusdt\.a$", "libusdt.so", file) for file in cls.files}
-        cls.files |= {file + ".0.1" for file in cls.files if file.endswith("/libusdt.so")}
+        cls.files |= {file + ".1.0" for file in cls.files if file.endswith("/libusdt.so")}
         cls.lists = {path.name: lines(path) for path in sorted((ROOT / "debian").glob("*.install"))}
 
     @classmethod

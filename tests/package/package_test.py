@@ -25,8 +25,8 @@ from harness import Run, Skip, check, check_equal, main, require_program, requir
 
 NOW = pathlib.Path(os.environ.get("USDT_PACKAGES", chroot.HOME / "debs"))
 BEFORE = pathlib.Path(os.environ.get("USDT_PACKAGES_BEFORE", chroot.HOME / "before"))
-RUNS = ("usdt-tools", "usdt-agent", "usdt-broker", "libusdt0.1", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
-BUILDS = ("libusdt0.1", "libusdt-c0", "libusdt-provider1", "libusdt-dev", "libusdt-provider-dev")
+RUNS = ("usdt-tools", "usdt-agent", "usdt-broker", "libusdt1.0", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
+BUILDS = ("libusdt1.0", "libusdt-c0", "libusdt-provider1", "libusdt-dev", "libusdt-provider-dev")
 CALLS = 1000
 PROGRAM = f"""
 def called(number): return number
@@ -150,7 +150,7 @@ def programs_are_built_with_the_development_packages(run):
     system.install(*BUILDS)
     shutil.copytree(ROOT / "tests/consumer", system.here.root / "consumer")
     system("g++ -std=c++20 /consumer/consumer.cpp -o /by_pkg_config $(pkg-config --cflags --libs usdt)")
-    check("NEEDED" in (dynamic := system("readelf -d /by_pkg_config")) and "[libusdt.so.0.1]" in dynamic, dynamic)
+    check("NEEDED" in (dynamic := system("readelf -d /by_pkg_config")) and "[libusdt.so.1.0]" in dynamic, dynamic)
     system("cmake -G Ninja -S /consumer/find_package -B /by_cmake && ninja -C /by_cmake")
     for program in ("/by_pkg_config", "/by_cmake/consumer"):
         check("libstdcxx:throw(" in system(f"{program} /usr/lib/*/libstdc++.so.6"), f"{program} lists the probes of libstdc++")

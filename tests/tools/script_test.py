@@ -17,7 +17,7 @@ TRACE = os.environ["USDT_TRACE"]
 EXAMPLES = sorted((pathlib.Path(__file__).resolve().parents[2] / "examples/scripts").glob("*.toml"))
 
 GOOD = """title = "of the tests"
-needs = ["linux 4.1", "usdt-trace 0.1", "feature uprobe_multi", "program sh"]
+needs = ["linux 4.1", "usdt-trace 1.0", "feature uprobe_multi", "program sh"]
 string-size = 50
 
 [question.second]
@@ -114,6 +114,13 @@ class Scripts(tool.TempDirCase):
             self.assertIn(reason, done.stderr, text)
             if reason.startswith(":"):
                 self.assertIn("s.toml" + reason, done.stderr, text)
+
+    def test_what_no_recording_can_answer_is_said_with_its_place(self):
+        recording = pathlib.Path(__file__).resolve().parents[1] / "stable/1.0/spans.rec"
+        file = self.write("s.toml", "[question.open]\nprobes = ['shop:begin ~~ shop:end']\nin-flight = 10\n")
+        done = subprocess.run([TRACE, "--replay", recording, "--script", file], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertIn("s.toml:3:1: open: --in-flight: a recording has no beginnings without an end", done.stderr)
 
     def test_all_that_is_missing_is_named_at_once(self):
         done = self.run_script("needs = ['linux 999', 'usdt-trace 99', 'program no-such-one']\n[question.a]\nprobes = 'a:b'", check=2)

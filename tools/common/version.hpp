@@ -6,7 +6,7 @@
 
 namespace usdt::tools {
 
-/// Returns what --version prints: "usdt-trace 0.1.0", and below it the compilers and libraries that it was built with,
+/// Returns what --version prints: "usdt-trace 1.0.0", and below it the compilers and libraries that it was built with,
 /// for who reports a fault.
 [[nodiscard]] std::string version_text(std::string_view tool);
 

@@ -115,7 +115,7 @@ class Recording:
 
     @property
     def made_by(self) -> str:
-        """"usdt-trace 0.1.0"."""
+        """"usdt-trace 1.0.0"."""
         return self._info("made_by") or ""
 
     @property

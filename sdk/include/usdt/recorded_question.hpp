@@ -22,7 +22,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Returns what a recording of answers to `question` begins with. `made_by`: the program, "usdt-trace 0.1.0".
+/// Returns what a recording of answers to `question` begins with. `made_by`: the program, "usdt-trace 1.0.0".
 [[nodiscard]] RecordingInfo recording_info(const Question& question, const Printed& printed, std::string made_by);
 /// Returns properties that say by which lists the probes from `first` on are shown.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> list_properties(const Printed& printed,

@@ -36,7 +36,7 @@ inline namespace v1 {
 
 /// Names the program that made a recording, and the system it ran on.
 struct RecordingInfo {
-  std::string made_by = {};  ///< the program: "usdt-trace 0.1.0"
+  std::string made_by = {};  ///< the program: "usdt-trace 1.0.0"
   std::string machine = {};  ///< "x86_64", as uname(2) names it; empty when a recording starts: the running system's
   std::string kernel = {};   ///< the kernel's release, "6.18.5"; likewise
   /// Texts that the program wants to find again, each under a name of its own choice.

@@ -12,7 +12,8 @@ namespace usdt::elf {
 
 /// One name or glob of functions. It means a function where it is or matches one of its symbols, its demangled name, or
 /// that name without the parameter list. Template arguments and ABI tags are part of a name; anonymous namespaces and
-/// spaces that separate no two words need not be said: `f(int,char**)` is `(anonymous namespace)::f(int, char **)`. "SYMBOL@VERSION" and "SYMBOL@@VERSION" mean that version.
+/// spaces that separate no two words need not be said: `f(int,char**)` is `(anonymous namespace)::f(int, char **)`.
+/// "SYMBOL@VERSION" and "SYMBOL@@VERSION" mean that version.
 class FunctionName {
  public:
   explicit FunctionName(std::string_view text);

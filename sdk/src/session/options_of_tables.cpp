@@ -105,7 +105,8 @@ std::vector<OptionRow> options_of_durations() {
         .bare_value = "100",
         .least = 1,
         .most = 1000,
-        .scope = OptionScope::question},
+        .scope = OptionScope::question,
+        .of_replay = true},
        into([](QuestionDraft & draft) -> auto& { return draft.view.in_flight; })},
   };
 }

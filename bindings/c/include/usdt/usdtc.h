@@ -63,7 +63,7 @@ struct usdtc_text {
   size_t length; /* in bytes */
 };
 
-/* The library's version, "0.1.0". */
+/* The library's version, "1.0.0". */
 const char* usdtc_version(void);
 
 /* ---- errors -------------------------------------------------------------------------------------------------- */
@@ -580,7 +580,7 @@ struct usdtc_replay_options {
 
 struct usdtc_recording_info {
   size_t size;
-  const char* made_by; /* "usdt-trace 0.1.0" */
+  const char* made_by; /* "usdt-trace 1.0.0" */
   const char* kernel;  /* the release of the kernel that it was made on */
   const char* machine; /* the machine of that, "x86_64" */
   const char* cut;     /* where it breaks off, and why; NULL: it is whole, as far as it was read */
