@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "script_flags.hpp"
+#include "usdt-trace/script_flags.hpp"
 
 namespace {
 
