@@ -4,6 +4,7 @@
 #include <boost/spirit/home/x3.hpp>
 
 #include "parsers/args.hpp"
+#include "parsers/characters.hpp"
 #include "parsers/operand.hpp"
 
 namespace usdt::parsers {
@@ -79,9 +80,6 @@ const auto default_amount = [](auto& ctx) {
 
 // Grammar.
 
-const auto blank = x3::omit[*x3::char_(" \t\n\v\f\r")];
-// Not x3::digit: the ctype parsers assert that bytes are ASCII.
-const auto digit = x3::char_('0', '9');
 const auto name = x3::char_("a-zA-Z") >> *x3::char_("a-zA-Z0-9");
 // A name that goes on like a symbol or an expression is no register's.
 const auto plain_name = name >> !x3::char_("_.$@+*-");

@@ -4,6 +4,7 @@
 #include <boost/spirit/home/x3.hpp>
 
 #include "parsers/args.hpp"
+#include "parsers/characters.hpp"
 #include "parsers/operand.hpp"
 
 namespace usdt::parsers {
@@ -42,7 +43,6 @@ const auto refuse_symbol = [](auto& ctx) {
 
 // Grammar.
 
-const auto blank = x3::omit[*x3::char_(" \t\n\v\f\r")];
 const auto name = x3::char_("a-zA-Z") >> *x3::char_("a-zA-Z0-9");
 // A name that goes on like a symbol or an expression is no register's.
 const auto plain_name = name >> !x3::char_("_.$@+*(-");

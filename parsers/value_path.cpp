@@ -9,6 +9,7 @@
 #include <boost/spirit/home/x3.hpp>
 #include <utility>
 
+#include "parsers/characters.hpp"
 #include "parsers/draft.hpp"
 #include "parsers/value_path_prefix.hpp"
 
@@ -81,8 +82,9 @@ const auto set_cast = [](auto& ctx) {
 const auto go_deeper = [](auto& ctx) { x3::_pass(ctx) = draft_of(ctx).depth++ < static_cast<int>(kMostSteps); };
 const auto come_back = [](auto& ctx) { --draft_of(ctx).depth; };
 
-const auto letter = x3::ascii::alpha | x3::char_('_');
-const auto more = letter | x3::ascii::digit;
+using parsers::digit;
+using parsers::letter;
+const auto more = parsers::letter_or_digit;
 const x3::uint_parser<std::uint8_t, 10, 1, 3> argument_number;
 const x3::int_parser<std::int64_t, 10, 1, 18> index;
 
@@ -92,7 +94,7 @@ x3::rule<struct FrontedRule, Front> const fronted("a value");
 const auto numbered = x3::lexeme["arg" >> argument_number >> !more];
 // An "arg" with a digit behind it is a number of an argument, or a mistake, and no name.
 const auto scope = letter >> *more >> "::";
-const auto name = x3::raw[x3::lexeme[!("arg" >> x3::ascii::digit) >> *scope >> letter >> *more]];
+const auto name = x3::raw[x3::lexeme[!("arg" >> digit) >> *scope >> letter >> *more]];
 const auto member = x3::raw[x3::lexeme[+more]];
 const auto type = x3::raw[x3::lexeme[letter >> +~x3::char_("()")]];
 
@@ -102,8 +104,8 @@ const auto behind = ("->" >> member[add_member<Kind::pointer_member>]) | ('.' >>
 const auto fronted_def = ((x3::lit('*')[set_star]) | ('(' >> type[set_cast] >> ')')) >> unary >> x3::eps[add_front];
 const auto unary_def = x3::eps[go_deeper] >> (fronted | (operand >> *behind)) >> x3::eps[come_back];
 // "sizeof(struct foo)", or of a value.
-const auto type_name =
-    x3::raw[x3::lexeme[(x3::lit("struct") | "union" | "enum" | "class") >> +x3::space >> letter >> *~x3::char_("()")]];
+const auto type_name = x3::raw[x3::lexeme[(x3::lit("struct") | "union" | "enum" | "class") >> +parsers::space >>
+                                          letter >> *~x3::char_("()")]];
 const auto size_of = x3::lexeme["sizeof" >> !more] >> '(' >> (type_name[set_root] | unary) >> ')';
 
 BOOST_SPIRIT_DEFINE(unary, fronted)
@@ -119,11 +121,11 @@ PathPrefix value_path_prefix(const char* at, const char* end) {
   const char* const start = at;
   PathPrefix found{.end = at};
   Draft draft{.start = start};
-  const bool sized = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[size_of], x3::space);
+  const bool sized = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[size_of], parsers::space);
   if (!sized) {
     draft = {.start = start};
     at = start;
-    found.matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[unary], x3::space);
+    found.matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[unary], parsers::space);
   }
   found.matched |= sized;
   found.end = at;
@@ -131,7 +133,7 @@ PathPrefix value_path_prefix(const char* at, const char* end) {
   if (!found.matched) return found;
   if (sized) draft.steps.push_back({.kind = Kind::size_of});
   const char* last = at;
-  while (last > start && x3::ascii::space.test(static_cast<unsigned char>(last[-1]), x3::unused)) --last;
+  while (last > start && parsers::space.test(last[-1], x3::unused)) --last;
   found.path = {std::string(start, last), std::move(draft.root), std::move(draft.steps)};
   return found;
 }

@@ -3,6 +3,7 @@
 #include <boost/spirit/home/x3.hpp>
 
 #include "parsers/args.hpp"
+#include "parsers/characters.hpp"
 #include "parsers/operand.hpp"
 
 namespace usdt::parsers {
@@ -63,9 +64,6 @@ const auto refuse_mark = [](auto& ctx) {
 
 // Grammar.
 
-const auto blank = x3::omit[*x3::char_(" \t\n\v\f\r")];
-// Not x3::digit: the ctype parsers assert that bytes are ASCII.
-const auto digit = x3::char_('0', '9');
 const auto name = +x3::char_("a-zA-Z0-9");
 const auto unnamed = refuse("expected a register name after '%'");
 const ExpressionParser<x3::parser, Marks::dollar> expression;

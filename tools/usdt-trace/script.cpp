@@ -13,9 +13,15 @@
 #include <optional>
 #include <utility>
 
+// The parser of toml++ 3.3 asserts what texts break ("[" at the end of a line), and tells the compiler to rely on it where
+// NDEBUG is set. It goes on to find the error by itself.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expression) static_assert(true)
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 namespace usdt_trace {
 namespace {
@@ -214,6 +220,39 @@ std::optional<ScriptPlace> too_deep_key(std::string_view text) {
   return std::nullopt;
 }
 
+/// Where `text` has a character that TOML knows in texts and comments alone, as it knows all that are not ASCII; nothing:
+/// nowhere. For some of them the parser of toml++ 3.3 does what no compiler has to make sense of.
+std::optional<ScriptPlace> stray_character(std::string_view text) {
+  ScriptPlace place{1, 1};
+  std::string_view quote;  // that ends the text which is open; "\n": of a comment
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    std::size_t bytes = 1;
+    if (!quote.empty()) {
+      if (quote.front() == '"' && rest.front() == '\\') bytes = std::min<std::size_t>(2, rest.size());
+      // A line ends whatever has one quote, too: the parser says so.
+      if (rest.starts_with(quote) || (quote.size() == 1 && rest.front() == '\n')) {
+        bytes = quote.size();
+        quote = {};
+      }
+    } else if (rest.front() == '#') {
+      quote = "\n";
+    } else if (rest.front() == '"' || rest.front() == '\'') {
+      const bool is_long = rest.size() > 2 && rest[1] == rest[0] && rest[2] == rest[0];
+      quote = rest.substr(0, bytes = is_long ? 3 : 1);
+    } else if (static_cast<unsigned char>(rest.front()) >= 0x80) {
+      return place;
+    }
+    for (const char c : rest.substr(0, bytes)) {
+      if (c == '\n') place = {place.line + 1, 0};
+      // As the parser counts: characters, of which each has one byte that does not go on with another.
+      if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) ++place.column;
+    }
+    at += bytes;
+  }
+  return std::nullopt;
+}
+
 using Version = std::vector<unsigned>;
 
 /// Returns the numbers of "6.1.12-amd64"; nothing: it does not begin with one.
@@ -269,6 +308,10 @@ usdt::Result<Script> parse_script(const std::string& file, std::string_view text
   if (const auto place = too_deep_key(text))
     return usdt::fail(usdt::ErrorKind::limit,
                       fmt::format("{}:{}:{}: more than 256 dots in one line", file, place->line, place->column));
+  if (const auto place = stray_character(text))
+    return usdt::fail(usdt::ErrorKind::syntax,
+                      fmt::format("{}:{}:{}: a character that is not ASCII, outside of quotes and comments", file,
+                                  place->line, place->column));
   const toml::parse_result parsed = toml::parse(text, file);
   if (parsed) return Reader(file).read(parsed.table());
   const toml::parse_error& error = parsed.error();
