@@ -17,8 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "common/script.hpp"
 #include "exports.hpp"
-#include "script.hpp"
 #include "script_flags.hpp"
 
 namespace usdt_agent {
@@ -84,7 +84,7 @@ std::optional<std::string> read_all(int fd, std::size_t most) {
 
 /// Reads a file that is one: for a FIFO an agent would wait, and a device may have no end.
 usdt::Result<std::string> read_text(const std::string& path) {
-  constexpr std::size_t most = usdt_trace::kMostScriptBytes;
+  constexpr std::size_t most = usdt::tools::kMostScriptBytes;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   struct stat st {};
   const bool is_there = fd >= 0 && ::fstat(fd, &st) == 0;

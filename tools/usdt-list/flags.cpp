@@ -37,6 +37,7 @@ constexpr const char* kFooter =
     "arguments are\n"
     "  usdt-list --members 'struct request' ./server   where its members are; without a file, of the kernel\n"
     "  usdt-list --lint ./server                     what is wrong with its probes\n"
+    "  usdt-list --presets -p 1234                   questions about what process 1234 runs\n"
     "  usdt-list --doctor                            what this kernel offers, and which nops are safe to "
     "trace\n"
     "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target; --doctor: 0 if it "
@@ -77,6 +78,9 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_flag("--lint", flags.lint,
                "Look for faults of the probes instead of listing them: notes without code, arguments nobody can read, "
                "semaphores that cannot be enabled");
+  app.add_flag("--presets", flags.presets,
+               "List the questions about known programs that usdt-trace --preset asks; with -p those about what these "
+               "processes run, and whether they would be answered");
   app.add_flag("--doctor", flags.doctor, "Tell what this kernel offers and test whether probes on nops harm programs");
 }
 
@@ -144,10 +148,13 @@ bool interpret(Flags& flags, const RawFlags& raw) {
   if (flags.lint && (!flags.kernel_patterns.empty() || !flags.members.empty() || flags.doctor))
     return usage_error(
         "--lint is about probes of files, and takes nothing of the kernel, no --members and no --doctor");
+  if (flags.presets && (!flags.targets.empty() || !flags.patterns.empty() || !flags.kernel_patterns.empty() ||
+                        !flags.members.empty() || flags.lint || flags.doctor))
+    return usage_error("--presets takes processes (-p) and --format, and nothing else");
   if (flags.doctor && lists) return usage_error("--doctor is about the kernel and takes no file, probe or process");
   if (!flags.members.empty() && (flags.doctor || !flags.patterns.empty() || !flags.kernel_patterns.empty()))
     return usage_error("--members takes files, programs, libraries or processes (-p) to look into, and no probe");
-  if (flags.doctor || lists || !flags.members.empty()) return true;
+  if (flags.doctor || flags.presets || lists || !flags.members.empty()) return true;
   return usage_error("nothing to list: name a file, a library, a probe or a process (-p); see --help");
 }
 

@@ -25,6 +25,7 @@ struct Flags {
   bool debuginfod = false;  ///< servers are asked for debug files
   std::string members;      ///< a type whose layout is wanted; of the targets, else of the kernel
   bool lint = false;        ///< look for faults of the probes instead of listing them
+  bool presets = false;     ///< list questions that are known by name; of the processes, if there are any
   bool doctor = false;      ///< about the kernel; excludes everything above but the format
 };
 

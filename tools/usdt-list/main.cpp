@@ -19,6 +19,7 @@
 #include "io/stream.hpp"
 #include "lint.hpp"
 #include "members.hpp"
+#include "presets.hpp"
 #include "print.hpp"
 
 namespace usdt_list {
@@ -249,6 +250,7 @@ int run_tool(int argc, char** argv) {
   const auto flags = parse_flags(argc, argv, exit_code);
   if (!flags) return exit_code;
   if (flags->doctor) return run_doctor(flags->format);
+  if (flags->presets) return run_presets(*flags);
   return flags->members.empty() ? Lister(*flags).run() : run_members(*flags);
 }
 

@@ -26,6 +26,7 @@ struct ExportPart {
 /// The script that a question is of.
 struct ScriptPart {
   std::string file = {};        ///< empty: none
+  std::string preset = {};      ///< "python.gc"; empty: none. `file` is its name then
   std::string place = {};       ///< "gc.toml:7:1 (pauses)"
   std::size_t label_width = 0;  ///< of the longest name of a question
 };

@@ -8,23 +8,32 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
+#include "common/conditions.hpp"
 #include "common/nearest.hpp"
+#include "common/presets.hpp"
+#include "common/script.hpp"
 #include "io/width.hpp"
-#include "script.hpp"
+#include "notice.hpp"
 #include "wrong_usage.hpp"
 
 namespace usdt_trace {
 namespace {
 
+using usdt::tools::Script;
+using usdt::tools::ScriptOption;
+using usdt::tools::ScriptPlace;
+using usdt::tools::ScriptQuestion;
+
 /// Options of the tool that are of the whole run of a script: at its top, or on the command line.
-constexpr std::array<std::string_view, 10> kOfRun = {"format",  "output", "export",          "listen",  "quiet",
-                                                     "verbose", "strict", "disable-feature", "explain", "script"};
+constexpr std::array<std::string_view, 11> kOfRun = {"format", "output",          "export",  "listen", "quiet",  "verbose",
+                                                     "strict", "disable-feature", "explain", "script", "preset"};
 /// Options that scripts do not have.
-constexpr std::array<std::string_view, 8> kOfCommandLine = {"replay",  "explain",    "script", "help",
-                                                            "version", "completion", "manual", "verifier-log"};
+constexpr std::array<std::string_view, 9> kOfCommandLine = {
+    "replay", "explain", "script", "preset", "help", "version", "completion", "manual", "verifier-log"};
 
 template <std::size_t N>
 bool is_in(const std::array<std::string_view, N>& all, std::string_view name) {
@@ -51,8 +60,8 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
   const CLI::Option* known = app.get_option_no_throw("--" + option.name);
   const auto wrong = [&](std::string_view why) { return usdt::fail(script.wrong(option.place, why)); };
   if (known == nullptr) {
-    std::vector<std::string> names = table == Table::top ? std::vector<std::string>{"title", "needs", "question"}
-                                                         : std::vector<std::string>{"probes"};
+    std::vector<std::string> names = table == Table::top ? std::vector<std::string>{"title", "needs", "programs", "tried", "arguments", "question"}
+                                                         : std::vector<std::string>{"probes", "title", "cost", "on-request", "fires-only-if", "otherwise"};
     for (const CLI::Option* each : app.get_options())
       names.insert(names.end(), each->get_lnames().begin(), each->get_lnames().end());
     const std::string near = usdt::tools::nearest(option.name, names);
@@ -126,6 +135,7 @@ class ScriptRun {
     usdt::QuestionText text = text_;
     text.points = question.probes;
     flags.question.name = question.name;
+    flags.script.file = script_.file;
     flags.script.place =
         fmt::format("{}:{}:{}: {}", script_.file, question.place.line, question.place.column, question.name);
     for (const ScriptOption& option : script_.shared) {
@@ -138,6 +148,9 @@ class ScriptRun {
       if (!text.has(name))
         if (auto set = text.set(name, value); !set) return usdt::fail(set.error());
     if (auto made = make_question(flags, text); !made) return wrong(made.error().message, question);
+    for (auto* patterns : {&flags.question.points.patterns, &flags.question.points.ends})
+      for (usdt::PointPattern& pattern : *patterns)
+        if (auto* probe = std::get_if<usdt::ProbePattern>(&pattern)) probe->declarations = script_.declarations;
     return flags;
   }
 
@@ -183,7 +196,7 @@ usdt::Result<std::vector<Flags>> make_questions(const Script& script, const CLI:
       if (auto sense = check_option(app, script, option, Table::question); !sense) return usdt::fail(sense.error());
   const usdt::FeatureChoice features{.disabled = {}, .assumes_release = flags.explain};
   const usdt::FeatureScope scope(features);
-  if (auto there = check_needs(script); !there) return usdt::fail(there.error());
+  if (auto there = usdt::tools::check_needs(script); !there) return usdt::fail(there.error());
   ScriptRun run(script, app, line, usual);
   if (auto begun = run.begin(); !begun) return usdt::fail(begun.error());
   std::vector<Flags> questions;
@@ -208,24 +221,81 @@ usdt::Result<std::vector<Flags>> make_questions(const Script& script, const CLI:
   return questions;
 }
 
+/// What will be traced, as far as it is known: the processes of -p, or the command.
+std::vector<usdt::tools::Subject> subjects_of(const CLI::App& app, const CommandLine& line) {
+  if (!line.command.empty()) return {usdt::tools::subject_of(line.command)};
+  std::vector<usdt::tools::Subject> subjects;
+  for (const std::string& words : app.get_option("--pid")->results())
+    if (const auto pid = static_cast<pid_t>(std::strtol(words.c_str(), nullptr, 10)); pid > 0)
+      subjects.push_back(usdt::tools::subject_of(pid));
+  return subjects;
+}
+
+/// Says what a question costs, and when its probes fire. Returns whether they may fire at all.
+bool warn(const ScriptQuestion& question, const std::vector<usdt::tools::Subject>& subjects, const Flags& flags) {
+  using usdt::tools::Fires;
+  if (!question.cost.empty()) notice(flags, fmt::format("{}: {}", question.name, question.cost));
+  if (question.fires_only_if.empty()) return true;
+  bool may_fire = subjects.empty();
+  bool is_sure = false;
+  for (const usdt::tools::Subject& subject : subjects) {
+    const Fires fires = usdt::tools::judge(question.fires_only_if, subject);
+    may_fire |= fires != Fires::no;
+    is_sure |= fires == Fires::yes;
+  }
+  const std::string when = usdt::tools::describe(question.fires_only_if);
+  if (!may_fire)
+    notice(flags, fmt::format("{}: its probes do not fire in this process: only if {}", question.name, when));
+  else if (!is_sure)
+    notice(flags, fmt::format("{}: its probes fire only if {}", question.name, when));
+  return may_fire;
+}
+
+/// Takes the chosen questions, or those that stand for them where their probes do not fire.
+usdt::Result<Script> script_of_preset(const CLI::App& app, const Flags& flags, const CommandLine& line) {
+  auto chosen = usdt::tools::choose_preset(flags.script.preset);
+  if (!chosen) return usdt::fail(chosen.error());
+  Script script = std::move(chosen->preset.script);
+  const auto subjects = flags.explain || app.get_option("--replay")->count() > 0
+                            ? std::vector<usdt::tools::Subject>()
+                            : subjects_of(app, line);
+  std::vector<ScriptQuestion> asked;
+  const auto ask = [&](const std::string& name) {
+    if (std::ranges::find(asked, name, &ScriptQuestion::name) != asked.end()) return;
+    asked.push_back(*std::ranges::find(script.questions, name, &ScriptQuestion::name));
+  };
+  for (const std::string& name : chosen->questions) {
+    const ScriptQuestion& question = *std::ranges::find(script.questions, name, &ScriptQuestion::name);
+    if (warn(question, subjects, flags) || question.otherwise.empty()) {
+      ask(name);
+      continue;
+    }
+    notice(flags, fmt::format("{}: {} is asked instead", name, question.otherwise));
+    ask(question.otherwise);
+  }
+  script.questions = std::move(asked);
+  return script;
+}
+
 }  // namespace
 
 usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const Flags& flags, const CommandLine& line) {
+  const bool is_preset = !flags.script.preset.empty();
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
     if (option->count() > 0 && !is_of_run(name))
       return usdt::fail(usdt::ErrorKind::invalid_argument,
-                        fmt::format("{} does not go with --script, whose questions have theirs",
-                                    name == "probe" ? "a probe" : "--" + name));
+                        fmt::format("{} does not go with --{}, whose questions have theirs",
+                                    name == "probe" ? "a probe" : "--" + name, is_preset ? "preset" : "script"));
   }
-  auto script = read_script(flags.script.file);
+  auto script = is_preset ? script_of_preset(app, flags, line) : usdt::tools::read_script(flags.script.file);
   if (!script) return usdt::fail(script.error());
   return make_questions(*script, app, flags, line, {});
 }
 
 usdt::Result<std::vector<Flags>> parse_questions(const std::string& file, std::string_view text,
                                                  const OptionValues& usual, bool without_privilege) {
-  auto script = parse_script(file, text);
+  auto script = usdt::tools::parse_script(file, text);
   if (!script) return usdt::fail(script.error());
   Flags flags;
   RawFlags raw;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,15 @@ inline namespace v1 {
 /// Returns whether `text` has an unquoted '*', '?' or '['.
 [[nodiscard]] bool has_glob(std::string_view text) noexcept;
 
+/// Declares the arguments of a probe whose provider does not (docs/provider-note.md, type 2).
+struct ProbeDeclaration {
+  std::string provider;  ///< itself, no glob
+  std::string name;      ///< likewise
+  std::string declared;  ///< "file:string, function:string, line"
+
+  friend bool operator==(const ProbeDeclaration&, const ProbeDeclaration&) = default;
+};
+
 /// Names USDT probes: `usdt:TARGET:PROVIDER:NAME`, `TARGET:PROVIDER:NAME`, `PROVIDER:NAME`, `usdt:TARGET:NAME` as in
 /// bpftrace, `u:TARGET:NAME` as in bcc (and `U:` for `usdt:`). Globs are allowed in every part. The target may contain
 /// ':': the last two parts are provider and name.
@@ -35,6 +45,9 @@ struct ProbePattern {
   std::string target;
   std::string provider = "*";
   std::string name = "*";
+  /// Names and meanings of the arguments of probes that are meant, which find_probes() puts into Site::description
+  /// where the file declares none itself. Null: there are none.
+  std::shared_ptr<const std::vector<ProbeDeclaration>> declarations = {};
 
   /// Reads a name that has to be a probe's, as parse_pattern() does. Errors: syntax, also for a name of another kind.
   [[nodiscard]] static Result<ProbePattern> parse(std::string_view text);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -22,6 +24,35 @@ std::vector<Pattern> those_of(const std::vector<PointPattern>& patterns) {
   return out;
 }
 
+/// What the patterns declare of a probe; null: nothing.
+const ProbeDeclaration* declaration_of(const std::vector<ProbePattern>& patterns, const Site& site) {
+  for (const ProbePattern& pattern : patterns) {
+    if (!pattern.declarations || !pattern.matches(site.provider, site.name)) continue;
+    for (const ProbeDeclaration& each : *pattern.declarations)
+      if (each.provider == site.provider && each.name == site.name) return &each;
+  }
+  return nullptr;
+}
+
+/// Gives sites what patterns declare of them. Sites of one probe with equal descriptions go on sharing one.
+void declare_arguments(const std::vector<ProbePattern>& patterns, std::vector<Site>& sites) {
+  if (std::ranges::none_of(patterns, [](const ProbePattern& pattern) { return pattern.declarations != nullptr; }))
+    return;
+  std::map<std::pair<const ProbeDeclaration*, const SiteDescription*>, std::shared_ptr<const SiteDescription>> made;
+  for (Site& site : sites) {
+    if (site.description && !site.description->declared.empty()) continue;
+    const ProbeDeclaration* declaration = declaration_of(patterns, site);
+    if (declaration == nullptr) continue;
+    auto& shared = made[{declaration, site.description.get()}];
+    if (!shared) {
+      SiteDescription both = site.description ? *site.description : SiteDescription();
+      both.declared = declaration->declared;
+      shared = std::make_shared<const SiteDescription>(std::move(both));
+    }
+    site.description = shared;
+  }
+}
+
 Result<void> add_sites(const std::vector<ProbePattern>& patterns, ProbeFile& file) {
   Result<ScanResult> scanned = file.elf->scan();
   if (!scanned) return fail(std::move(scanned.error()));
@@ -32,6 +63,7 @@ Result<void> add_sites(const std::vector<ProbePattern>& patterns, ProbeFile& fil
     return std::ranges::none_of(
         patterns, [&site](const ProbePattern& pattern) { return pattern.matches(site.provider, site.name); });
   });
+  declare_arguments(patterns, file.sites);
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "script.hpp"
+#include "common/script.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,7 +23,7 @@
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 
-namespace usdt_trace {
+namespace usdt::tools {
 namespace {
 
 constexpr std::size_t kMostQuestions = 64;
@@ -57,15 +57,32 @@ std::string_view kind_of(const toml::node& node) {
   return "nothing";
 }
 
+std::optional<Condition> parse_condition(std::string_view text) {
+  using Kind = Condition::Kind;
+  const std::size_t space = std::min(text.find(' '), text.size());
+  const std::string_view kind = text.substr(0, space);
+  const std::string what(text.substr(std::min(space + 1, text.size())));
+  if (what.empty()) return std::nullopt;
+  if (kind == "environment") return Condition{Kind::environment, what};
+  if (kind == "argument") return Condition{Kind::argument, what};
+  if (kind == "unseen") return Condition{Kind::unseen, what};
+  return std::nullopt;
+}
+
 /// Makes a script of what TOML says.
 class Reader {
  public:
   explicit Reader(std::string file) { script_.file = std::move(file); }
 
-  usdt::Result<Script> read(const toml::table& root) {
+  Result<Script> read(const toml::table& root) {
     for (const auto& [key, node] : root)
-      if (auto read = top(key, node); !read) return usdt::fail(read.error());
-    if (script_.questions.empty()) return usdt::fail(script_.wrong({1, 1}, "no question: [question.NAME] begins one"));
+      if (auto read = top(key, node); !read) return fail(read.error());
+    if (script_.questions.empty()) return fail(script_.wrong({1, 1}, "no question: [question.NAME] begins one"));
+    for (const ScriptQuestion& question : script_.questions)
+      if (!question.otherwise.empty() &&
+          std::ranges::find(script_.questions, question.otherwise, &ScriptQuestion::name) == script_.questions.end())
+        return fail(script_.wrong(question.place, fmt::format("question '{}': otherwise is '{}', which is no question",
+                                                              question.name, question.otherwise)));
     // Tables are in the order of their names; people think in that of the file.
     std::ranges::stable_sort(script_.questions, {}, [](const ScriptQuestion& question) {
       return std::pair(question.place.line, question.place.column);
@@ -74,31 +91,59 @@ class Reader {
   }
 
  private:
-  usdt::Result<void> top(const toml::key& key, const toml::node& node) {
+  Result<void> top(const toml::key& key, const toml::node& node) {
     if (key.str() == "title") {
       auto title = text(node, "title");
-      if (!title) return usdt::fail(title.error());
+      if (!title) return fail(title.error());
       script_.title = std::move(*title);
       return {};
     }
     if (key.str() == "needs") return needs(node);
     if (key.str() == "question") return questions(node);
+    if (key.str() == "arguments") return declarations(node);
+    if (key.str() == "programs") return take_texts(node, "programs", script_.programs);
+    if (key.str() == "tried") return take_texts(node, "tried", script_.tried);
     auto option = this->option(key, node);
-    if (!option) return usdt::fail(option.error());
+    if (!option) return fail(option.error());
     script_.shared.push_back(std::move(*option));
     return {};
   }
 
-  usdt::Result<void> needs(const toml::node& node) {
+  Result<void> take_texts(const toml::node& node, std::string_view name, std::vector<std::string>& into) {
+    auto all = texts(node, name);
+    if (!all) return fail(all.error());
+    into = std::move(*all);
+    return {};
+  }
+
+  /// "PROVIDER:NAME" = "name:meaning, name"
+  Result<void> declarations(const toml::node& node) {
+    const toml::table* all = node.as_table();
+    if (all == nullptr) return wrong(node, "arguments is a table: \"PROVIDER:NAME\" = \"name:string, name\"");
+    auto made = std::make_shared<std::vector<ProbeDeclaration>>();
+    for (const auto& [key, each] : *all) {
+      const std::string_view probe = key.str();
+      const std::size_t colon = probe.find(':');
+      if (colon == 0 || colon == probe.npos || colon + 1 == probe.size())
+        return wrong(each, fmt::format("'{}' is not PROVIDER:NAME", probe));
+      auto declared = text(each, probe);
+      if (!declared) return fail(declared.error());
+      made->push_back({std::string(probe.substr(0, colon)), std::string(probe.substr(colon + 1)), std::move(*declared)});
+    }
+    script_.declarations = std::move(made);
+    return {};
+  }
+
+  Result<void> needs(const toml::node& node) {
     auto all = texts(node, "needs");
-    if (!all) return usdt::fail(all.error());
+    if (!all) return fail(all.error());
     const toml::array* array = node.as_array();
     for (std::size_t i = 0; i < all->size(); ++i)
       script_.needs.push_back({std::move((*all)[i]), array ? place_of((*array)[i]) : place_of(node)});
     return {};
   }
 
-  usdt::Result<void> questions(const toml::node& node) {
+  Result<void> questions(const toml::node& node) {
     const toml::table* all = node.as_table();
     if (all == nullptr) return wrong(node, "question is a table of questions: [question.NAME] begins one");
     for (const auto& [key, each] : *all) {
@@ -109,7 +154,7 @@ class Reader {
     return {};
   }
 
-  usdt::Result<void> question(const toml::key& key, const toml::node& node) {
+  Result<void> question(const toml::key& key, const toml::node& node) {
     const toml::table* table = node.as_table();
     if (table == nullptr)
       return wrong(node,
@@ -119,49 +164,90 @@ class Reader {
     question.name = key.str();
     question.place = place_of(key.source());
     for (const auto& [name, value] : *table) {
-      if (name.str() == "probes") {
-        auto probes = texts(value, "probes");
-        if (!probes) return usdt::fail(probes.error());
-        for (const std::string& probe : *probes)
-          if (probe.starts_with('-')) return wrong(value, fmt::format("'{}' is no probe", probe));
-        question.probes = std::move(*probes);
-        continue;
-      }
+      const auto known = own_key(question, name.str(), value);
+      if (!known) return fail(known.error());
+      if (*known) continue;
       auto option = this->option(name, value);
-      if (!option) return usdt::fail(option.error());
+      if (!option) return fail(option.error());
       question.options.push_back(std::move(*option));
     }
     if (question.probes.empty())
-      return usdt::fail(script_.wrong(
+      return fail(script_.wrong(
           question.place, fmt::format("question '{}' has no probes: probes = [\"PROVIDER:NAME\"]", question.name)));
     return {};
   }
 
-  usdt::Result<ScriptOption> option(const toml::key& key, const toml::node& node) {
+  /// Takes what is no option; false: it is one.
+  Result<bool> own_key(ScriptQuestion& question, std::string_view name, const toml::node& node) {
+    const auto taken = [](const Result<void>& result) -> Result<bool> {
+      if (!result) return fail(result.error());
+      return true;
+    };
+    if (name == "probes") {
+      auto probes = texts(node, name);
+      if (!probes) return fail(probes.error());
+      for (const std::string& probe : *probes)
+        if (probe.starts_with('-')) return wrong(node, fmt::format("'{}' is no probe", probe));
+      question.probes = std::move(*probes);
+      return true;
+    }
+    if (name == "title") return taken(take_text(node, name, question.title));
+    if (name == "cost") return taken(take_text(node, name, question.cost));
+    if (name == "otherwise") return taken(take_text(node, name, question.otherwise));
+    if (name == "fires-only-if") return taken(conditions(node, question));
+    if (name != "on-request") return false;
+    const auto flag = node.value_exact<bool>();
+    if (!flag) return wrong(node, "on-request is true or false");
+    question.on_request = *flag;
+    return true;
+  }
+
+  Result<void> take_text(const toml::node& node, std::string_view name, std::string& into) {
+    auto one = text(node, name);
+    if (!one) return fail(one.error());
+    into = std::move(*one);
+    return {};
+  }
+
+  Result<void> conditions(const toml::node& node, ScriptQuestion& question) {
+    auto all = texts(node, "fires-only-if");
+    if (!all) return fail(all.error());
+    for (std::string& each : *all) {
+      const auto condition = parse_condition(each);
+      if (!condition)
+        return wrong(node, fmt::format("'{}' is no condition: there are 'environment NAME[=GLOB]', 'argument GLOB' and "
+                                       "'unseen SENTENCE'",
+                                       each));
+      question.fires_only_if.push_back(*condition);
+    }
+    return {};
+  }
+
+  Result<ScriptOption> option(const toml::key& key, const toml::node& node) {
     ScriptOption option{.name = std::string(key.str()), .value = {}, .place = place_of(key.source())};
     if (const auto flag = node.value_exact<bool>()) {
       option.value = *flag;
       return option;
     }
     auto values = texts(node, option.name);
-    if (!values) return usdt::fail(values.error());
+    if (!values) return fail(values.error());
     option.value = std::move(*values);
     return option;
   }
 
   /// A value, or several in an array.
-  usdt::Result<std::vector<std::string>> texts(const toml::node& node, std::string_view name) {
+  Result<std::vector<std::string>> texts(const toml::node& node, std::string_view name) {
     std::vector<std::string> all;
     const toml::array* array = node.as_array();
     if (array == nullptr) {
       auto one = text(node, name);
-      if (!one) return usdt::fail(one.error());
+      if (!one) return fail(one.error());
       all.push_back(std::move(*one));
       return all;
     }
     for (const toml::node& each : *array) {
       auto one = text(each, name);
-      if (!one) return usdt::fail(one.error());
+      if (!one) return fail(one.error());
       all.push_back(std::move(*one));
     }
     if (all.empty()) return wrong(node, fmt::format("{} is empty", name));
@@ -169,7 +255,7 @@ class Reader {
   }
 
   /// As it would be written behind an option.
-  usdt::Result<std::string> text(const toml::node& node, std::string_view name) {
+  Result<std::string> text(const toml::node& node, std::string_view name) {
     std::string text;
     if (const auto string = node.value_exact<std::string>())
       text = *string;
@@ -184,17 +270,17 @@ class Reader {
     return text;
   }
 
-  tl::unexpected<usdt::Error> wrong(const toml::node& node, std::string_view why) const {
-    return usdt::fail(script_.wrong(place_of(node), why));
+  tl::unexpected<Error> wrong(const toml::node& node, std::string_view why) const {
+    return fail(script_.wrong(place_of(node), why));
   }
 
   Script script_;
 };
 
-usdt::Result<std::string> read_text(const std::string& file) {
+Result<std::string> read_text(const std::string& file) {
   constexpr std::size_t most = kMostScriptBytes;
   const auto trouble = [&] {
-    return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, fmt::format("read {}", file), errno));
+    return fail(os_failure(ErrorKind::io, fmt::format("read {}", file), errno));
   };
   std::ifstream in(file, std::ios::binary);
   if (!in) return trouble();
@@ -202,7 +288,7 @@ usdt::Result<std::string> read_text(const std::string& file) {
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad()) return trouble();
   text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > most) return usdt::fail(usdt::ErrorKind::limit, fmt::format("{}: more than 1 MiB of script", file));
+  if (text.size() > most) return fail(ErrorKind::limit, fmt::format("{}: more than 1 MiB of script", file));
   return text;
 }
 
@@ -280,13 +366,13 @@ std::optional<std::string> missing(std::string_view kind, const std::string& wha
     return version_of(have) >= wanted ? std::string() : fmt::format("this is {} {}", kind, have);
   }
   if (kind == "feature") {
-    const auto feature = usdt::feature_by_name(what);
+    const auto feature = feature_by_name(what);
     if (!feature) return std::nullopt;
-    const usdt::FeatureState state = usdt::probe_feature(*feature);
-    return state.answer == usdt::Answer::no ? state.detail : std::string();
+    const FeatureState state = probe_feature(*feature);
+    return state.answer == Answer::no ? state.detail : std::string();
   }
   if (kind == "program") {
-    const auto program = usdt::find_program(what);
+    const auto program = find_program(what);
     return program ? std::string() : program.error().message;
   }
   return std::nullopt;
@@ -294,19 +380,19 @@ std::optional<std::string> missing(std::string_view kind, const std::string& wha
 
 }  // namespace
 
-usdt::Error Script::wrong(ScriptPlace place, std::string_view why) const {
-  return {usdt::ErrorKind::invalid_argument, fmt::format("{}:{}:{}: {}", file, place.line, place.column, why)};
+Error Script::wrong(ScriptPlace place, std::string_view why) const {
+  return {ErrorKind::invalid_argument, fmt::format("{}:{}:{}: {}", file, place.line, place.column, why)};
 }
 
-usdt::Result<Script> read_script(const std::string& file) {
+Result<Script> read_script(const std::string& file) {
   auto text = read_text(file);
-  if (!text) return usdt::fail(text.error());
+  if (!text) return fail(text.error());
   return parse_script(file, *text);
 }
 
-usdt::Result<Script> parse_script(const std::string& file, std::string_view text) {
+Result<Script> parse_script(const std::string& file, std::string_view text) {
   if (const auto place = too_deep_key(text))
-    return usdt::fail(usdt::ErrorKind::limit,
+    return fail(ErrorKind::limit,
                       fmt::format("{}:{}:{}: more than 256 dots in one line", file, place->line, place->column));
   if (const auto place = stray_character(text))
     return usdt::fail(usdt::ErrorKind::syntax,
@@ -316,24 +402,24 @@ usdt::Result<Script> parse_script(const std::string& file, std::string_view text
   if (parsed) return Reader(file).read(parsed.table());
   const toml::parse_error& error = parsed.error();
   const ScriptPlace place = place_of(error.source());
-  return usdt::fail(usdt::ErrorKind::syntax,
+  return fail(ErrorKind::syntax,
                     fmt::format("{}:{}:{}: {}", file, place.line, place.column, error.description()));
 }
 
-usdt::Result<void> check_needs(const Script& script) {
+Result<void> check_needs(const Script& script) {
   std::vector<std::string> all;
   for (const ScriptNeed& need : script.needs) {
     const std::size_t space = std::min(need.text.find(' '), need.text.size());
     const std::string_view kind = std::string_view(need.text).substr(0, space);
     const auto why = missing(kind, need.text.substr(std::min(space + 1, need.text.size())));
     if (!why)
-      return usdt::fail(script.wrong(need.place, fmt::format("'{}' is no need: there are 'usdt-trace VERSION', 'linux "
+      return fail(script.wrong(need.place, fmt::format("'{}' is no need: there are 'usdt-trace VERSION', 'linux "
                                                              "VERSION', 'feature NAME' and 'program NAME'",
                                                              need.text)));
     if (!why->empty()) all.push_back(script.wrong(need.place, fmt::format("needs {}: {}", need.text, *why)).message);
   }
   if (all.empty()) return {};
-  return usdt::fail(usdt::ErrorKind::not_supported, fmt::format("{}", fmt::join(all, "; ")));
+  return fail(ErrorKind::not_supported, fmt::format("{}", fmt::join(all, "; ")));
 }
 
-}  // namespace usdt_trace
+}  // namespace usdt::tools

@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Presets: what usdt-list --presets says of them and of processes, and which questions usdt-trace makes of them. --explain
+shows the questions, so that no privilege is needed."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+import tool
+
+TRACE = os.environ["USDT_TRACE"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "tools/presets").glob("*.toml"))
+
+OWN = """title = "of the tests"
+programs = ["app"]
+
+[arguments]
+"app:work" = "count, customer:string"
+
+[question.counts]
+title = "by count"
+probes = ["app:work"]
+by = "count"
+
+[question.each]
+title = "one by one"
+probes = ["app:work"]
+on-request = true
+cost = "each is a line"
+fires-only-if = ["environment APP_PROBES=1", "argument --pro*"]
+otherwise = "counts"
+
+[question.hidden]
+title = "nobody knows"
+probes = ["app:work"]
+on-request = true
+fires-only-if = ["unseen its journal is on"]
+
+[question.absent]
+title = "of another version"
+probes = ["app:gone"]
+on-request = true
+"""
+
+
+class Presets(tool.TempDirCase):
+    def setUp(self):
+        super().setUp()
+        self.app = self.binary("app", [("app", "work", "-4@%edi 8@%rsi")])
+        self.folder = pathlib.Path(self.write("presets/own.toml", OWN)).parent
+
+    def trace(self, *words, folder=None, **environment):
+        return subprocess.run([TRACE, *map(str, words)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "USDT_PRESETS": str(folder or self.folder), **environment})
+
+    def listed(self, *words, check=0):
+        done = tool.usdt_list("--presets", "-f", "json", *words, env={"USDT_PRESETS": str(self.folder)}, check=check)
+        return {(each["preset"], each["question"]): each for each in map(json.loads, done.stdout.splitlines())}
+
+    def questions(self, *words, **environment):
+        done = self.trace("--explain", "-f", "json", *words, **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return list(dict.fromkeys(json.loads(line)["question"] for line in done.stdout.splitlines())), done.stderr
+
+    def test_all_that_are_built_in_are_listed_with_a_title_for_each_question(self):
+        listed = self.listed()
+        self.assertEqual({preset for preset, _ in listed} - {"own"}, {file.stem for file in FILES})
+        for each in listed.values():
+            self.assertTrue(each["title"] and each["about"], each)
+            self.assertIsNone(each["file"] if each["preset"] != "own" else None, each)
+        for file in FILES:
+            self.assertTrue(any(not each["on_request"] for each in listed.values() if each["preset"] == file.stem), file)
+
+    def test_the_page_has_each_preset(self):
+        page = (ROOT / "docs/presets.md").read_text()
+        self.assertEqual({file.stem for file in FILES}, set(re.findall(r"^\| `([^`]+)` \|", page, re.M)))
+
+    def test_a_name_asks_all_but_those_on_request_and_a_question_that_alone(self):
+        at = ["--", self.app]
+        self.assertEqual(self.questions("--preset", "own", *at)[0], ["counts"])
+        self.assertEqual(self.questions("--preset", "own.hidden", *at)[0], ["hidden"])
+        self.assertEqual(self.questions("--preset", "own.hidden,counts", *at)[0], ["hidden", "counts"])
+
+    def test_names_that_are_none_get_the_one_that_was_meant(self):
+        for word, said in (("pyhton", "there is no preset 'pyhton': 'python'?"), ("own.count", "called 'count': 'counts'?"),
+                           ("zzzzzz", "there are bash, hotspot")):
+            done = self.trace("--preset", word)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(said, done.stderr)
+        self.assertIn("one of them", self.trace("--preset", "own", "--script", "x").stderr)
+        self.assertIn("does not go with --preset", self.trace("--preset", "own", "app:work").stderr)
+
+    def test_arguments_have_the_names_that_a_preset_gives_them(self):
+        done = self.trace("--explain", "-f", "json", "--preset", "own.hidden", "--", self.app)
+        names = [value.get("name") for line in done.stdout.splitlines() for value in json.loads(line).get("values", [])]
+        self.assertEqual(names, ["count", "customer"], done.stdout + done.stderr)
+
+    def test_a_file_of_the_user_s_takes_the_place_of_one_that_is_built_in(self):
+        self.write("presets/python.toml", OWN)
+        self.assertEqual({question for preset, question in self.listed() if preset == "python"}, {"counts", "each", "hidden", "absent"})
+
+    def test_a_file_that_others_may_write_to_is_passed_over_with_the_reason(self):
+        path = self.write("presets/open.toml", OWN)
+        os.chmod(path, 0o666)
+        done = tool.usdt_list("--presets", env={"USDT_PRESETS": str(self.folder)}, check=2)
+        self.assertIn("open.toml: passed over: others may write to it", done.stderr)
+        self.assertNotIn("open.counts", done.stdout)
+        self.assertIn("own.counts", done.stdout)
+        self.assertIn("others may write to it", self.trace("--preset", "open").stderr)
+
+    def test_what_is_wrong_with_a_file_is_said_with_its_place(self):
+        for text, said in ((OWN.replace("[arguments]\n", "[arguments.x]\n"), "'x' is not PROVIDER:NAME"), (OWN.replace('"app:work" =', '"work" ='), "is not PROVIDER:NAME"),
+                           (OWN.replace("unseen its", "sometimes its"), "is no condition"), (OWN.replace('otherwise = "counts"', 'otherwise = "x"'), "otherwise is 'x'"),
+                           (OWN.replace("on-request = true", "on-request = 1"), "on-request is true or false")):
+            self.write("presets/bad.toml", text)
+            done = tool.usdt_list("--presets", env={"USDT_PRESETS": str(self.folder)}, check=2)
+            self.assertIn(said, done.stderr)
+
+    def waiting(self, *words, **environment):
+        """The process id of a program called app that has the probe and waits."""
+        source = "#include <sys/sdt.h>\n#include <unistd.h>\nint main(int c, char **v) { DTRACE_PROBE2(app, work, c, *v); puts(\"\"); fflush(stdout); pause(); }"
+        self.write("app.c", "#include <stdio.h>\n" + source)
+        subprocess.run(["gcc", self.path("app.c"), "-o", self.path("waiting/app")], check=True)
+        process = subprocess.Popen([self.path("waiting/app"), *words], env=environment, stdout=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        return str(process.pid)
+
+    def test_a_process_is_told_what_it_can_be_asked(self):
+        os.makedirs(self.path("waiting"))
+        usual = {"counts": "ready", "each": "ready", "hidden": "may not fire", "absent": "not there"}
+        for words, environment, each in (([], {"APP_PROBES": "1"}, "ready"), (["--probes"], {"A": "b"}, "ready"), ([], {"A": "b"}, "does not fire")):
+            listed = self.listed("-p", self.waiting(*words, **environment))
+            self.assertEqual({question: found["state"] for (preset, question), found in listed.items() if preset == "own"}, {**usual, "each": each})
+            if each != "ready":
+                self.assertEqual(listed["own", "each"]["reason"], "its probes fire only if it was started with --pro*, or with "
+                                 "APP_PROBES=1 in its environment")
+
+    def test_what_a_question_costs_and_when_its_probes_fire_is_said_before_it_is_asked(self):
+        asked, said = self.questions("--preset", "own.each", "--", self.app)
+        self.assertEqual(asked, ["each"])
+        self.assertIn("each: each is a line", said)
+        self.assertIn("each: its probes fire only if it was started with --pro*, or with APP_PROBES=1 in its environment", said)
+
+    def test_a_preset_is_of_the_command_line(self):
+        script = self.write("s.toml", "preset = 'python'\n" + OWN)
+        done = self.trace("--explain", "--script", script)
+        self.assertIn("s.toml:1:1: preset is of the command line, not of scripts", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "common/presets.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "common/built_in_presets.hpp"
+#include "common/nearest.hpp"
+
+namespace usdt::tools {
+namespace {
+
+constexpr std::string_view kEnding = ".toml";
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+std::vector<std::filesystem::path> directories() {
+  std::vector<std::filesystem::path> all;
+  if (const std::string told = variable("USDT_PRESETS"); !told.empty()) {
+    for (std::size_t at = 0; at <= told.size();) {
+      const std::size_t end = std::min(told.find(':', at), told.size());
+      if (end > at) all.emplace_back(told.substr(at, end - at));
+      at = end + 1;
+    }
+    return all;
+  }
+  all.emplace_back("/etc/usdt/presets");
+  const std::string config = variable("XDG_CONFIG_HOME"), home = variable("HOME");
+  if (!config.empty())
+    all.push_back(std::filesystem::path(config) / "usdt/presets");
+  else if (!home.empty())
+    all.push_back(std::filesystem::path(home) / ".config/usdt/presets");
+  return all;
+}
+
+/// Why a file may not say what this user traces; empty: it may.
+std::string why_distrusted(const std::filesystem::path& file) {
+  struct stat what {};
+  if (::stat(file.c_str(), &what) != 0) return {};  // whoever reads it says so
+  if (what.st_uid != 0 && what.st_uid != ::geteuid()) return "it is another user's";
+  if ((what.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "others may write to it";
+  return {};
+}
+
+void add_of_directory(const std::filesystem::path& directory, std::map<std::string, Preset>& all,
+                      std::vector<Error>& errors) {
+  std::error_code none;
+  std::set<std::filesystem::path> files;
+  for (auto entry = std::filesystem::directory_iterator(directory, none);
+       !none && entry != std::filesystem::directory_iterator(); entry.increment(none))
+    if (entry->path().extension() == kEnding) files.insert(entry->path());
+  for (const auto& file : files) {
+    if (const std::string why = why_distrusted(file); !why.empty()) {
+      errors.push_back({ErrorKind::no_permission, fmt::format("{}: passed over: {}", file.string(), why)});
+      continue;
+    }
+    auto script = read_script(file.string());
+    if (!script) {
+      errors.push_back(script.error());
+      continue;
+    }
+    const std::string name = file.stem().string();
+    all.insert_or_assign(name, Preset{name, file.string(), std::move(*script)});
+  }
+}
+
+template <class Named>
+std::vector<std::string> names_of(const std::vector<Named>& all) {
+  std::vector<std::string> names;
+  for (const Named& each : all) names.push_back(each.name);
+  return names;
+}
+
+tl::unexpected<Error> there_is_none(std::string_view what, std::string_view name, const std::vector<std::string>& names) {
+  const std::string near = nearest(std::string(name), names);
+  return fail(ErrorKind::not_found,
+              near.empty() ? fmt::format("there is no {} '{}': there are {}", what, name, fmt::join(names, ", "))
+                           : fmt::format("there is no {} '{}': '{}'?", what, name, near));
+}
+
+Result<std::vector<std::string>> choose_questions(const Preset& preset, std::string_view names) {
+  std::vector<std::string> chosen;
+  if (names.empty()) {
+    for (const ScriptQuestion& question : preset.script.questions)
+      if (!question.on_request) chosen.push_back(question.name);
+    return chosen;
+  }
+  const std::vector<std::string> known = names_of(preset.script.questions);
+  while (!names.empty()) {
+    const std::size_t comma = std::min(names.find(','), names.size());
+    const std::string name(names.substr(0, comma));
+    names.remove_prefix(std::min(comma + 1, names.size()));
+    if (std::ranges::find(known, name) == known.end())
+      return there_is_none(fmt::format("question of '{}' called", preset.name), name, known);
+    if (std::ranges::find(chosen, name) == chosen.end()) chosen.push_back(name);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Presets find_presets() {
+  Presets found;
+  std::map<std::string, Preset> all;
+  for (const auto& [name, text] : kBuiltInPresets) {
+    auto script = parse_script(fmt::format("{}{}", name, kEnding), text);
+    if (script)
+      all.insert_or_assign(std::string(name), Preset{std::string(name), {}, std::move(*script)});
+    else
+      found.errors.push_back(script.error());
+  }
+  for (const auto& directory : directories()) add_of_directory(directory, all, found.errors);
+  for (auto& [name, preset] : all) found.all.push_back(std::move(preset));
+  return found;
+}
+
+Result<ChosenPreset> choose_preset(std::string_view text) {
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  const std::string_view name = text.substr(0, dot);
+  Presets presets = find_presets();
+  const auto found = std::ranges::find(presets.all, name, &Preset::name);
+  if (found == presets.all.end()) {
+    for (const Error& error : presets.errors)
+      if (error.message.find(fmt::format("{}{}", name, kEnding)) != std::string::npos) return fail(error);
+    return there_is_none("preset", name, names_of(presets.all));
+  }
+  auto questions = choose_questions(*found, text.substr(std::min(dot + 1, text.size())));
+  if (!questions) return fail(questions.error());
+  return ChosenPreset{std::move(*found), std::move(*questions)};
+}
+
+}  // namespace usdt::tools

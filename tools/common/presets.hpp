@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Presets: files of questions about programs that many people have, found by name (docs/presets.md). Some are built in;
+// those in a directory of the system's or of the user's come beside them, or take their place.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/script.hpp"
+
+namespace usdt::tools {
+
+struct Preset {
+  std::string name;   ///< "python"
+  std::string place;  ///< its file; empty: it is built in
+  Script script;
+};
+
+/// All presets by name, and what is wrong with files that are none.
+struct Presets {
+  std::vector<Preset> all;
+  std::vector<Error> errors;
+};
+
+/// Finds the presets that are built in, and those of the directories in $USDT_PRESETS (with colons between them), else
+/// of /etc/usdt/presets and ~/.config/usdt/presets ($XDG_CONFIG_HOME). A later one of a name takes the place of an
+/// earlier one. Passed over, with an error, are files that are not the user's or root's, and those that others may
+/// write to.
+[[nodiscard]] Presets find_presets();
+
+/// A preset, and which of its questions are asked.
+struct ChosenPreset {
+  Preset preset;
+  std::vector<std::string> questions;
+};
+
+/// Finds the preset of "NAME" or "NAME.QUESTION[,QUESTION]": those questions, else all but those that are asked on
+/// request alone. Errors: not_found (no such preset or question; the message proposes others), invalid_argument (its
+/// file is no script).
+[[nodiscard]] Result<ChosenPreset> choose_preset(std::string_view text);
+
+}  // namespace usdt::tools

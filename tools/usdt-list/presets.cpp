@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "presets.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "common/conditions.hpp"
+#include "common/report.hpp"
+#include "exit_code.hpp"
+#include "json_line.hpp"
+#include "print.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_list {
+namespace {
+
+using usdt::tools::Fires;
+using usdt::tools::Preset;
+using usdt::tools::ScriptQuestion;
+
+bool is_about(const Preset& preset, const std::vector<usdt::TargetFile>& files) {
+  return std::ranges::any_of(files, [&](const usdt::TargetFile& file) {
+    const std::string name = file.path.filename().string();
+    return std::ranges::any_of(preset.script.programs,
+                               [&](const std::string& glob) { return usdt::glob_match(glob, name); });
+  });
+}
+
+/// The first probe of a question that the process has not; empty: it has all.
+std::string missing_probe(const ScriptQuestion& question, pid_t pid) {
+  const auto points = usdt::parse_points(question.probes);
+  if (!points) return points.error().message;
+  for (const auto* side : {&points->patterns, &points->ends}) {
+    for (const usdt::PointPattern& pattern : *side) {
+      const bool in_kernel = std::holds_alternative<usdt::KernelPattern>(pattern);
+      const auto found = usdt::select({pattern}, {.pids = in_kernel ? std::vector<pid_t>() : std::vector{pid}});
+      if (!found || (found->files.empty() && found->kernel.entries.empty())) return to_string(pattern);
+    }
+  }
+  return {};
+}
+
+ListedQuestion look_at(const ScriptQuestion& question, pid_t pid) {
+  ListedQuestion listed{.question = &question};
+  if (pid == 0) return listed;
+  if (const std::string probe = missing_probe(question, pid); !probe.empty()) {
+    listed.readiness = Readiness::missing;
+    listed.why = fmt::format("process {} has no {}", pid, probe);
+    return listed;
+  }
+  const Fires fires = usdt::tools::judge(question.fires_only_if, usdt::tools::subject_of(pid));
+  if (fires == Fires::yes) return listed;
+  listed.readiness = fires == Fires::no ? Readiness::not_firing : Readiness::may_fire;
+  listed.why = fmt::format("its probes fire only if {}", usdt::tools::describe(question.fires_only_if));
+  return listed;
+}
+
+class PresetPage {
+ public:
+  explicit PresetPage(usdt::io::Stream& out) : out_(out) {}
+
+  void print(const std::vector<ListedPreset>& all) {
+    for (const ListedPreset& each : all)
+      for (const ListedQuestion& listed : each.questions) column_ = std::max(column_, name_of(each, listed).size() + 4);
+    for (const ListedPreset& each : all) print(each);
+    out_.print("\nusdt-trace --preset NAME asks those with a mark, NAME.QUESTION any one.\n");
+  }
+
+ private:
+  static std::string name_of(const ListedPreset& preset, const ListedQuestion& listed) {
+    return fmt::format("{}.{}", preset.preset->name, listed.question->name);
+  }
+
+  void print(const ListedPreset& preset) {
+    const std::string of = preset.pid == 0 ? std::string() : fmt::format(" (process {})", preset.pid);
+    if (!std::exchange(is_first_, false)) out_.print("\n");
+    out_.print("{}{}\n",
+               out_.styled(preset.preset->script.title.empty() ? preset.preset->name : preset.preset->script.title,
+                           usdt::io::Style::bold),
+               of);
+    if (!preset.preset->place.empty()) line("", preset.preset->place, usdt::io::Style::dim);
+    for (const ListedQuestion& listed : preset.questions) {
+      line(fmt::format("{} {}", listed.question->on_request ? ' ' : '*', name_of(preset, listed)),
+           listed.question->title, usdt::io::Style::plain);
+      if (!listed.question->cost.empty()) line("", listed.question->cost, usdt::io::Style::dim);
+      if (listed.readiness != Readiness::ready)
+        line("", fmt::format("{}: {}", to_string(listed.readiness), listed.why), usdt::io::Style::bad);
+      else if (preset.pid == 0 && !listed.question->fires_only_if.empty())
+        line("", fmt::format("only if {}", usdt::tools::describe(listed.question->fires_only_if)),
+             usdt::io::Style::dim);
+    }
+  }
+
+  /// `text` goes on below itself where the terminal ends.
+  void line(std::string_view label, std::string_view text, usdt::io::Style style) {
+    const std::size_t room = out_.room(column_, 20);
+    out_.print("{:<{}}{}\n", label, column_, out_.styled(usdt::io::next_line(text, room), style));
+    while (!text.empty()) out_.print("{:{}}{}\n", "", column_, out_.styled(usdt::io::next_line(text, room), style));
+  }
+
+  usdt::io::Stream& out_;
+  std::size_t column_ = 0;
+  bool is_first_ = true;
+};
+
+void print_json(const ListedPreset& preset, usdt::io::Stream& out) {
+  for (const ListedQuestion& listed : preset.questions) {
+    JsonLine line(out, "preset");
+    line.text("preset", preset.preset->name);
+    line.text("question", listed.question->name);
+    line.text("title", listed.question->title);
+    line.text("about", preset.preset->script.title);
+    line.text_or_null("file", preset.preset->place);
+    line.truth("on_request", listed.question->on_request);
+    line.texts("probes", listed.question->probes);
+    line.text_or_null("cost", listed.question->cost);
+    line.text_or_null("fires_only_if", usdt::tools::describe(listed.question->fires_only_if));
+    line.texts("tried", preset.preset->script.tried);
+    if (preset.pid == 0) continue;
+    line.number("pid", static_cast<std::uint32_t>(preset.pid));
+    line.text("state", to_string(listed.readiness));
+    line.text_or_null("reason", listed.why);
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Readiness readiness) {
+  switch (readiness) {
+    case Readiness::ready:
+      return "ready";
+    case Readiness::not_firing:
+      return "does not fire";
+    case Readiness::may_fire:
+      return "may not fire";
+    case Readiness::missing:
+      break;
+  }
+  return "not there";
+}
+
+std::vector<ListedPreset> list_presets(const usdt::tools::Presets& presets, const std::vector<pid_t>& pids) {
+  std::vector<ListedPreset> all;
+  const auto add = [&](const Preset& preset, pid_t pid) {
+    ListedPreset& listed = all.emplace_back(ListedPreset{.preset = &preset, .pid = pid});
+    for (const ScriptQuestion& question : preset.script.questions) listed.questions.push_back(look_at(question, pid));
+  };
+  for (const Preset& preset : presets.all)
+    if (pids.empty()) add(preset, 0);
+  for (const pid_t pid : pids) {
+    const auto files = usdt::files_of_process(pid);
+    if (!files) continue;
+    for (const Preset& preset : presets.all)
+      if (is_about(preset, *files)) add(preset, pid);
+  }
+  return all;
+}
+
+int run_presets(const Flags& flags) {
+  const usdt::tools::Presets presets = usdt::tools::find_presets();
+  for (const usdt::Error& error : presets.errors) usdt::tools::print_error(kTool, error);
+  for (const pid_t pid : flags.pids) {
+    const auto files = usdt::files_of_process(pid);
+    if (files) continue;
+    usdt::tools::print_error(kTool, files.error());
+    return kTrouble;
+  }
+  const std::vector<ListedPreset> all = list_presets(presets, flags.pids);
+  usdt::io::Stream out(STDOUT_FILENO);
+  if (flags.format == Format::json)
+    for (const ListedPreset& each : all) print_json(each, out);
+  else if (!all.empty())
+    PresetPage(out).print(all);
+  if (all.empty()) usdt::tools::print_notice(kTool, "no preset is about what these processes run");
+  if (out.flush() != usdt::io::Stream::Flushed::all) return output_failed(out);
+  if (!presets.errors.empty()) return kTrouble;
+  return all.empty() ? kNothing : kFound;
+}
+
+}  // namespace usdt_list
