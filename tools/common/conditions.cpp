@@ -41,8 +41,8 @@ Fires judge(const Condition& condition, const Subject& subject) {
     case Condition::Kind::environment:
       // Nobody is started without a variable: what is empty could not be read.
       if (subject.environment.empty()) return Fires::unknown;
-      return in(subject.environment, condition.text.find('=') == std::string::npos ? condition.text + "=*"
-                                                                                   : condition.text);
+      return in(subject.environment,
+                condition.text.find('=') == std::string::npos ? condition.text + "=*" : condition.text);
     case Condition::Kind::argument:
       return subject.words.empty() ? Fires::unknown : in(subject.words, condition.text);
     case Condition::Kind::unseen:

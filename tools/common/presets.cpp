@@ -84,7 +84,8 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
   return names;
 }
 
-tl::unexpected<Error> there_is_none(std::string_view what, std::string_view name, const std::vector<std::string>& names) {
+tl::unexpected<Error> there_is_none(std::string_view what, std::string_view name,
+                                    const std::vector<std::string>& names) {
   const std::string near = nearest(std::string(name), names);
   return fail(ErrorKind::not_found,
               near.empty() ? fmt::format("there is no {} '{}': there are {}", what, name, fmt::join(names, ", "))

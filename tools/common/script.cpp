@@ -13,8 +13,8 @@
 #include <optional>
 #include <utility>
 
-// The parser of toml++ 3.3 asserts what texts break ("[" at the end of a line), and tells the compiler to rely on it where
-// NDEBUG is set. It goes on to find the error by itself.
+// The parser of toml++ 3.3 asserts what texts break ("[" at the end of a line), and tells the compiler to rely on it
+// where NDEBUG is set. It goes on to find the error by itself.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
@@ -128,7 +128,8 @@ class Reader {
         return wrong(each, fmt::format("'{}' is not PROVIDER:NAME", probe));
       auto declared = text(each, probe);
       if (!declared) return fail(declared.error());
-      made->push_back({std::string(probe.substr(0, colon)), std::string(probe.substr(colon + 1)), std::move(*declared)});
+      made->push_back(
+          {std::string(probe.substr(0, colon)), std::string(probe.substr(colon + 1)), std::move(*declared)});
     }
     script_.declarations = std::move(made);
     return {};
@@ -279,9 +280,7 @@ class Reader {
 
 Result<std::string> read_text(const std::string& file) {
   constexpr std::size_t most = kMostScriptBytes;
-  const auto trouble = [&] {
-    return fail(os_failure(ErrorKind::io, fmt::format("read {}", file), errno));
-  };
+  const auto trouble = [&] { return fail(os_failure(ErrorKind::io, fmt::format("read {}", file), errno)); };
   std::ifstream in(file, std::ios::binary);
   if (!in) return trouble();
   std::string text(most + 1, '\0');
@@ -306,8 +305,8 @@ std::optional<ScriptPlace> too_deep_key(std::string_view text) {
   return std::nullopt;
 }
 
-/// Where `text` has a character that TOML knows in texts and comments alone, as it knows all that are not ASCII; nothing:
-/// nowhere. For some of them the parser of toml++ 3.3 does what no compiler has to make sense of.
+/// Where `text` has a character that TOML knows in texts and comments alone, as it knows all that are not ASCII;
+/// nothing: nowhere. For some of them the parser of toml++ 3.3 does what no compiler has to make sense of.
 std::optional<ScriptPlace> stray_character(std::string_view text) {
   ScriptPlace place{1, 1};
   std::string_view quote;  // that ends the text which is open; "\n": of a comment
@@ -393,17 +392,16 @@ Result<Script> read_script(const std::string& file) {
 Result<Script> parse_script(const std::string& file, std::string_view text) {
   if (const auto place = too_deep_key(text))
     return fail(ErrorKind::limit,
-                      fmt::format("{}:{}:{}: more than 256 dots in one line", file, place->line, place->column));
+                fmt::format("{}:{}:{}: more than 256 dots in one line", file, place->line, place->column));
   if (const auto place = stray_character(text))
-    return usdt::fail(usdt::ErrorKind::syntax,
-                      fmt::format("{}:{}:{}: a character that is not ASCII, outside of quotes and comments", file,
-                                  place->line, place->column));
+    return fail(ErrorKind::syntax,
+                fmt::format("{}:{}:{}: a character that is not ASCII, outside of quotes and comments", file,
+                            place->line, place->column));
   const toml::parse_result parsed = toml::parse(text, file);
   if (parsed) return Reader(file).read(parsed.table());
   const toml::parse_error& error = parsed.error();
   const ScriptPlace place = place_of(error.source());
-  return fail(ErrorKind::syntax,
-                    fmt::format("{}:{}:{}: {}", file, place.line, place.column, error.description()));
+  return fail(ErrorKind::syntax, fmt::format("{}:{}:{}: {}", file, place.line, place.column, error.description()));
 }
 
 Result<void> check_needs(const Script& script) {
@@ -414,8 +412,8 @@ Result<void> check_needs(const Script& script) {
     const auto why = missing(kind, need.text.substr(std::min(space + 1, need.text.size())));
     if (!why)
       return fail(script.wrong(need.place, fmt::format("'{}' is no need: there are 'usdt-trace VERSION', 'linux "
-                                                             "VERSION', 'feature NAME' and 'program NAME'",
-                                                             need.text)));
+                                                       "VERSION', 'feature NAME' and 'program NAME'",
+                                                       need.text)));
     if (!why->empty()) all.push_back(script.wrong(need.place, fmt::format("needs {}: {}", need.text, *why)).message);
   }
   if (all.empty()) return {};

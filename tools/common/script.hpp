@@ -46,8 +46,8 @@ struct ScriptQuestion {
   std::string title = {};
   std::vector<std::string> probes = {};
   std::vector<ScriptOption> options = {};
-  bool on_request = false;     ///< asked only where it is named (NAME.QUESTION of a preset)
-  std::string cost = {};       ///< why a trace of it may cost much
+  bool on_request = false;                    ///< asked only where it is named (NAME.QUESTION of a preset)
+  std::string cost = {};                      ///< why a trace of it may cost much
   std::vector<Condition> fires_only_if = {};  ///< one of them has to hold of a process, else there are no hits
   std::string otherwise = {};  ///< the name of the question that takes its place where none holds; empty: none
 

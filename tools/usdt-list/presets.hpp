@@ -35,7 +35,8 @@ struct ListedPreset {
 };
 
 /// Lists all presets; of processes those that are about one of their files.
-[[nodiscard]] std::vector<ListedPreset> list_presets(const usdt::tools::Presets& presets, const std::vector<pid_t>& pids);
+[[nodiscard]] std::vector<ListedPreset> list_presets(const usdt::tools::Presets& presets,
+                                                     const std::vector<pid_t>& pids);
 
 /// Runs the whole command. Returns kFound, kNothing, or kTrouble.
 [[nodiscard]] int run_presets(const Flags& flags);

@@ -79,9 +79,10 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
            "Ask the questions of a TOML file, all at once (docs/scripts.md); beside it only options that are about "
            "all of them: -p, -d, -f, -o, --replay, --explain and their like")
         ->type_name("FILE");
-    app.add_option("--preset", flags.script.preset,
-                   "Ask the questions about a program that are known by its name, or one of them: 'python', 'python.gc' "
-                   "(usdt-list --presets); options beside it as beside --script")
+    app.add_option(
+           "--preset", flags.script.preset,
+           "Ask the questions about a program that are known by its name, or one of them: 'python', 'python.gc' "
+           "(usdt-list --presets); options beside it as beside --script")
         ->type_name("NAME[.QUESTION]");
     app.add_option("-f,--format", flags.output.shown.format, "How answers are shown: " + describe_formats())
         ->check(usdt::tools::one_of(names_of_formats(true)))

@@ -183,8 +183,7 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
     return std::nullopt;
   }
   if (line.empty_command) return complain("no command behind --: it would trace every process");
-  if (!flags.script.file.empty() && !flags.script.preset.empty())
-    return complain("--script and --preset: one of them");
+  if (!flags.script.file.empty() && !flags.script.preset.empty()) return complain("--script and --preset: one of them");
   if (!flags.script.file.empty() || !flags.script.preset.empty()) {
     auto questions = questions_of_script(app, flags, line);
     if (!questions) return complain(questions.error().message);

@@ -29,11 +29,12 @@ using usdt::tools::ScriptPlace;
 using usdt::tools::ScriptQuestion;
 
 /// Options of the tool that are of the whole run of a script: at its top, or on the command line.
-constexpr std::array<std::string_view, 11> kOfRun = {"format", "output",          "export",  "listen", "quiet",  "verbose",
-                                                     "strict", "disable-feature", "explain", "script", "preset"};
+constexpr std::array<std::string_view, 11> kOfRun = {"format",  "output",  "export", "listen",
+                                                     "quiet",   "verbose", "strict", "disable-feature",
+                                                     "explain", "script",  "preset"};
 /// Options that scripts do not have.
-constexpr std::array<std::string_view, 9> kOfCommandLine = {
-    "replay", "explain", "script", "preset", "help", "version", "completion", "manual", "verifier-log"};
+constexpr std::array<std::string_view, 9> kOfCommandLine = {"replay",  "explain",    "script", "preset",      "help",
+                                                            "version", "completion", "manual", "verifier-log"};
 
 template <std::size_t N>
 bool is_in(const std::array<std::string_view, N>& all, std::string_view name) {
@@ -60,8 +61,10 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
   const CLI::Option* known = app.get_option_no_throw("--" + option.name);
   const auto wrong = [&](std::string_view why) { return usdt::fail(script.wrong(option.place, why)); };
   if (known == nullptr) {
-    std::vector<std::string> names = table == Table::top ? std::vector<std::string>{"title", "needs", "programs", "tried", "arguments", "question"}
-                                                         : std::vector<std::string>{"probes", "title", "cost", "on-request", "fires-only-if", "otherwise"};
+    std::vector<std::string> names =
+        table == Table::top
+            ? std::vector<std::string>{"title", "needs", "programs", "tried", "arguments", "question"}
+            : std::vector<std::string>{"probes", "title", "cost", "on-request", "fires-only-if", "otherwise"};
     for (const CLI::Option* each : app.get_options())
       names.insert(names.end(), each->get_lnames().begin(), each->get_lnames().end());
     const std::string near = usdt::tools::nearest(option.name, names);
@@ -256,9 +259,8 @@ usdt::Result<Script> script_of_preset(const CLI::App& app, const Flags& flags, c
   auto chosen = usdt::tools::choose_preset(flags.script.preset);
   if (!chosen) return usdt::fail(chosen.error());
   Script script = std::move(chosen->preset.script);
-  const auto subjects = flags.explain || app.get_option("--replay")->count() > 0
-                            ? std::vector<usdt::tools::Subject>()
-                            : subjects_of(app, line);
+  const auto subjects = flags.explain || app.get_option("--replay")->count() > 0 ? std::vector<usdt::tools::Subject>()
+                                                                                 : subjects_of(app, line);
   std::vector<ScriptQuestion> asked;
   const auto ask = [&](const std::string& name) {
     if (std::ranges::find(asked, name, &ScriptQuestion::name) != asked.end()) return;
