@@ -100,7 +100,7 @@ class Scripts(tool.TempDirCase):
         ("[question.a]\nprobes = ['{app}:app:work'\n", ":2:"),
         ("[question.a]\n[question.a]", ":2:"),
         ("a = = 3", ":1:5: "),
-        ("# \u00e4 '\n[question.a]\nprobes = \"{app}:app:work\\\"\u00e4\"\n'\u00e4\\' = '\u00e4' \u00e4", ":4:11: a character that is not ASCII"),
+        ("# \u00e4 '\n[question.a]\nprobes = \"{app}:app:work\\\"\u00e4\"\n'\u00e4\\' = '\u00e4' \u00e4", ":4:12: a character that is not ASCII"),
         ("[question.\u00e4]", ":1:11: a character that is not ASCII"),
         ("title = \"\"\"\n\u00e4\n\"\"\"\n\u00a0", ":4:1: a character that is not ASCII"),
         ("[\n[question.a]\nprobes = ['{app}:app:work']", ":1:2: "),

@@ -76,12 +76,12 @@ class PresetPage {
   }
 
   void print(const ListedPreset& preset) {
-    const std::string of = preset.pid == 0 ? std::string() : fmt::format(" (process {})", preset.pid);
+    const std::string& title = preset.preset->script.title;
+    std::string heading = title.empty() ? preset.preset->name : title;
+    if (preset.pid != 0) heading += fmt::format(" (process {})", preset.pid);
     if (!std::exchange(is_first_, false)) out_.print("\n");
-    out_.print("{}{}\n",
-               out_.styled(preset.preset->script.title.empty() ? preset.preset->name : preset.preset->script.title,
-                           usdt::io::Style::bold),
-               of);
+    for (std::string_view rest = heading; !rest.empty();)
+      out_.print("{}\n", out_.styled(usdt::io::next_line(rest, out_.room(0, 20)), usdt::io::Style::bold));
     if (!preset.preset->place.empty()) line("", preset.preset->place, usdt::io::Style::dim);
     for (const ListedQuestion& listed : preset.questions) {
       line(fmt::format("{} {}", listed.question->on_request ? ' ' : '*', name_of(preset, listed)),
