@@ -2,6 +2,7 @@
 #include "usdt/carrier.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

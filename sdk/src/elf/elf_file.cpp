@@ -2,6 +2,7 @@
 #include "usdt/elf_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -3,6 +3,7 @@
 #include "usdt/red_zone.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>

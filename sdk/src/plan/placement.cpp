@@ -2,6 +2,7 @@
 #include "plan/placement.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Arguments of kernel functions by every way, judged by those of system calls that the test chose.
+#include <fmt/ranges.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
