@@ -45,7 +45,7 @@ std::string command_for_rights(const std::vector<Right>& rights, const std::stri
   return fmt::format("sudo setcap {}+ep {}", fmt::join(missing, ","), program);
 }
 
-void print_rights(const std::vector<Right>& rights, io::Stream& out) {
+void print_rights(const std::vector<Right>& rights, const std::optional<BpfToken>& token, io::Stream& out) {
   constexpr std::size_t indent = 7;
   const std::size_t room = out.room(indent, 20);
   const auto put = [&](std::string_view word, io::Style style, std::string_view text) {
@@ -56,6 +56,12 @@ void print_rights(const std::vector<Right>& rights, io::Stream& out) {
     const bool has = right.lacks.empty();
     put(has ? "yes" : "no", has ? io::Style::name : io::Style::bad,
         fmt::format("{}: {}", right.purpose, fmt::join(has ? right.needs : right.lacks, ", ")));
+  }
+  if (token) {
+    const bool is_used = token->why_not.empty();
+    put(is_used ? "yes" : "no", is_used ? io::Style::name : io::Style::bad,
+        fmt::format("a BPF token of {} ({}){}{}", token->directory, fmt::join(token->delegates, ", "),
+                    is_used ? "" : ": ", token->why_not));
   }
   if (!rights.empty() && !rights.front().lacks.empty()) {
     std::error_code none;

@@ -2,6 +2,7 @@
 // What tracing takes, and what this user has of it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,8 @@
 
 namespace usdt::tools {
 
-/// Prints a line for each right, and the command that gives those that are missing.
-void print_rights(const std::vector<Right>& rights, io::Stream& out);
+/// Prints a line for each right and for the token, and the command that gives the rights that are missing.
+void print_rights(const std::vector<Right>& rights, const std::optional<BpfToken>& token, io::Stream& out);
 
 /// Returns the command by which `program` gets what is missing of `rights`, but for CAP_SYS_ADMIN where little is lost
 /// without; empty: nothing is missing, or no command helps (a user namespace, a container's root).

@@ -71,6 +71,7 @@ Diagnosis diagnose() {
   all.perf_privilege = usdt::check_privilege(usdt::Backend::perf_uprobe);
   all.backend = usdt::choose_backend();
   all.rights = usdt::list_rights();
+  all.token = usdt::find_bpf_token();
   all.red_zone = usdt::test_red_zone();
   for (const usdt::RedZoneTest& test : all.red_zone) all.verdicts.push_back(judge(test, usdt::nop_optimisation()));
   return all;

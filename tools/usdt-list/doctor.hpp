@@ -2,6 +2,7 @@
 // usdt-list --doctor: what the running kernel offers, and which nops may be probed on it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct Diagnosis {
   usdt::Result<void> perf_privilege;  ///< of perf uprobes
   usdt::Result<usdt::Backend> backend = usdt::Backend::automatic;
   std::vector<usdt::Right> rights;
+  std::optional<usdt::BpfToken> token;
   std::vector<usdt::RedZoneTest> red_zone;
   std::vector<Verdict> verdicts;
 };
@@ -40,7 +42,7 @@ struct Diagnosis {
 
 /// Prints one page for people.
 void print_diagnosis(const Diagnosis& diagnosis, usdt::io::Stream& out);
-/// Prints one object a line: kernel, features, privilege, backend, rights, red_zone for each nop, verdict for each nop.
+/// Prints one object a line: kernel, features, privilege, backend, rights, token, red_zone and verdict for each nop.
 void print_diagnosis_json(const Diagnosis& diagnosis, usdt::io::Stream& out);
 
 /// Runs the whole command. Returns kFound if every verdict is known, else kTrouble.

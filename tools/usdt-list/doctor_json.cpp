@@ -35,6 +35,11 @@ void write_rights(const Diagnosis& all, usdt::io::Stream& out) {
     line.texts("needs", each.needs);
     line.texts("lacks", each.lacks);
   }
+  if (!all.token) return;
+  JsonLine line(out, "token");
+  line.text("directory", all.token->directory);
+  line.texts("delegates", all.token->delegates);
+  line.text_or_null("why_not", all.token->why_not);
 }
 
 void write_red_zone(const Diagnosis& all, usdt::io::Stream& out) {

@@ -25,7 +25,7 @@ class Page {
     print_features();
     print_tracing();
     heading("Rights");
-    usdt::tools::print_rights(all_.rights, out_);
+    usdt::tools::print_rights(all_.rights, all_.token, out_);
     print_red_zone();
     print_verdicts();
   }

@@ -5,6 +5,7 @@
 // Threads: any. Nothing stays loaded or attached.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,19 @@ struct Right {
 /// opens a traced file for writing (fcntl(2), F_SETLEASE), CAP_SYS_ADMIN keeps breakpoints out of processes that are
 /// not traced (tracefs(5)) and holds programs until they are attached (fanotify(7)), CAP_CHECKPOINT_RESTORE tells which
 /// files nobody has mapped any more (/proc/PID/map_files: 5.9, commit 12886f8ab10c).
+/// In a user namespace of its own a process lacks them all, but for those that count for a BPF token.
 [[nodiscard]] std::vector<Right> list_rights();
+
+/// Describes the BPF token by which a process in a user namespace of its own may trace (Linux 6.9, commit
+/// 35f96de04127). Capabilities of such a namespace count for what the token delegates.
+struct BpfToken {
+  std::string directory = {};               ///< where the BPF file system is that delegates: "/sys/fs/bpf"
+  std::vector<std::string> delegates = {};  ///< as the kernel shows it: "delegate_progs=kprobe:raw_tracepoint"
+  std::string why_not = {};                 ///< why it lets this process load nothing; empty: it does
+};
+/// Finds it where libbpf does: LIBBPF_BPF_TOKEN_PATH, or /sys/fs/bpf. Nothing: this process is in the initial user
+/// namespace, or nothing is delegated to it.
+[[nodiscard]] std::optional<BpfToken> find_bpf_token();
 
 /// Returns in words why this kernel has no way at all to trace points of a kind. Empty: it has a way, or does not tell
 /// this user.

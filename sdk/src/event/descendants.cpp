@@ -9,16 +9,17 @@
 
 #include <array>
 #include <cerrno>
-#include <iterator>
 #include <utility>
 
 #include "base/try.hpp"
 #include "btf/types.hpp"
+#include "features/trivial_program.hpp"
 #include "follow.bpf.hpp"
 #include "program/libbpf_log.hpp"
 #include "program/object_copy.hpp"
 #include "program/process_list.hpp"
 #include "sys/pid_namespace.hpp"
+#include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 
 namespace usdt::event {
@@ -30,14 +31,10 @@ constexpr std::uint32_t kMarks = 16384;
 /// The calling process's number in the initial pid namespace, which a program that runs for us is told. Programs of raw
 /// tracepoints are the oldest that can be run so and see the caller: Linux 5.10, commit 1b4d60ec162f.
 Result<std::uint32_t> ask_the_kernel_for_our_pid() {
-  bpf_insn code[3] = {};
-  code[0].code = BPF_JMP | BPF_CALL;
-  code[0].imm = BPF_FUNC_get_current_pid_tgid;
-  code[1].code = BPF_ALU64 | BPF_RSH | BPF_K;  // r0 >>= 32
-  code[1].imm = 32;
-  code[2].code = BPF_JMP | BPF_EXIT;
-  const sys::UniqueFd program(
-      bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "usdt_own_pid", "Dual BSD/GPL", code, std::size(code), nullptr));
+  constexpr std::uint64_t current_pid_tgid = 0x0000000e00000085;  // call BPF_FUNC_get_current_pid_tgid
+  constexpr std::uint64_t upper_half = 0x0000002000000077;        // r0 >>= 32
+  const sys::UniqueFd program(features::load_program(std::array{current_pid_tgid, upper_half, features::kInsnExit},
+                                                     {.type = sys::kBpfProgTypeRawTracepoint}));
   LIBBPF_OPTS(bpf_test_run_opts, run);
   if (!program || bpf_prog_test_run_opts(program.get(), &run) != 0)
     return fail(os_failure(ErrorKind::not_supported,

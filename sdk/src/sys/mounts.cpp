@@ -38,6 +38,7 @@ std::optional<Mount> mount_of(std::string_view line) {
   if (at == line.npos) return std::nullopt;
   const std::string_view rest = line.substr(at + behind_options.size());
   mount.type = rest.substr(0, rest.find(' '));
+  mount.options = rest.substr(rest.rfind(' ') + 1);
   return mount;
 }
 

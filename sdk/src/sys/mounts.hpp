@@ -13,6 +13,7 @@ struct Mount {
   std::string root;    ///< the directory of it that is mounted
   std::string place;   ///< where
   std::string type;
+  std::string options;  ///< of the file system, "rw,delegate_cmds=prog_load"
 };
 
 /// Returns the mounts; none if /proc cannot be read. Reads at most the first MiB of lines.

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "sys/bpf_token.hpp"
 #include "sys/direct_call.hpp"
 #include "sys/separate_task.hpp"
 #include "sys/uapi.hpp"
@@ -28,7 +29,8 @@ bool puts_breakpoints(int cmd, const void* attr) {
 
 int Syscalls::bpf(int cmd, void* attr, unsigned size) {
   if (puts_breakpoints(cmd, attr)) return static_cast<int>(call_in_separate_task(SYS_bpf, cmd, attr, size));
-  return result(::syscall(SYS_bpf, cmd, attr, size));
+  const int done = result(::syscall(SYS_bpf, cmd, attr, size));
+  return done == -EPERM ? bpf_with_token(cmd, attr, size) : done;
 }
 
 int Syscalls::perf_event_open(perf_event_attr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags) {

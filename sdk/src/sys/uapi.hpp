@@ -16,6 +16,7 @@ inline constexpr int kBpfObjGetInfoByFdCmd = 15;
 inline constexpr int kBpfLinkCreateCmd = 28;   // 5.7
 inline constexpr int kBpfEnableStatsCmd = 32;  // 5.8
 inline constexpr int kBpfIterCreateCmd = 33;   // 5.8
+inline constexpr int kBpfTokenCreateCmd = 36;  // 6.9
 inline constexpr int kBpfRawTracepointOpenCmd = 17;
 inline constexpr int kBpfBtfGetFdByIdCmd = 19;
 inline constexpr int kBpfBtfGetNextIdCmd = 23;
@@ -185,6 +186,14 @@ struct MapCreate {
 static_assert(sizeof(MapCreate) == 44);
 inline constexpr std::uint32_t kBpfFNoPrealloc = 1u << 0;  // 4.6
 inline constexpr std::uint32_t kBpfFMmapable = 1u << 10;   // 5.5
+
+/// union bpf_attr for BPF_TOKEN_CREATE (6.9, commit 35f96de04127).
+struct TokenCreate {
+  std::uint32_t flags = 0;
+  std::uint32_t bpffs_fd = 0;
+};
+static_assert(sizeof(TokenCreate) == 8);
+inline constexpr std::uint32_t kBpfFTokenFd = 1u << 16;  // among the flags of maps and programs; the same
 
 /// The part of union bpf_attr's BPF_PROG_LOAD that a probe program needs.
 struct ProgLoad {

@@ -23,6 +23,7 @@
 #include "program/spec_maps.hpp"
 #include "program/specialise.hpp"
 #include "sys/pid_namespace.hpp"
+#include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/bpf/pt_regs.h"
 
@@ -131,11 +132,13 @@ std::vector<bpf_map*> maps_to_pin(const ObjectCopy& object) {
 
 /// A map with what instructions read.
 Result<sys::UniqueFd> table_map(const std::vector<std::uint64_t>& table) {
-  const auto size = static_cast<std::uint32_t>(table.size() * sizeof(table[0]));
-  sys::UniqueFd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "usdt_table", sizeof(std::uint32_t), size, 1, nullptr));
+  sys::MapCreate array{.value_size = static_cast<std::uint32_t>(table.size() * sizeof(table[0])),
+                       .map_name = "usdt_table"};
+  const int map_fd = sys::syscalls().bpf(sys::kBpfMapCreateCmd, &array, sizeof(array));
+  sys::UniqueFd map(map_fd);
   const std::uint32_t first = 0;
-  if (!map || bpf_map_update_elem(map.get(), &first, table.data(), BPF_ANY) != 0)
-    return fail(os_failure(ErrorKind::io, "make a map for what patterns match", errno));
+  const int error = map ? bpf_map_update_elem(map.get(), &first, table.data(), BPF_ANY) : map_fd;
+  if (error < 0) return fail(os_failure(ErrorKind::io, "make a map for what patterns match", -error));
   return map;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/privilege.hpp"
 
+#include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -15,14 +16,19 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "backend/table.hpp"
 #include "base/try.hpp"
 #include "features/trivial_program.hpp"
+#include "sys/bpf_token.hpp"
+#include "sys/mounts.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/read.hpp"
 #include "sys/syscalls.hpp"
+#include "sys/uapi.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/features.hpp"
 
@@ -116,6 +122,16 @@ Error lack_of(std::string_view what, const std::vector<Capability>& missing) {
   return {ErrorKind::no_permission, fmt::format("{} {}: {}", what, names, remedy(missing)), EPERM};
 }
 
+/// Asks libbpf, which loads what this library does not load by itself. Before 1.5 it knows no token.
+Result<void> libbpf_takes_tokens() {
+  if (std::pair(libbpf_major_version(), libbpf_minor_version()) >= std::pair(1U, 5U)) return {};
+  return fail(
+      ErrorKind::no_permission,
+      fmt::format("the BPF token of {} lets this process trace, but libbpf {}.{}, which it is built with, makes "
+                  "no use of it: libbpf 1.5 or later does",
+                  sys::token_directory(), libbpf_major_version(), libbpf_minor_version()));
+}
+
 /// `what` was refused to a process that has the capabilities for it.
 Error refused_nevertheless(std::string_view what, int os_error) {
   std::string why = "a security module or a seccomp filter forbids it (of a container: see its runtime's options)";
@@ -124,14 +140,27 @@ Error refused_nevertheless(std::string_view what, int os_error) {
           os_error};
 }
 
-Error in_namespace(std::string_view what, int os_error) {
-  return {
-      ErrorKind::no_permission,
-      fmt::format("{} is refused: this process is in a user namespace, whose capabilities do not count for tracing: "
-                  "run outside of it (a rootless container cannot trace)",
-                  what),
-      os_error};
+Error in_namespace(std::string_view what, std::string_view remedy, int os_error) {
+  return {ErrorKind::no_permission,
+          fmt::format("{} is refused: this process is in a user namespace, whose capabilities do not count {}", what,
+                      remedy),
+          os_error};
 }
+
+/// Whether a program of this kind is loaded, by a token or without.
+Result<void> load_one(const features::TrivialProgram& as) {
+  const int program = features::load_trivial_program(features::kInsnMoveR0, as);
+  const sys::UniqueFd owner(program);
+  if (!refused(program)) return in_user_namespace() ? libbpf_takes_tokens() : Result<void>{};
+  constexpr std::string_view what = "loading tracing programs";
+  if (in_user_namespace())
+    return fail(in_namespace(
+        what, "without a BPF token that the machine's root delegates (Linux 6.9, docs/containers.md)", -program));
+  if (const auto missing = missing_to_load(); !missing.empty()) return fail(lack_of("tracing needs", missing));
+  return fail(refused_nevertheless(what, -program));
+}
+
+Result<void> may_load() { return load_one({}); }
 
 /// Opens a perf uprobe on "/". A directory is no target: EINVAL, once the kernel has found the caller privileged.
 int provoke_perf_uprobe() {
@@ -146,20 +175,10 @@ int provoke_perf_uprobe() {
   return event;
 }
 
-Result<void> may_load() {
-  const int program = features::load_trivial_program(features::kInsnMoveR0);
-  const sys::UniqueFd owner(program);
-  if (!refused(program)) return {};
-  constexpr std::string_view what = "loading tracing programs";
-  if (in_user_namespace()) return fail(in_namespace(what, -program));
-  if (const auto missing = missing_to_load(); !missing.empty()) return fail(lack_of("tracing needs", missing));
-  return fail(refused_nevertheless(what, -program));
-}
-
 Result<void> may_open_perf_uprobes() {
   const int event = provoke_perf_uprobe();
   if (!refused(event)) return {};
-  if (in_user_namespace()) return fail(in_namespace("opening perf uprobes", -event));
+  if (in_user_namespace()) return fail(in_namespace("opening perf uprobes", "for it: run outside of it", -event));
   if (Effective().has(kSysAdmin)) return fail(refused_nevertheless("opening perf uprobes", -event));
   return fail(
       lack_of("uprobe_multi (Linux 6.6) needs only CAP_BPF and CAP_PERFMON, but perf uprobes on this kernel "
@@ -171,6 +190,9 @@ bool opens_perf_uprobes(Backend backend) {
   const backends::BackendRow& row = backends::row_of(backend);
   return row.on_perf_event && row.info.points == PointKind::file;
 }
+
+/// Whether a token lets this process load programs of a kind.
+bool by_token(const features::TrivialProgram& as) { return in_user_namespace() && load_one(as).has_value(); }
 
 /// Returns the backend for files unless one is asked for: the first that the kernel is not known to lack.
 Backend likely_backend() {
@@ -188,23 +210,46 @@ Result<void> check_privilege(Backend backend) {
                                                                                         : Result<void>{};
 }
 
+std::optional<BpfToken> find_bpf_token() {
+  if (!in_user_namespace()) return std::nullopt;
+  BpfToken token{.directory = sys::token_directory()};
+  for (const sys::Mount& mount : sys::mounts()) {
+    if (mount.type != "bpf" || mount.place != token.directory) continue;
+    token.delegates.clear();  // a later mount covers an earlier one
+    std::string_view rest = mount.options;
+    while (!rest.empty()) {
+      const std::string_view option = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(option.size() + 1, rest.size()));
+      if (option.starts_with("delegate_")) token.delegates.emplace_back(option);
+    }
+  }
+  if (token.delegates.empty()) return std::nullopt;
+  if (const int made = sys::bpf_token(); made == -EPERM)
+    token.why_not = "making it takes CAP_BPF in this user namespace, and in no other";
+  else if (made < 0)
+    token.why_not = std::generic_category().message(-made);
+  else if (auto loaded = load_one({}); !loaded)
+    token.why_not = loaded.error().message;
+  return token;
+}
+
 std::vector<Right> list_rights() {
   const Effective own;
   const bool counts = !in_user_namespace();
   std::vector<Right> rights;
-  const auto add = [&](std::string_view purpose, std::initializer_list<Capability> needed) {
+  const auto add = [&](std::string_view purpose, std::initializer_list<Capability> needed, bool by_token = false) {
     Right& right = rights.emplace_back(Right{.purpose = purpose});
     for (const Capability& each : needed) {
       right.needs.emplace_back(each.name);
-      if (!counts || !own.may(each)) right.lacks.emplace_back(each.name);
+      if (!(counts || by_token) || !own.may(each)) right.lacks.emplace_back(each.name);
     }
   };
   constexpr std::string_view files = "probes and functions of files that everybody may read";
   if (opens_perf_uprobes(likely_backend()))
     add(files, {kBpf, kPerfmon, kSysAdmin});
   else
-    add(files, {kBpf, kPerfmon});
-  add("functions of the kernel", {kBpf, kPerfmon});
+    add(files, {kBpf, kPerfmon}, by_token({}));
+  add("functions of the kernel", {kBpf, kPerfmon}, by_token({.attach_type = sys::kBpfAttachTraceKprobeMulti}));
   add("processes of other users", {kSysPtrace});
   add("programs that only their users may read", {kReadSearch});
   add("nobody writes to a traced file before it is let go", {kLease});
