@@ -234,11 +234,12 @@ struct task { struct promise_type {
   std::suspend_always initial_suspend() noexcept { return {}; } std::suspend_always final_suspend() noexcept { return {}; }
   void return_void() {} void unhandled_exception() {} }; std::coroutine_handle<promise_type> h; };
 volatile int sink;
+static volatile int other;  // keeps resolvers open: clang calls directly what they cannot but choose
 extern "C" {
 #define LOOP(name) asm(".text\\n.globl " #name "\\n.type " #name ",@function\\n" #name ": decl (%rdi)\\n jg " #name "\\n ret\\n" \\
                        ".size " #name ",.-" #name "\\n"); void name(int *)
 #define CHOSEN(name) static int own_##name(int x) { return x + __LINE__; } \\
-  int (*choose_##name(void))(int) { return own_##name; } int name(int) __attribute__((ifunc("choose_" #name)))
+  int (*choose_##name(void))(int) { return other ? 0 : own_##name; } int name(int) __attribute__((ifunc("choose_" #name)))
 """
 MANY = 30
 
