@@ -15,14 +15,19 @@ sys.path.insert(0, str(ROOT / "tests/vm"))
 
 import debian  # noqa: E402
 
-# What a command sees of the machine: its processes, and the kernel that it traces with.
+# What a command sees of the machine: its processes, and the kernel that it traces with. The directory is the root of all its
+# mounts, since within chroot(2) alone the kernel makes no user namespace.
 MOUNTS = """
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 while [ "$1" != -- ]; do mkdir -p "$root$2"; mount --bind "$1" "$root$2"; shift 2; done
 shift
-exec chroot "$root" "$@"
+cd "$root"
+pivot_root . .
+umount -l .
+exec chroot . "$@"
 """
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 PROXIES = ("http_proxy", "https_proxy", "no_proxy")
@@ -77,6 +82,17 @@ class Chroot:
         remove(root)
         run(["cp", "-a", "--reflink=auto", self.root, root])
         return Chroot(root)
+
+
+def compiler_cache():
+    """Where this machine's compiler cache is, and the variables by which CMake uses it; nothing where there is none."""
+    if shutil.which("ccache") is None:
+        return (), {}
+    directory = subprocess.run(["ccache", "-k", "cache_dir"], capture_output=True, text=True, check=True).stdout.strip()
+    os.makedirs(directory, exist_ok=True)
+    variables = {"CCACHE_DIR": "/ccache", "CCACHE_NOHASHDIR": "true", "CMAKE_C_COMPILER_LAUNCHER": "ccache",
+                 "CMAKE_CXX_COMPILER_LAUNCHER": "ccache"}
+    return ((directory, "/ccache"),), variables
 
 
 def remove(root):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds the packages of Debian of a commit, in a chroot that has nothing but what debian/control says they are built with.
 
-Usage: debs.py [--commit NAME] [--version VERSION] [--at DIRECTORY] [--no-cache] [OUTPUT]
-Only what is committed is in them. OUTPUT (build/package/debs unless told) is emptied first.
+Usage: debs.py [--suite SUITE] [--commit NAME] [--version VERSION] [--at DIRECTORY] [--no-cache] [OUTPUT]
+Only what is committed is in them. OUTPUT (build/package/debs unless told, debs-SUITE of another suite) is emptied first.
 """
 
 import argparse
@@ -12,7 +12,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 import chroot
@@ -22,16 +21,16 @@ SUITE = "bookworm"
 PLACE = "/build/usdt"  # within the chroot: the compiler's cache knows it
 
 
-def builder(control):
+def builder(control, suite=SUITE):
     """The chroot that has the Build-Depends of a source; made once for each list of them."""
     wishes = re.search(r"^Build-Depends:.*?(?=\n\S|\n\n)", control, re.M | re.S)[0]
     key = hashlib.sha256(wishes.encode()).hexdigest()[:12]
-    made = chroot.Chroot(chroot.HOME / "chroots" / f"{SUITE}-build-{key}")
+    made = chroot.Chroot(chroot.HOME / "chroots" / f"{suite}-build-{key}")
     if (made.root / "made-builder").exists():
         return made
-    for old in made.root.parent.glob(f"{SUITE}-build-*"):
+    for old in made.root.parent.glob(f"{suite}-build-*"):
         chroot.remove(old)
-    chroot.base(SUITE).copy(made.root)
+    chroot.base(suite).copy(made.root)
     wanted = made.root / "wanted/debian"
     wanted.mkdir(parents=True)
     (wanted / "control").write_text(control)
@@ -43,25 +42,14 @@ def builder(control):
     return made
 
 
-def cache():
-    """Where this machine's compiler cache is, and the variables by which CMake uses it; nothing where there is none."""
-    if shutil.which("ccache") is None:
-        return (), {}
-    directory = subprocess.run(["ccache", "-k", "cache_dir"], capture_output=True, text=True, check=True).stdout.strip()
-    os.makedirs(directory, exist_ok=True)
-    variables = {"CCACHE_DIR": "/ccache", "CCACHE_NOHASHDIR": "true", "CMAKE_C_COMPILER_LAUNCHER": "ccache",
-                 "CMAKE_CXX_COMPILER_LAUNCHER": "ccache"}
-    return ((directory, "/ccache"),), variables
-
-
-def build(commit, output, version=None, place=PLACE, cached=True):
+def build(commit, output, version=None, place=PLACE, cached=True, suite=SUITE):
     """Builds source and binary packages into the directory `output`."""
     control = git("show", f"{commit.id}:debian/control")
-    home = builder(control)
+    home = builder(control, suite)
     here = pathlib.Path(f"{home.root}{place}")
     chroot.remove(here.parent)
     commit.unpack_package(here, version)
-    binds, variables = cache() if cached else ((), {})
+    binds, variables = chroot.compiler_cache() if cached else ((), {})
     try:
         said = home.run("sh", "-ec", f"cd {place} && exec dpkg-buildpackage -us -uc -F", binds=binds,
                         env={**variables, "DEB_BUILD_OPTIONS": f"parallel={len(os.sched_getaffinity(0))}"})
@@ -77,14 +65,17 @@ def build(commit, output, version=None, place=PLACE, cached=True):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--suite", default=SUITE, help="of Debian, whose libraries and compilers they are built with")
     parser.add_argument("--commit", default="HEAD")
     parser.add_argument("--version", help="instead of that of the commit")
     parser.add_argument("--at", default=PLACE, help="the directory of the sources within the chroot")
     parser.add_argument("--no-cache", action="store_true", help="compile everything")
-    parser.add_argument("output", nargs="?", type=pathlib.Path, default=chroot.HOME / "debs")
+    parser.add_argument("output", nargs="?", type=pathlib.Path)
     options = parser.parse_args()
+    options.output = options.output or chroot.HOME / ("debs" if options.suite == SUITE else f"debs-{options.suite}")
     try:
-        build(Commit(options.commit), options.output, options.version, options.at, not options.no_cache)
+        build(Commit(options.commit), options.output, options.version, options.at, not options.no_cache,
+              options.suite)
     except chroot.Failed as why:
         sys.exit(f"package: {why}")
     if git("status", "--porcelain"):

@@ -66,7 +66,7 @@ def compile_tools(home, place, cached):
     settings = {"CMAKE_BUILD_TYPE": "Release", "CMAKE_C_FLAGS": flags, "CMAKE_CXX_FLAGS": flags, "CMAKE_CXX_LINK_EXECUTABLE": LINK,
                 "USDT_STATIC": "ON", "USDT_UNITY": "ON", "USDT_BUILD_TESTS": "OFF", "USDT_BUILD_EXAMPLES": "OFF",
                 "USDT_BUILD_BENCH": "OFF", "USDT_BUILD_BINDINGS": "OFF", "CMAKE_INSTALL_PREFIX": "/usr"}
-    binds, variables = debs.cache() if cached else ((), {})
+    binds, variables = chroot.compiler_cache() if cached else ((), {})
     home.run("cmake", "-G", "Ninja", "-S", place, "-B", f"{place}/build", "--log-level=WARNING",
              *(f"-D{name}={value}" for name, value in settings.items()), binds=binds, env=variables)
     home.run("ninja", "-C", f"{place}/build", f"-j{len(os.sched_getaffinity(0))}", *TOOLS, binds=binds, env=variables)
