@@ -2,6 +2,7 @@
 """A PostgreSQL server of a test's own."""
 
 import contextlib
+import glob
 import pwd
 import shutil
 import subprocess
@@ -9,7 +10,8 @@ import subprocess
 from elf_view import Memory, note
 from harness import Skip, check, require_file, require_program, require_root, wait_until
 
-POSTGRES_BIN = "/usr/lib/postgresql/15/bin"
+VERSIONS = "/usr/lib/postgresql/*/bin"
+POSTGRES_BIN = max(glob.glob(VERSIONS), key=lambda path: int(path.split("/")[-2]), default=VERSIONS)  # the newest
 
 
 def unprivileged_user():

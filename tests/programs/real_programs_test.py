@@ -97,7 +97,7 @@ def python_import_probes_name_the_module(run):
     check(["colorsys", 1] in [event["args"] for event in result.events], f"import of colorsys\n{result.describe()}")
 
 
-# --- postgresql-15 ----------------------------------------------------------------------------------------------------
+# --- postgresql -------------------------------------------------------------------------------------------------------
 
 
 @scenario
