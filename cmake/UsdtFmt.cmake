@@ -10,6 +10,8 @@ template char fmt::detail::decimal_point_impl(fmt::detail::locale_ref);
 template void fmt::detail::buffer<char>::append(const char*, const char*);
 template auto fmt::detail::dragonbox::to_decimal(float) noexcept -> fmt::detail::dragonbox::decimal_fp<float>;
 template auto fmt::detail::dragonbox::to_decimal(double) noexcept -> fmt::detail::dragonbox::decimal_fp<double>;
+#if FMT_VERSION < 110100  // later it is no template
 template void fmt::detail::vformat_to(fmt::detail::buffer<char>&, fmt::string_view,
                                       fmt::basic_format_args<fmt::buffer_context<char>>, fmt::detail::locale_ref);
+#endif
 " @ONLY)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 
@@ -132,14 +133,16 @@ Result<std::shared_ptr<const Types>> Types::parse(Storage&& storage, std::shared
 }
 
 Result<void> Types::index() {
+  // What every kernel has of the header. Newer ones, and <linux/btf.h> since 7.2, have more of it (layout_off).
+  constexpr std::size_t least = offsetof(btf_header, str_len) + sizeof(btf_header::str_len);
   btf_header header{};
-  if (bytes_.size() < sizeof(header)) return fail(malformed("shorter than its header"));
-  std::memcpy(&header, bytes_.data(), sizeof(header));
+  if (bytes_.size() < least) return fail(malformed("shorter than its header"));
+  std::memcpy(&header, bytes_.data(), least);
   if (header.magic != BTF_MAGIC) return fail(malformed("another magic number or byte order"));
   const std::uint64_t begin = std::uint64_t{header.hdr_len} + header.type_off;
   const std::uint64_t end = begin + header.type_len;
   const std::uint64_t strings = std::uint64_t{header.hdr_len} + header.str_off;
-  if (header.hdr_len < sizeof(header) || end > bytes_.size() || strings + header.str_len > bytes_.size() ||
+  if (header.hdr_len < least || end > bytes_.size() || strings + header.str_len > bytes_.size() ||
       begin % alignof(btf_type) != 0)
     return fail(malformed("a section lies outside the file"));
   strings_ = bytes_.subspan(strings, header.str_len);

@@ -176,6 +176,18 @@ DebugSections sections_in(Elf* elf, std::string_view suffix) {
   return found;
 }
 
+bool replace_bytes(Elf_Scn* section, std::span<std::uint8_t> bytes) {
+  Elf_Data* const translated = elf_getdata(section, nullptr);
+  Elf_Data* const raw = elf_rawdata(section, nullptr);
+  if (translated == nullptr || raw == nullptr) return false;
+  for (Elf_Data* data : {translated, raw}) {
+    data->d_buf = bytes.data();
+    data->d_size = bytes.size();
+    data->d_type = ELF_T_BYTE;
+  }
+  return true;
+}
+
 DebugSections DwarfFile::sections() const { return sections_in(elf.get(), {}); }
 
 Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -38,17 +39,21 @@ Elf_Data* data_of(Elf_Scn* section, const GElf_Shdr& header) {
   return data != nullptr && data->d_buf != nullptr ? data : nullptr;
 }
 
-/// The section called `name`; null: there is none.
-Elf_Data* section_called(Elf* elf, std::string_view name) {
+/// The section called `name`, and its contents; null: there is none.
+struct NamedSection {
+  Elf_Scn* section = nullptr;
+  Elf_Data* data = nullptr;
+};
+NamedSection section_called(Elf* elf, std::string_view name) {
   std::size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0) return nullptr;
+  if (elf_getshdrstrndx(elf, &names) != 0) return {};
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
     const char* text = elf_strptr(elf, names, header.sh_name);
-    if (text != nullptr && text == name) return data_of(section, header);
+    if (text != nullptr && text == name) return {section, data_of(section, header)};
   }
-  return nullptr;
+  return {};
 }
 
 SectionBytes bytes_of(const Elf_Data* data) {
@@ -57,10 +62,10 @@ SectionBytes bytes_of(const Elf_Data* data) {
 
 DwarfPackage::Sections sections_of(Elf* elf) {
   DwarfPackage::Sections sections{.contents = {},
-                                  .units = bytes_of(section_called(elf, ".debug_cu_index")),
-                                  .types = bytes_of(section_called(elf, ".debug_tu_index"))};
+                                  .units = bytes_of(section_called(elf, ".debug_cu_index").data),
+                                  .types = bytes_of(section_called(elf, ".debug_tu_index").data)};
   for (std::size_t i = 0; i < kDwoSections; ++i)
-    sections.contents.all[i] = bytes_of(section_called(elf, name_of(static_cast<DwoSection>(i))));
+    sections.contents.all[i] = bytes_of(section_called(elf, name_of(static_cast<DwoSection>(i))).data);
   return sections;
 }
 
@@ -168,44 +173,44 @@ std::vector<std::uint8_t> table_of_skeleton(const DebugSections& sections, const
 /// A section of a file that is ours to change: a copy, once it is changed.
 class OwnSection {
  public:
-  OwnSection(DwarfFile& file, std::string_view name) : file_(file), data_(section_called(file.elf.get(), name)) {}
+  OwnSection(DwarfFile& file, std::string_view name) : file_(file), named_(section_called(file.elf.get(), name)) {}
 
   [[nodiscard]] bool put(std::uint64_t at, std::uint64_t value, unsigned size) {
-    if (data_ == nullptr || at > size_at_first() || size_at_first() - at < size) return false;
+    if (named_.data == nullptr || at > size_at_first() || size_at_first() - at < size) return false;
     std::uint8_t* const bytes = own({});
     for (unsigned i = 0; i < size; ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> 8 * i);
     return true;
   }
   /// Appends `text`; returns its offset.
   [[nodiscard]] std::optional<std::uint64_t> with(std::string_view text) {
-    if (data_ == nullptr) return std::nullopt;
+    if (named_.data == nullptr) return std::nullopt;
     const std::uint64_t at = size_at_first();
     own(text);
     return at;
   }
 
  private:
-  [[nodiscard]] std::uint64_t size_at_first() const { return copied_ ? size_ : data_->d_size; }
+  [[nodiscard]] std::uint64_t size_at_first() const { return copied_ ? size_ : named_.data->d_size; }
 
   std::uint8_t* own(std::string_view more) {
     if (!copied_) {
-      size_ = data_->d_size;
+      size_ = named_.data->d_size;
       std::vector<std::uint8_t>& copy = file_.changed_sections.emplace_back();
       copy.reserve(size_ + more.size() + 1 + kZerosBehind);
-      const auto* bytes = static_cast<const std::uint8_t*>(data_->d_buf);
+      const auto* bytes = static_cast<const std::uint8_t*>(named_.data->d_buf);
       copy.assign(bytes, bytes + size_);
       copy.insert(copy.end(), more.begin(), more.end());
       if (!more.empty()) copy.push_back(0);
-      data_->d_size = copy.size();
-      copy.resize(copy.size() + kZerosBehind);
-      data_->d_buf = copy.data();
+      const std::size_t size = copy.size();
+      copy.resize(size + kZerosBehind);
+      replace_bytes(named_.section, std::span(copy).first(size));
       copied_ = true;
     }
-    return static_cast<std::uint8_t*>(data_->d_buf);
+    return static_cast<std::uint8_t*>(named_.data->d_buf);
   }
 
   DwarfFile& file_;
-  Elf_Data* data_;
+  NamedSection named_;
   std::uint64_t size_ = 0;
   bool copied_ = false;
 };

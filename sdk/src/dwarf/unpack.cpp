@@ -69,11 +69,7 @@ class Unpacker {
     header.sh_flags &= ~GElf_Xword{SHF_COMPRESSED};
     if (!file_.bytes.let_headers_change(file_.elf.get()) || gelf_update_shdr(section, &header) == 0)
       return refuse(name, "its header cannot be changed");
-    Elf_Data* data = elf_getdata(section, nullptr);
-    if (data == nullptr) return refuse(name, "it cannot be read");
-    data->d_buf = made.data();
-    data->d_size = size;
-    data->d_type = ELF_T_BYTE;
+    if (!replace_bytes(section, std::span(made).first(size))) return refuse(name, "it cannot be read");
     return {};
   }
 

@@ -25,7 +25,7 @@ NAMES = {
     "template": "app::pick<app::request>(int, app::request&)",
 }
 GO_NAMES = {"exact": "main.work", "glob": "main.w*k", "mangled": "main.work", "method": '"main.(*server).handle"',
-            "template": '"main.pick[go.shape.string_0]"'}
+            "template": "main.pick?go.shape.string*?"}  # go.shape.string, with Go 1.19 string_0
 LEFT = ["returns", "throws", "longjmp", "fibers", "reversed", "copied", "moved", "altstack", "coroutines"]
 
 
