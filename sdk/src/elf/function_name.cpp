@@ -44,8 +44,8 @@ constexpr std::array kUnmangled = {
         "construction vtable for TLS wrapper function virtual covariant return thunk non-transaction clone"),
     std::string_view("anonymous namespace lambda unnamed type auto decltype operator delete new co_await noexcept"),
     std::string_view("unsigned signed char8_t char16_t char32_t wchar_t __int128 short long bool float double void"),
-    std::string_view(
-        "_Float16 decimal128 std::nullptr_t const volatile restrict _Complex _Imaginary __vector static_cast"),
+    std::string_view("_Float16 _Float32x _Float64x _Float128x bfloat16_t _BitInt decimal128 std::nullptr_t const "
+                     "volatile restrict _Complex _Imaginary __vector static_cast"),
     std::string_view(
         "std allocator basic_string char_traits basic_istream basic_ostream basic_iostream string literal"),
     std::string_view(
