@@ -16,6 +16,9 @@ target_compile_options(usdt_options INTERFACE -Wall -Wextra -Wshadow -Wconversio
 # GCC 12 sees overlapping copies in any `"text" + std::string` (GCC bug 105651).
 target_compile_options(usdt_options INTERFACE
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<COMPILE_LANGUAGE:CXX>>:-Wno-restrict>)
+# Clang 19 misses the members that designated initialisers leave out, which is what those are for (LIBBPF_OPTS()).
+target_compile_options(usdt_options INTERFACE
+  $<$<AND:$<CXX_COMPILER_ID:Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,19>,$<COMPILE_LANGUAGE:CXX>>:-Wno-missing-designated-field-initializers>)
 if(USDT_WERROR)
   target_compile_options(usdt_options INTERFACE -Werror)
 endif()
