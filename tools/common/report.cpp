@@ -54,6 +54,8 @@ void print_notice(std::string_view text) {
   flush_errors();
 }
 
-std::string counted(std::size_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+std::string counted(std::size_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : what.ends_with('s') ? "es" : "s");
+}
 
 }  // namespace usdt::tools
