@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -45,7 +46,12 @@ std::string command_for_rights(const std::vector<Right>& rights, const std::stri
   return fmt::format("sudo setcap {}+ep {}", fmt::join(missing, ","), program);
 }
 
-void print_rights(const std::vector<Right>& rights, const std::optional<BpfToken>& token, io::Stream& out) {
+std::string usual_broker_socket() {
+  const char* const chosen = std::getenv("USDT_BROKER");
+  return chosen != nullptr && *chosen != '\0' ? chosen : std::string(usdt::Broker::kSocket);
+}
+
+bool print_rights(const std::vector<Right>& rights, const std::optional<BpfToken>& token, io::Stream& out) {
   constexpr std::size_t indent = 7;
   const std::size_t room = out.room(indent, 20);
   const auto put = [&](std::string_view word, io::Style style, std::string_view text) {
@@ -63,18 +69,22 @@ void print_rights(const std::vector<Right>& rights, const std::optional<BpfToken
         fmt::format("a BPF token of {} ({}){}{}", token->directory, fmt::join(token->delegates, ", "),
                     is_used ? "" : ": ", token->why_not));
   }
-  if (!rights.empty() && !rights.front().lacks.empty()) {
-    std::error_code none;
-    const bool is_brokered = std::filesystem::exists(usdt::Broker::kSocket, none);
-    put(is_brokered ? "yes" : "no", is_brokered ? io::Style::name : io::Style::bad,
-        fmt::format("own processes alone: by usdt-broker(8), at {}", usdt::Broker::kSocket));
+  bool may_trace = rights.empty() || rights.front().lacks.empty();
+  if (!may_trace) {
+    const auto broker = usdt::Broker::connect(usual_broker_socket());
+    may_trace = broker.has_value();
+    put(broker ? "yes" : "no", broker ? io::Style::name : io::Style::bad,
+        broker ? fmt::format("trace own processes alone: by usdt-broker {}, at {}", (*broker)->version(),
+                             usual_broker_socket())
+               : fmt::format("trace own processes alone, by usdt-broker(8): {}", broker.error().message));
   }
   const std::string command = command_for_rights(rights, tracing_program());
-  if (command.empty()) return;
+  if (command.empty()) return may_trace;
   out.print("\n  {}\n", command);
   put("", io::Style::plain,
       "Whoever may run it then sees the processes of all users: give it to a group (chgrp), and to "
       "nobody else (chmod 0750), before.");
+  return may_trace;
 }
 
 }  // namespace usdt::tools

@@ -3,29 +3,21 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
+#include "common/rights.hpp"
 #include "notice.hpp"
 #include "usdt/privilege.hpp"
 
 namespace usdt_trace {
-namespace {
-
-std::string usual_socket() {
-  const char* const chosen = std::getenv("USDT_BROKER");
-  return chosen != nullptr && *chosen != '\0' ? chosen : std::string(usdt::Broker::kSocket);
-}
-
-}  // namespace
 
 usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
   std::shared_ptr<usdt::Broker> none;
   if (flags.no_broker || !flags.question.recording.replay.empty()) return none;
   const bool asked_for = !flags.broker.empty();
-  const std::string socket = asked_for ? flags.broker : usual_socket();
+  const std::string socket = asked_for ? flags.broker : usdt::tools::usual_broker_socket();
   std::error_code unknown;
   if (!asked_for && (!std::filesystem::exists(socket, unknown) || usdt::check_privilege(usdt::Backend::uprobe_multi)))
     return none;
@@ -41,7 +33,7 @@ usdt::Error with_hint_at_broker(usdt::Error error, const Flags& flags) {
       usdt::check_privilege(usdt::Backend::uprobe_multi))
     return error;
   std::error_code unknown;
-  const std::string socket = usual_socket();
+  const std::string socket = usdt::tools::usual_broker_socket();
   if (!std::filesystem::exists(socket, unknown))
     error.message += fmt::format(
         "; or have an administrator enable usdt-broker, which attaches to your own processes "

@@ -109,9 +109,11 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
     app.add_flag("--explain", flags.explain,
                  "Trace nothing: say what would be attached and how, what would be read at each hit and about what it "
                  "would cost; for that no privilege is needed");
-    app.add_flag("--doctor", raw.doctor,
-                 "Trace nothing: say what rights tracing takes, which of them you have, and how to get the rest "
-                 "(usdt-list --doctor tells of the kernel, too)");
+    app.add_flag(
+        "--doctor", raw.doctor,
+        "Trace nothing: say what rights tracing takes, which of them you have, and how to get the rest "
+        "(usdt-list --doctor tells of the kernel, too). Exit code: 0 if you may trace, be it own processes alone "
+        "through usdt-broker; else 1");
     app.add_option("--broker", flags.broker,
                    "Let usdt-broker at this socket attach, which traces own processes without privileges; where these "
                    "are missing, the one at " +

@@ -155,9 +155,9 @@ usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& 
 int print_own_rights() {
   const std::vector<usdt::Right> rights = usdt::list_rights();
   usdt::io::Stream out(STDOUT_FILENO);
-  usdt::tools::print_rights(rights, usdt::find_bpf_token(), out);
+  const bool may_trace = usdt::tools::print_rights(rights, usdt::find_bpf_token(), out);
   const bool is_written = out.flush() == usdt::io::Stream::Flushed::all;
-  return is_written && rights.front().lacks.empty() ? 0 : kRunTimeFailure;
+  return is_written && may_trace ? 0 : kRunTimeFailure;
 }
 
 }  // namespace
