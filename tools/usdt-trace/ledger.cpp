@@ -26,7 +26,8 @@ bool Ledger::has_losses() const {
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
   // Calls that have not ended are no loss, and events that were discarded are so as asked for.
   const std::uint64_t lost = total.lost() - total.without_end() - total.discarded;
-  return let_go || lost + total.undecided > 0 || facts_.summary.shielded > 0 || any_missed(facts_.summary.missed_hits);
+  return let_go || lost + total.undecided > 0 || facts_.summary.shielded > 0 || any_unseen() ||
+         any_missed(facts_.summary.missed_hits);
 }
 
 void Ledger::print() const {
@@ -45,12 +46,33 @@ void Ledger::print() const {
         "  {} executed with which the kernel took the events of their processes (setuid, or not readable by "
         "its user): their hits from then on are in no number",
         counted(programs, "program")));
+  print_started();
   if (total.ring_full > 0)
     say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.question.attaching.ring_megabytes));
   if (total.table_full > 0)
     say(fmt::format("  more --max-rows than {} lose fewer", flags_.question.view.question->max_rows));
   hint_at_children();
   hint_at_command();
+}
+
+/// Whether processes that were started, which usdt-broker attaches to one by one, were not attached.
+bool Ledger::any_unseen() const {
+  const auto& started = facts_.summary.started;
+  return started && started->too_short + started->refused > 0;
+}
+
+void Ledger::print_started() const {
+  if (!facts_.summary.started) return;
+  const usdt::StartedProcesses& started = *facts_.summary.started;
+  if (started.attached > 0)
+    say(fmt::format("  {} attached some milliseconds after their start: earlier hits of theirs are in no number",
+                    counted(started.attached, "process")));
+  if (started.too_short > 0)
+    say(fmt::format("  {} ended before they could be attached: their hits are in no number",
+                    counted(started.too_short, "process")));
+  if (started.refused > 0)
+    say(fmt::format("  {} not attached, and their hits are in no number: {}", counted(started.refused, "process"),
+                    started.why));
 }
 
 /// Returns the account of all hits in one line.

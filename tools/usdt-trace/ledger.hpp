@@ -35,6 +35,8 @@ class Ledger {
 
  private:
   void print_changes() const;
+  [[nodiscard]] bool any_unseen() const;
+  void print_started() const;
   [[nodiscard]] std::string headline(const usdt::Account& total) const;
   void print_guarded(const usdt::Account& total) const;
   void print_left_out(const usdt::Account& total, usdt::CountCause guard, std::string_view noun,

@@ -64,14 +64,15 @@ struct ToldCount {
 
 /// The final account of a trace.
 struct SessionSummary {
-  std::vector<Account> probes = {};          ///< in the order of AttachPlan::probes
-  std::vector<SkippedSite> skipped = {};     ///< by the planner and by the kernel
-  std::optional<std::uint64_t> missed = {};  ///< Tracer::missed()
-  std::vector<FileChange> changed = {};      ///< Link::changes()
-  std::vector<MissedHits> missed_hits = {};  ///< Tracer::missed_hits()
-  std::uint64_t undecided = 0;               ///< Tracer::undecided()
-  std::uint64_t shielded = 0;                ///< Tracer::shielded()
-  std::optional<Overhead> overhead = {};     ///< Tracer::overhead()
+  std::vector<Account> probes = {};              ///< in the order of AttachPlan::probes
+  std::vector<SkippedSite> skipped = {};         ///< by the planner and by the kernel
+  std::optional<std::uint64_t> missed = {};      ///< Tracer::missed()
+  std::vector<FileChange> changed = {};          ///< Link::changes()
+  std::vector<MissedHits> missed_hits = {};      ///< Tracer::missed_hits()
+  std::uint64_t undecided = 0;                   ///< Tracer::undecided()
+  std::uint64_t shielded = 0;                    ///< Tracer::shielded()
+  std::optional<StartedProcesses> started = {};  ///< Link::started()
+  std::optional<Overhead> overhead = {};         ///< Tracer::overhead()
   std::string cut =
       {};  ///< how a recording ends before its end, whose hits and losses are not known then; empty: it is whole
 

@@ -61,6 +61,7 @@ struct LoadOptions {
   /// kernel can (Backend::uprobe_family): what they fork inherits the breakpoints, and other processes have none. If
   /// not empty, `backend` does not matter, and the plan's scope has to be AllProcesses. Errors of load() and attach():
   /// not_supported, with the reason.
+  /// With `broker`, what they start is attached some milliseconds after (Link::started()).
   std::vector<pid_t> family = {};
   /// Whether each of `family` does nothing until attach() has returned, and has one thread and no children.
   bool family_held = false;

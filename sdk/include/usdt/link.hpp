@@ -32,6 +32,16 @@ struct MissedHits {
   std::vector<Index<PlannedProbe>> probes;  ///< their probes; if there are several, the counter does not tell which
 };
 
+/// Counts what a family has started since it is traced through a Broker (LoadOptions::family), whose links are for one
+/// process each: processes are found some milliseconds after they began, and attached then. Hits before that are in no
+/// count, nor are those of processes that ended before they were found.
+struct StartedProcesses {
+  std::uint64_t attached = 0;
+  std::uint64_t too_short = 0;  ///< they were found, and ended before they could be attached
+  std::uint64_t refused = 0;    ///< setuid programs, for example
+  std::string why = {};         ///< the first of `refused` was
+};
+
 /// Holds a plan that is attached. Destroying the Link detaches every site; if the process dies, the kernel detaches
 /// them. Threads: several may call the const functions, as long as none detaches, moves or destroys the Link meanwhile.
 class Link {
@@ -66,6 +76,8 @@ class Link {
   /// Returns the sum of missed_hits(). Nothing: the kernel does not count them (hits of kprobes are taken to be
   /// uncounted before 6.10), or the link was opened from pins.
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
+  /// Returns what the processes of a family have started that is traced through a Broker; nothing: there is none.
+  [[nodiscard]] std::optional<StartedProcesses> started() const;
   /// Returns the changes of the plan's files since they were attached, in the order in which they were seen. A thread
   /// of the Link watches the files, and detaches the sites of a file that is written to: before the first byte is
   /// written, wherever the kernel allows that (FileChangeKind). The files of links opened from pins are not watched.

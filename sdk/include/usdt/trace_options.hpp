@@ -107,8 +107,8 @@ struct TraceOptions {
   bool leave_out_changed = false;
   /// The service that attaches in this process's place; null: itself, which takes privileges. Through it are traced
   /// processes of this user alone, which are named (the plan's scope) or have a file of the plan mapped when the trace
-  /// begins, and not what they start. It has neither kernel functions, kernel stacks, limits of overhead nor pages that
-  /// are waited for (not_supported, with the reason).
+  /// begins, and what a command or `family_of` starts (Link::started()). It has neither kernel functions, kernel
+  /// stacks, limits of overhead nor pages that are waited for (not_supported, with the reason).
   std::shared_ptr<Broker> broker = nullptr;
   /// Ends Tracer::start() and Tracer::add() early, from another thread: ErrorKind::stopped. Thousands of files take
   /// seconds. Nothing of what was to be attached stays so.

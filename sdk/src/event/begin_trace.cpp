@@ -31,8 +31,8 @@ Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const Trace
 }  // namespace
 
 bool is_left_to_everybody(const Error& error, Shared& common, std::optional<std::string>& pay) {
-  if (common.family.roots.empty() || error.kind == ErrorKind::stopped || error.kind == ErrorKind::changed ||
-      error.kind == ErrorKind::verifier)
+  if (common.family.roots.empty() || common.there || error.kind == ErrorKind::stopped ||
+      error.kind == ErrorKind::changed || error.kind == ErrorKind::verifier)
     return false;
   pay = error.message;
   common.family = {};

@@ -46,6 +46,18 @@ Result<void> check_family(const AttachPlan& plan, const TraceOptions& options, s
   return check_sites(plan, options, before);
 }
 
+/// Those whom usdt-broker is asked for one by one. Orphans of a command come back to the calling process, if it is a
+/// subreaper.
+backends::Family family_there(const TraceOptions& options) {
+  backends::Family family;
+  if (options.family_of) family.roots = options.family_of->pids();
+  if (!options.descendants_only) return family;
+  family.without_self = true;
+  if (options.command != 0) family.roots.push_back(options.command);
+  if (options.command == 0 || is_subreaper()) family.roots.push_back(::getpid());
+  return family;
+}
+
 /// All that descends from the calling process, now and later.
 Result<backends::Family> descendants_of_caller() {
   if (!is_subreaper())
@@ -58,6 +70,7 @@ Result<backends::Family> descendants_of_caller() {
 
 Result<backends::Family> family_of(const AttachPlan& plan, const TraceOptions& options) {
   if (is_nobody_else_concerned(plan)) return backends::Family();
+  if (options.broker) return family_there(options);
   TRY(check_family(plan, options, 0));
   if (!follows_family(options)) return backends::Family();
   if (options.family_of)
@@ -69,6 +82,7 @@ Result<backends::Family> family_of(const AttachPlan& plan, const TraceOptions& o
 Result<backends::Family> running_family_of(const AttachPlan& more, const AttachPlan& before,
                                            const TraceOptions& options) {
   if (is_nobody_else_concerned(more)) return backends::Family();
+  if (options.broker) return family_there(options);
   TRY(check_family(more, options, before.places()));
   if (!follows_family(options)) return backends::Family();
   if (options.family_of)

@@ -189,7 +189,9 @@ std::span<const std::byte> stock_programs() noexcept { return trace_object(); }
 
 std::uint64_t rate_start_now() { return event_clock() - 1'000'000'000; }
 
-bool follows_family(const TraceOptions& options) { return options.descendants_only || options.family_of; }
+bool follows_family(const TraceOptions& options) {
+  return !options.broker && (options.descendants_only || options.family_of);
+}
 
 bool set_cgroups(const LoadedObject& object, const std::vector<std::filesystem::path>& cgroups) {
   auto* known = static_cast<usdt_cgroup*>(object.global("usdt_cgroups"));

@@ -45,6 +45,7 @@ struct Shared {
   std::uint64_t rate_start = 0;  ///< usdt_guard_constants
   /// LoadOptions::family: the programs then need not ask whose hits count.
   backends::Family family = {};
+  bool there = false;  ///< TraceOptions::broker attaches: to everybody it never does
 };
 
 /// Holds what is loaded, and whose descendants it counts.
@@ -62,6 +63,7 @@ struct Loaded {
 
 /// usdt_guard_constants::rate_start of a trace that begins now: a second's worth of events may come at once.
 [[nodiscard]] std::uint64_t rate_start_now();
+/// Whether programs ask whose descendant a process is. (usdt-broker attaches them to each process by itself.)
 [[nodiscard]] bool follows_family(const TraceOptions& options);
 /// Tells the programs which cgroups are meant. True: one of them is another one than they knew.
 bool set_cgroups(const LoadedObject& object, const std::vector<std::filesystem::path>& cgroups);

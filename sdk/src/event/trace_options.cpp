@@ -84,8 +84,6 @@ Result<void> check_broker(const TraceOptions& options) {
   const auto refuse = [](std::string_view what) {
     return fail(ErrorKind::not_supported, fmt::format("through usdt-broker: {}", what));
   };
-  if (options.descendants_only || options.family_of)
-    return refuse("the processes alone that are named, and not what they start");
   if (options.max_overhead > 0) return refuse("no limit of overhead: what a hit costs cannot be measured there");
   if (options.kernel_stack_depth > 0) return refuse("no stacks of the kernel");
   if (options.wait_for_pages.value_or(false))

@@ -56,7 +56,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
   auto asked = TRY(event::with_kept_texts(std::move(shared), options));
   shared = std::move(asked);
-  event::Shared common{.rate_start = event::rate_start_now()};
+  event::Shared common{.rate_start = event::rate_start_now(), .there = options.broker != nullptr};
   std::optional<std::string> pay;
   auto begun = TRY(event::begin_trace(shared, options, common, pay));
   auto& [loaded, marks, ends, prices, link] = begun;
@@ -104,7 +104,10 @@ Result<AddedSites> Tracer::add(AttachPlan more) try {
     return fail(ErrorKind::not_supported, "an overhead is limited of the sites that there were when the trace began");
   TraceOptions options = impl_->options;
   if (!has_kernel_points(*part)) options.kernel_stack_depth = 0;
-  event::Shared common{&parts.object(), added.first_site.value, impl_->rate_start};
+  event::Shared common{.with = &parts.object(),
+                       .first_site = added.first_site.value,
+                       .rate_start = impl_->rate_start,
+                       .there = options.broker != nullptr};
   std::optional<std::string> pay;
   if (auto family = event::running_family_of(*part, before, options); family)
     common.family = std::move(*family);

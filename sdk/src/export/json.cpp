@@ -162,6 +162,7 @@ class JsonOutput final : public Output {
     counts(summary.total());
     missed(summary.missed);
     if (summary.shielded > 0) json_key(json_, "shielded"), json_.Uint64(summary.shielded);
+    if (summary.started) write_started(*summary.started);
     json_key(json_, "probes"), json_.StartArray();
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
       if (plan().probes[Index<PlannedProbe>(i)].span) continue;  // the accounts are those of its ends
@@ -229,6 +230,14 @@ class JsonOutput final : public Output {
   }
 
   /// Writes the overhead so far, where --max-overhead limits it.
+  void write_started(const StartedProcesses& started) {
+    json_key(json_, "started"), json_.StartObject();
+    json_key(json_, "attached"), json_.Uint64(started.attached);
+    json_key(json_, "too_short"), json_.Uint64(started.too_short);
+    json_key(json_, "refused"), json_.Uint64(started.refused);
+    json_.EndObject();
+  }
+
   void write_overhead(const Overhead& overhead) {
     json_key(json_, "overhead"), json_.StartObject();
     json_key(json_, "allowed_percent"), json_.Double(overhead.allowed * 100);

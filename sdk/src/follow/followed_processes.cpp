@@ -4,27 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
-#include <string_view>
 
+#include "proc/process_maps.hpp"
 #include "sys/mounts.hpp"
 #include "sys/read.hpp"
 
 namespace usdt::follow {
 namespace {
-
-/// 0: it has ended, or has none.
-pid_t parent_of(pid_t pid) {
-  const auto stat = sys::read_text(fmt::format("/proc/{}/stat", pid), 4096);
-  if (!stat) return 0;
-  // "PID (NAME) STATE PPID": the name may hold anything, ')' too.
-  const std::size_t close = stat->rfind(") ");
-  pid_t parent = 0;
-  if (close == stat->npos || close + 4 >= stat->size()) return 0;
-  std::from_chars(stat->data() + close + 4, stat->data() + stat->size(), parent);
-  return parent;
-}
 
 bool is_among(const std::vector<pid_t>& pids, pid_t pid) { return std::ranges::find(pids, pid) != pids.end(); }
 
@@ -55,7 +42,7 @@ bool is_followed(const FollowScope& scope, pid_t pid) {
   if (scope.pids.empty() || is_among(scope.pids, pid)) return true;
   constexpr int most_generations = 64;
   for (int i = 0; scope.descendants && pid > 1 && i < most_generations; ++i) {
-    pid = parent_of(pid);
+    pid = proc::parent_of(pid);
     if (is_among(scope.pids, pid)) return true;
   }
   return false;

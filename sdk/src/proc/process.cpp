@@ -217,14 +217,7 @@ Result<std::string> read_stat(pid_t pid) { return sys::read_text(fmt::format("/p
 std::vector<pid_t> descendants_of(pid_t pid) {
   std::multimap<pid_t, pid_t> children;
   for (const pid_t each : numbers_in("/proc")) {
-    const auto stat = read_stat(each);
-    if (!stat) continue;
-    // "PID (NAME) STATE PPID": the name may hold anything, ')' too.
-    const std::size_t close = stat->rfind(") ");
-    pid_t parent = 0;
-    if (close != stat->npos && close + 4 < stat->size() &&
-        std::from_chars(stat->data() + close + 4, stat->data() + stat->size(), parent).ec == std::errc())
-      children.emplace(parent, each);
+    if (const pid_t parent = proc::parent_of(each); parent > 0) children.emplace(parent, each);
   }
   std::vector<pid_t> out = {pid};
   std::set<pid_t> known = {pid};
@@ -241,6 +234,46 @@ std::vector<pid_t> descendants_of(pid_t pid) {
 }  // namespace v1
 
 namespace proc {
+
+pid_t parent_of(pid_t pid) {
+  const auto stat = read_stat(pid);
+  if (!stat) return 0;
+  // "PID (NAME) STATE PPID": the name may hold anything, ')' too.
+  const std::size_t close = stat->rfind(") ");
+  pid_t parent = 0;
+  if (close == stat->npos || close + 4 >= stat->size()) return 0;
+  std::from_chars(stat->data() + close + 4, stat->data() + stat->size(), parent);
+  return parent;
+}
+
+namespace {
+
+/// Appends the numbers of a text that has nothing else but spaces.
+void append_numbers(std::string_view text, std::vector<pid_t>& to) {
+  while (!text.empty()) {
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc()) to.push_back(number);
+    text.remove_prefix(std::max<std::size_t>(static_cast<std::size_t>(end - text.data()), 1));
+  }
+}
+
+}  // namespace
+
+std::vector<pid_t> children_of(pid_t pid) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  std::vector<pid_t> children;
+  static const bool is_listed = fs::exists("/proc/thread-self/children");  // CONFIG_PROC_CHILDREN
+  if (!is_listed) {
+    for (const pid_t each : numbers_in("/proc"))
+      if (parent_of(each) == pid) children.push_back(each);
+    return children;
+  }
+  for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", pid)))
+    if (const auto text = sys::read_text(fmt::format("/proc/{}/task/{}/children", pid, thread), most))
+      append_numbers(*text, children);
+  return children;
+}
 
 bool ends_silently(pid_t pid) {
   const auto stat = read_stat(pid);

@@ -23,6 +23,12 @@ namespace usdt::proc {
 /// others live on: each of them has a directory of its own below /proc too, which readdir does not show.
 [[nodiscard]] std::filesystem::path directory_of(pid_t pid);
 
+/// Returns the process that started this one, or took it over as an orphan; 0: it has ended, or has none.
+[[nodiscard]] pid_t parent_of(pid_t pid);
+
+/// Returns the processes whose parent is `pid` now.
+[[nodiscard]] std::vector<pid_t> children_of(pid_t pid);
+
 /// Whether a process ends without a signal to its parent: it was cloned so. False where that is not known.
 [[nodiscard]] bool ends_silently(pid_t pid);
 

@@ -72,6 +72,7 @@ SessionSummary summarize(const Tracer& tracer) {
                          .missed_hits = tracer.missed_hits(),
                          .undecided = tracer.undecided(),
                          .shielded = tracer.shielded(),
+                         .started = tracer.link().started(),
                          .overhead = tracer.overhead()};
   for (const ProbeCounts& counts : tracer.counts()) summary.probes.push_back({counts});
   return summary;

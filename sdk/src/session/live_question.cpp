@@ -181,6 +181,10 @@ void LiveQuestion::tell_attached() {
   };
   consumer_.notice({.kind = NoticeKind::attached, .text = text(false), .detail = text(true)});
   watch_->tell_others_pay();
+  if (tracer_->link().started())
+    tell(NoticeKind::scope,
+         "what these processes start is found, and attached, some milliseconds after it began: hits before that are in "
+         "no count");
   consumer_.flush_rest();  // the heading, before what the command says
   if (first_) tell(followed_and_attached(*first_, *plan_, tracer_->link().attached()));
 }

@@ -2,6 +2,7 @@
 """A usdt-broker of the test's own, users without privileges, and programs that run as these."""
 
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -34,13 +35,18 @@ class Service:
         self.bin.mkdir(exist_ok=True)
         for tool in ("usdt-trace", "usdt-broker"):
             source = run.tool.with_name(tool)
+            if tool == "usdt-broker" and "USDT_BROKER_PROGRAM" in os.environ:
+                source = pathlib.Path(os.environ["USDT_BROKER_PROGRAM"])  # of a build with sanitizers: ./run long broker
             if not source.exists():
                 raise Skip(f"{tool} is not built")
             if not (self.bin / tool).exists():
                 shutil.copy(source, self.bin)
         self.socket = run.dir / "socket"
         self.log = (run.dir / "broker.log").open("a+")
-        self.process = run.start(self.bin / "usdt-broker", "--socket", self.socket, *options, stderr=self.log)
+        # A process that serves a client may not do what a look for leaks takes.
+        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "halt_on_error=1"}
+        self.process = run.start(self.bin / "usdt-broker", "--socket", self.socket, *options, stderr=self.log,
+                                 env=environment)
         wait_until(lambda: self.socket.exists() or self.process.poll() is not None, "the socket of the broker")
         if self.process.poll() is not None and "6.10" in self.said():
             raise Skip(self.said())
@@ -72,6 +78,14 @@ def refuses(result, *words):
     for word in words:
         check(word in result.stderr, f"{word!r} is not said\n{result.describe()}")
     check_equal(result.events, [], "events of what is refused")
+
+
+def own_program(run, uid, name="puppet", flags=()):
+    """A puppet that belongs to a user."""
+    program = puppet.build(run, name, flags)
+    os.chown(program, uid, uid)
+    program.chmod(0o755)
+    return program
 
 
 def build_shared(run):

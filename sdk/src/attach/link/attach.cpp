@@ -58,6 +58,21 @@ Result<std::vector<pid_t>> kernel_pid_filter(const AttachPlan& plan, Backend fil
   return pids;
 }
 
+/// The processes that usdt-broker attaches to; none: those that have a file mapped. Errors: not_found (all have ended).
+Result<std::vector<pid_t>> pids_there(const AttachPlan& plan, const backends::Family& family) {
+  if (family.roots.empty()) return living_pids(plan);
+  backends::FamilyMembers members(family);
+  members.look();
+  const std::set<pid_t> living = members.living();
+  if (living.empty()) return fail(ErrorKind::not_found, "the processes to trace have ended");
+  return std::vector<pid_t>(living.begin(), living.end());
+}
+
+Result<std::vector<pid_t>> pids_to_attach(const AttachPlan& plan, Backend files, bool there,
+                                          const backends::Family& family) {
+  return there ? pids_there(plan, family) : kernel_pid_filter(plan, files);
+}
+
 /// The one program for sites that is loaded, of an object whose plan names none. invalid_argument: there are several.
 Result<std::string> only_program(const ObjectCopy& object) {
   std::vector<std::string> loaded;
@@ -89,7 +104,7 @@ Result<Link> LoadedObject::attach() const {
 }
 
 Result<Link> LoadedObject::attach_unguarded(std::string_view program) const {
-  auto pids = TRY(impl_->there ? living_pids(*impl_->plan) : kernel_pid_filter(*impl_->plan, impl_->backend));
+  auto pids = TRY(pids_to_attach(*impl_->plan, impl_->backend, impl_->there != nullptr, impl_->family));
   auto attached = Attachment(*impl_, program, std::move(pids), {}, impl_->stop).run();
   if (attached) return Link(std::move(*attached));
   // A process that has ended meanwhile is the reason, whatever the kernel called it.
@@ -107,7 +122,7 @@ Result<void> LoadedObject::resume(Link& link) const {
   if (!same || attached || has_kernel_points(*impl_->plan))
     return fail(ErrorKind::invalid_argument,
                 attached ? "the link is not paused" : "only links to files, of one object, can be attached again");
-  auto pids = TRY(impl_->there ? living_pids(*impl_->plan) : kernel_pid_filter(*impl_->plan, impl_->backend));
+  auto pids = TRY(pids_to_attach(*impl_->plan, impl_->backend, impl_->there != nullptr, impl_->family));
   auto again = TRY(Attachment(*impl_, paused.program, std::move(pids), changed, {}).run());
   paused.take_links(*again);
   return {};
@@ -117,6 +132,7 @@ Result<Link> LoadedObject::attach_program(std::string_view program) const try {
   auto link = attach_unguarded(program);
   if (!link) return link;
   TRY(link->impl_->guard_files());
+  if (impl_->there) TRY(link->impl_->watch_family(impl_->family));
   return link;
 } catch (const std::bad_alloc&) {
   return fail(no_memory());
@@ -131,7 +147,8 @@ Result<void> LoadedObject::attach_to(Link& link, std::string_view program,
                                   static_cast<std::uint32_t>(whole->probes.size() - part.probes.size())};
   auto more = TRY(attach_unguarded(program));
   link.impl_->absorb(*more.impl_, std::move(whole), place);
-  return link.impl_->guard_files();
+  TRY(link.impl_->guard_files());
+  return impl_->there ? link.impl_->watch_family(impl_->family) : Result<void>();
 } catch (const std::bad_alloc&) {
   return fail(no_memory());
 }

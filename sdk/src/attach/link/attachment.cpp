@@ -158,6 +158,7 @@ Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& li
   }
   auto links = TRY(std::move(made));
   if (object_.there) {
+    if (!object_.family.roots.empty()) note_of_family(number, link);
     take(number, link, std::move(links), {});
     return {};
   }

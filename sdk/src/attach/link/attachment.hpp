@@ -78,6 +78,8 @@ class Attachment {
   /// Has usdt-broker attach planned link `number`, of which `link` is what is wanted.
   Result<backends::FileLinks> attach_there(Index<PlannedLink> number, const PlannedLink& link,
                                            const PlannedFile& file) const;
+  /// Notes a link that whatever the family starts is to have, too.
+  void note_of_family(Index<PlannedLink> number, const PlannedLink& link);
   [[nodiscard]] static Result<void> check_unwritten(const PlannedFile& file);
 
   // --- to kernel functions: attach_functions.cpp ---

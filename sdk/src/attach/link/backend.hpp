@@ -60,6 +60,7 @@ struct LinkFd : sys::AttachedFd {
   std::size_t sites;
   Backend backend = Backend::automatic;  ///< these are known to its Link
   std::optional<Index<PlannedFile>> file = {};
+  pid_t pid = 0;                   ///< the process that usdt-broker has made it for
   std::filesystem::path pin = {};  ///< where it is pinned
   sys::UniqueFd deep_calls = {};   ///< of return probes: the map of count_deep_calls(); none: they are not counted
 };

@@ -84,14 +84,24 @@ KernelLinks KernelLinks::take_all() noexcept {
   return all;
 }
 
-KernelLinks KernelLinks::take(const std::set<Index<PlannedFile>>& files) {
-  const auto is_one = [&files](MaybeFile file) { return file && files.contains(*file); };
+template <class IsOne>
+KernelLinks KernelLinks::take_links(const IsOne& is_one) {
   std::vector<bool> taken;
-  for (const LinkFd& link : fds_) taken.push_back(is_one(link.file));
+  for (const LinkFd& link : fds_) taken.push_back(is_one(link));
   const auto is_taken = [&](std::size_t i) { return i < taken.size() && taken[i]; };
   KernelLinks out;
   out.fds_ = take_out(fds_, is_taken);
   out.served_ = take_out(served_, is_taken);
+  return out;
+}
+
+KernelLinks KernelLinks::take_of(const std::set<pid_t>& processes) {
+  return take_links([&](const LinkFd& link) { return processes.contains(link.pid); });
+}
+
+KernelLinks KernelLinks::take(const std::set<Index<PlannedFile>>& files) {
+  const auto is_one = [&files](MaybeFile file) { return file && files.contains(*file); };
+  KernelLinks out = take_links([&](const LinkFd& link) { return is_one(link.file); });
   out.events_ = take_out(events_, [&](std::size_t i) { return is_one(event_files_[i]); });
   std::erase_if(event_files_, is_one);
   return out;

@@ -51,12 +51,18 @@ class KernelLinks {
   [[nodiscard]] KernelLinks take_all() noexcept;
   /// Takes out the links of these files.
   [[nodiscard]] KernelLinks take(const std::set<Index<PlannedFile>>& files);
+  /// Takes out the links that are for these processes.
+  [[nodiscard]] KernelLinks take_of(const std::set<pid_t>& processes);
   /// Removes the pins of these links, which stay attached until they are closed.
   void unpin() noexcept;
   /// Detaches; the kernel waits until no program runs any more (close_together()).
   void close() noexcept;
 
  private:
+  /// Takes out the links that `is_one` says yes to.
+  template <class IsOne>
+  KernelLinks take_links(const IsOne& is_one);
+
   std::vector<LinkFd> fds_;
   std::vector<Served> served_;  ///< parallel to fds_, but of pinned ones
   std::vector<sys::AttachedFd> events_;

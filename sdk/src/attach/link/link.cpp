@@ -46,6 +46,11 @@ std::size_t Link::attached() const noexcept {
 }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
 
+std::optional<StartedProcesses> Link::started() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->started;
+}
+
 std::vector<FileChange> Link::changes() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->changes;
@@ -59,6 +64,7 @@ void Link::pause() noexcept {
 }
 
 void Link::detach() noexcept {
+  impl_->watch.reset();
   impl_->guard.reset();
   if (!impl_->links.fds().empty()) impl_->missed_by_links = backends::missed_by_links(impl_->links);
   impl_->links.close();

@@ -33,7 +33,7 @@ Result<void> Link::Impl::guard_files() {
     guard->add(std::move(files));
     return {};
   }
-  auto started = backends::FileGuard::start(std::move(files), [this](std::size_t i, FileChangeKind kind) {
+  auto guarding = backends::FileGuard::start(std::move(files), [this](std::size_t i, FileChangeKind kind) {
     std::unique_lock changing(mutex);
     const Index<PlannedFile> file = guarded[i];
     changing.unlock();
@@ -41,8 +41,8 @@ Result<void> Link::Impl::guard_files() {
     changing.lock();
     changes.push_back({file, kind, let_go});
   });
-  if (!started) return fail(started.error());
-  guard = std::move(*started);
+  if (!guarding) return fail(guarding.error());
+  guard = std::move(*guarding);
   return {};
 }
 
@@ -55,6 +55,11 @@ void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, co
   programs.append(std::move(other.programs), place);
   sites.append(other.sites, place);
   std::ranges::move(other.there, std::back_inserter(there));
+  for (LinkThere& link : other.of_family) {
+    if (link.to.file) link.to.file->value += place.files;
+    for (Index<PlannedProbe>& probe : link.to.probes) probe.value += place.probes;
+    of_family.push_back(std::move(link));
+  }
   std::ranges::move(other.refused, std::back_inserter(refused));
 }
 
@@ -70,6 +75,7 @@ std::size_t Link::Impl::detach_files(const std::set<Index<PlannedFile>>& files) 
   std::unique_lock lock(mutex);
   given_up.insert(files.begin(), files.end());
   backends::KernelLinks of_files = links.take(files);
+  std::erase_if(of_family, [&](const LinkThere& link) { return link.to.file && files.contains(*link.to.file); });
   const std::size_t detached = sites.take(files);
   lock.unlock();
   of_files.unpin();

@@ -252,7 +252,8 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
   const bool any_backend =
       std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.backend == Backend::automatic; });
   TRY(check_family(plan, options));
-  const Backend wanted = options.family.empty() ? options.backend : Backend::uprobe_family;
+  const bool of_family = !options.family.empty() && !options.broker;
+  const Backend wanted = of_family ? Backend::uprobe_family : options.backend;
   auto backend = TRY(any_backend ? choose_backend(wanted) : Result<Backend>(Backend::automatic));
   for (const AttachGroup& group : plan.groups) {
     if (group.backend == Backend::automatic || is_kernel(group.backend)) continue;

@@ -26,7 +26,6 @@ Result<void> check(const AttachPlan& plan, const Recipe& recipe, const LoadOptio
     return fail(ErrorKind::not_supported, fmt::format("through usdt-broker: {}", what));
   };
   if (has_kernel_points(plan)) return refuse("no functions and tracepoints of the kernel: they are everybody's");
-  if (!options.family.empty()) return refuse("no processes that are yet to be started");
   if (options.sleepable) return refuse("no waiting for pages that are not in memory: it could hold up everybody");
   if (plan.spans) return refuse("no spans yet");
   if (!std::ranges::all_of(plan.filters, broker::is_plain))
@@ -103,7 +102,8 @@ Result<LoadedObject> BpfObject::Impl::load_there(std::optional<ObjectCopy>& open
   std::vector<ObjectCopy> copies;
   copies.push_back(*std::exchange(opened, std::nullopt));
   auto impl = std::make_unique<LoadedObject::Impl>(std::move(shared), std::move(carriers), std::move(copies), backend,
-                                                   backends::Family{}, std::string(), options);
+                                                   backends::Family{options.family, false, options.leave_out_self},
+                                                   std::string(), options);
   impl->there = std::move(there);
   return LoadedObject(std::move(impl));
 }
