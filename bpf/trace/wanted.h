@@ -102,8 +102,9 @@ static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, struct us
 			return false;
 		value = args[n].bits;
 		failed = args[n].error;
-		if (can & (COPIES_MEMORY | FILLS_TABLE | COUNTS_ONLY) && usdt_program()->filter_texts[i])
-			failed = !find_kept_text(event, i, can, &value);
+		if (usdt_program()->filter_texts[i])
+			failed = !(can & (COPIES_MEMORY | FILLS_TABLE | COUNTS_ONLY)) ||
+				 !find_kept_text(event, i, can, &value);
 		usdt_put_value(question, i, value);
 		if (failed)
 			unread |= 1u << i;

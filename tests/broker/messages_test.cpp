@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
+#include "broker/expressions.hpp"
 #include "broker/limits.hpp"
 #include "usdt/testing/event_builder.hpp"
 
@@ -178,6 +180,72 @@ TEST(Messages, WhateverIsReadCanBePlanned) {
         {.carrier = request.carrier, .arguments = request.arguments, .max_programs = request.max_programs}));
   }
   EXPECT_GT(read_some, 1000);
+}
+
+/// The plan of two places that begin and end spans.
+LoadRequest a_request_for_spans() {
+  LoadRequest request = a_request();
+  AttachPlan& plan = request.plan;
+  request.program.clear();
+  const auto begin = plan.programs.add("usdt_trace_span_begin");
+  const auto end = plan.programs.add("usdt_trace_span_end");
+  using Node = TypedExpression::Node;
+  const Node yes{.op = Operator::integer, .bits = 1};
+  const Node tid{.op = Operator::field, .bits = static_cast<std::uint64_t>(HitField::tid)};
+  plan.filters.add(
+      ExpressionMaker::make({.op = Operator::row,
+                             .bits = 1,
+                             .of = {{.op = Operator::part, .of = {yes}}, {.op = Operator::part, .of = {tid}}}},
+                            {}));
+  PlannedSite last = plan.sites[Index<PlannedSite>(0)];
+  plan.sites = {};
+  for (AttachGroup& group : plan.groups) group.sites.clear();
+  PlannedSite first = last;
+  first.program = begin;
+  last.program = end;
+  first.filter.reset();
+  first.pair = last.pair = Index<TypedExpression>(0);
+  plan.groups[0].sites = {plan.sites.add(first), plan.sites.add(last)};
+  plan.spans = PlannedSpans{.begins = 1,
+                            .ends = 1,
+                            .specs = static_cast<std::uint32_t>(plan.specs.size()),
+                            .args = 4,
+                            .first_arg = 2,
+                            .first_text = 1,
+                            .key_bytes = 8};
+  return request;
+}
+
+TEST(Messages, APlanOfSpansComesAsItWas) {
+  const LoadRequest sent = a_request_for_spans();
+  const LoadRequest back = read_back(sent);
+  ASSERT_TRUE(back.plan.spans);
+  EXPECT_EQ(back.plan.spans->begins, 1U);
+  EXPECT_EQ(back.plan.spans->ends, 1U);
+  EXPECT_EQ(back.plan.spans->specs, sent.plan.specs.size());
+  EXPECT_EQ(back.plan.spans->args, 4U);
+  EXPECT_EQ(back.plan.spans->first_arg, 2U);
+  EXPECT_EQ(back.plan.spans->first_text, 1U);
+  EXPECT_EQ(back.plan.spans->key_bytes, 8U);
+  EXPECT_EQ(back.plan.places(), 2U);
+  for (std::uint32_t n = 0; n < 2; ++n) {
+    const Index<PlannedSite> site(n);
+    EXPECT_EQ(back.plan.sites[site].pair, sent.plan.sites[site].pair);
+    EXPECT_EQ(back.plan.programs[*back.plan.sites[site].program], sent.plan.programs[*sent.plan.sites[site].program]);
+  }
+}
+
+TEST(Messages, SpansOfMorePlacesThanThereAreAreNotRead) {
+  auto bytes = bytes_of(a_request_for_spans());
+  const std::vector<std::uint8_t> spans{1, 1, 4, 2, 1, 8};
+  const auto at = std::search(bytes.begin(), bytes.end(), spans.begin(), spans.end());
+  ASSERT_NE(at, bytes.end());
+  for (const int begins : {0, 2, 127}) {
+    *at = static_cast<std::uint8_t>(begins);
+    ByteReader in(bytes);
+    LoadRequest back;
+    EXPECT_FALSE(read(in, back)) << begins;
+  }
 }
 
 struct Hostile {

@@ -39,6 +39,8 @@ struct BrokerServiceOptions {
   /// Asked before so many places are attached; false: they are too many for the client's user, who may keep what was
   /// attached by connections that are closed. Null: nobody counts.
   std::function<bool(std::uint64_t places)> may_attach = {};
+  /// Asked before maps are made that take so many bytes, in the same way.
+  std::function<bool(std::uint64_t bytes)> may_keep = {};
   std::uint32_t requests_per_second = 50;  ///< more wait
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "broker/expressions.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "broker/limits.hpp"
@@ -9,6 +12,7 @@
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
+#include "usdt/bpf/filter.h"
 #include "usdt/bpf/spec.h"
 #include "usdt/table.hpp"
 
@@ -20,16 +24,33 @@ using Op = Operator;
 using Type = ExpressionType;
 using expr::is_integer;
 
-// parse_expression() takes 1,024 operands and operators, 64 within each other; typing adds some.
-constexpr std::size_t kMostNodes = 2048;
-constexpr unsigned kDeepest = 96;
+// parse_expression() takes 1,024 operands and operators. Typing makes several of some: "x in {1, 2, ...}" becomes a
+// chain of comparisons, one within the other.
+constexpr std::size_t kMostNodes = 8192;
+constexpr unsigned kDeepest = 1152;
 constexpr std::size_t kMostOperands = 32;
-constexpr std::uint64_t kMostSubBits = 4;  ///< as log2_buckets() has them
+constexpr std::size_t kMostRelations = 2 * USDT_FILTER_VALUES;  ///< TypedExpression::of_lists()
+constexpr std::size_t kMostRanges = 64;                         ///< of AlternativeValues
+constexpr std::uint64_t kMostSubBits = 4;                       ///< as log2_buckets() has them
 
 /// Goes through a tree as the compiler does.
 class Checker {
  public:
-  explicit Checker(std::size_t values) : values_(values) {}
+  explicit Checker(const TypedExpression& expression) : expression_(expression), values_(expression.args().size()) {}
+
+  /// Whether values are related to others as HitReader::leaf() follows it.
+  [[nodiscard]] bool are_values() const {
+    const auto is_one = [&](const TypedExpression::KeptText& text) {
+      const auto of_value = [&](const auto& each) { return each.value == text.value; };
+      return text.value < values_ && text.slot < USDT_KEPT_TEXT &&
+             std::ranges::count_if(expression_.kept_texts(), of_value) == 1;
+    };
+    const auto is_related = [&](const TypedExpression::OfList& each) {
+      return is_relation(each) && ends_somewhere(each.value, values_);
+    };
+    return values_ <= USDT_FILTER_VALUES && std::ranges::all_of(expression_.kept_texts(), is_one) &&
+           std::ranges::all_of(expression_.of_lists(), is_related);
+  }
 
   /// Something that is computed as an integer, the truth of a condition included.
   [[nodiscard]] bool is_number(const Node& node) const {
@@ -67,7 +88,7 @@ class Checker {
     }
   }
 
-  /// A row of a table: which hits count, the keys, and the value, if there is one. Stacks are not among the keys.
+  /// A row of a table: which hits count, the keys, and the value, if there is one.
   [[nodiscard]] bool is_row(const Node& node) const {
     if (node.op != Op::row || node.bits > USDT_ROW_WORDS || node.of.empty()) return false;
     const std::size_t keys = node.bits;
@@ -87,6 +108,8 @@ class Checker {
   }
 
   [[nodiscard]] bool is_key(const Node& node) const {
+    if (node.type == Type::stack)
+      return node.op == Op::field && node.of.empty() && node.bits == static_cast<std::uint64_t>(HitField::ustack);
     if (node.op == Op::field && node.of.empty() && node.bits < kHitFields.size() && expr::is_site_word(node))
       return true;
     if (node.op == Op::hex || node.op == Op::ntop) return is_integer(node.type) && are_numbers(node, 1);
@@ -109,7 +132,31 @@ class Checker {
     });
   }
 
-  [[nodiscard]] bool is_value(const Node& node) const { return node.of.empty() && node.bits < values_; }
+  /// A value that may be computed with: a kept text is the address of a map's entry.
+  [[nodiscard]] bool is_number_of(std::uint64_t value) const { return value < values_ && !is_kept(value); }
+  [[nodiscard]] bool is_kept(std::uint64_t value) const {
+    const auto& kept = expression_.kept_texts();
+    return std::ranges::find(kept, value, &TypedExpression::KeptText::value) != kept.end();
+  }
+  [[nodiscard]] bool is_value(const Node& node) const { return node.of.empty() && is_number_of(node.bits); }
+
+  [[nodiscard]] bool is_relation(const TypedExpression::OfList& each) const {
+    if (each.value >= values_ || (is_kept(each.value) && (each.counts || each.half))) return false;
+    if (each.counts && (each.counts->size == 0 || each.counts->size > INT32_MAX)) return false;
+    if (each.counts && each.counts->first && !is_number_of(*each.counts->first)) return false;
+    if (each.element && !is_number_of(each.element->length)) return false;
+    return !each.alternative || is_number_of(each.alternative->discriminant);
+  }
+
+  /// Whether what decides if a value is there ends after so many steps from one to the next.
+  [[nodiscard]] bool ends_somewhere(std::uint64_t value, std::size_t steps) const {
+    const auto& lists = expression_.of_lists();
+    const auto list = std::ranges::find(lists, value, &TypedExpression::OfList::value);
+    if (list == lists.end()) return true;
+    if (steps == 0) return false;
+    return (!list->element || ends_somewhere(list->element->length, steps - 1)) &&
+           (!list->alternative || ends_somewhere(list->alternative->discriminant, steps - 1));
+  }
 
   [[nodiscard]] bool are_numbers(const Node& node, std::size_t count) const {
     return node.of.size() == count && std::ranges::all_of(node.of, [&](const Node& each) { return is_number(each); });
@@ -144,6 +191,7 @@ class Checker {
     return static_cast<TextMatch>(node.bits) != TextMatch::glob || expr::Glob::parse(node.text).has_value();
   }
 
+  const TypedExpression& expression_;
   std::size_t values_;
 };
 
@@ -154,6 +202,79 @@ void write_node(ByteWriter& out, const Node& node) {
   out.text(node.text);
   out.varint(node.of.size());
   for (const Node& each : node.of) write_node(out, each);
+}
+
+void write_optional(ByteWriter& out, const std::optional<std::uint8_t>& value) { out.varint(value ? *value + 1U : 0); }
+
+std::optional<std::uint8_t> read_optional(ByteReader& in) {
+  const std::uint64_t value = in.up_to(UINT8_MAX + 1U);
+  return value == 0 ? std::nullopt : std::optional(static_cast<std::uint8_t>(value - 1));
+}
+
+void write_relation(ByteWriter& out, const TypedExpression::OfList& each) {
+  out.u8(each.value);
+  out.u8(static_cast<std::uint8_t>((each.counts ? 1 : 0) | (each.element ? 2 : 0) | (each.alternative ? 4 : 0) |
+                                   (each.half ? 8 : 0)));
+  if (each.counts) {
+    out.varint(each.counts->most);
+    out.varint(each.counts->size);
+    write_optional(out, each.counts->first);
+  }
+  if (each.element) {
+    out.u8(each.element->length);
+    out.varint(each.element->index);
+  }
+  if (!each.alternative) return;
+  out.u8(each.alternative->discriminant);
+  out.u8(each.alternative->values.others ? 1 : 0);
+  out.varint(each.alternative->values.ranges.size());
+  for (const auto& [first, last] : each.alternative->values.ranges) {
+    out.varint(first);
+    out.varint(last);
+  }
+}
+
+TypedExpression::OfList read_relation(ByteReader& in) {
+  TypedExpression::OfList each;
+  each.value = in.u8();
+  const auto has = static_cast<unsigned>(in.up_to(15));
+  each.half = (has & 8) != 0;
+  if ((has & 1) != 0) {
+    ElementCount& counts = each.counts.emplace();
+    counts.most = in.varint();
+    counts.size = in.u32();
+    counts.first = read_optional(in);
+  }
+  if ((has & 2) != 0) {
+    ElementOf& element = each.element.emplace();
+    element.length = in.u8();
+    element.index = in.varint();
+  }
+  if ((has & 4) == 0) return each;
+  AlternativeOf& alternative = each.alternative.emplace();
+  alternative.discriminant = in.u8();
+  alternative.values.others = in.up_to(1) == 1;
+  alternative.values.ranges.resize(in.up_to(kMostRanges));
+  for (auto& [first, last] : alternative.values.ranges) {
+    first = in.varint();
+    last = in.varint();
+  }
+  return each;
+}
+
+/// What of a tree is counted.
+struct TreeSize {
+  std::size_t nodes = 0;
+  unsigned depth = 0;
+  std::size_t operands = 0, text = 0;  ///< of any node
+};
+
+void measure(const Node& node, unsigned depth, TreeSize& size) {
+  ++size.nodes;
+  size.depth = std::max(size.depth, depth + 1);
+  size.operands = std::max(size.operands, node.of.size());
+  size.text = std::max(size.text, node.text.size());
+  for (const Node& each : node.of) measure(each, depth + 1, size);
 }
 
 /// `left`: how many nodes there may still be.
@@ -172,15 +293,42 @@ bool read_node(ByteReader& in, Node& node, std::size_t& left, unsigned depth) {
 
 }  // namespace
 
-bool is_plain(const TypedExpression& filter) {
-  return filter.of_lists().empty() && filter.kept_texts().empty() && filter.args().size() <= USDT_FILTER_VALUES &&
-         (filter.root().op == Op::row ? Checker(filter.args().size()).is_row(filter.root())
-                                      : Checker(filter.args().size()).is_number(filter.root()));
+bool is_sound(const TypedExpression& filter) {
+  const Checker checker(filter);
+  return checker.are_values() &&
+         (filter.root().op == Op::row ? checker.is_row(filter.root()) : checker.is_number(filter.root()));
+}
+
+std::string why_too_large(const TypedExpression& filter) {
+  TreeSize size;
+  measure(filter.root(), 0, size);
+  if (size.nodes > kMostNodes)
+    return fmt::format("a question of {} operands and operators, as it is asked: at most {}", size.nodes, kMostNodes);
+  if (size.depth > kDeepest)
+    return fmt::format("a question of {} operators within each other, as it is asked: at most {}", size.depth,
+                       kDeepest);
+  if (size.operands > kMostOperands)
+    return fmt::format("a row of {} keys, or buckets of {} bounds: at most {}", size.operands, size.operands,
+                       kMostOperands);
+  if (size.text > kMostName) return fmt::format("a text of {} bytes in a question: at most {}", size.text, kMostName);
+  for (const TypedExpression::OfList& each : filter.of_lists())
+    if (each.alternative && each.alternative->values.ranges.size() > kMostRanges)
+      return fmt::format("a value that is there for {} ranges of another one: at most {}",
+                         each.alternative->values.ranges.size(), kMostRanges);
+  return {};
 }
 
 void write(ByteWriter& out, const TypedExpression& filter) {
   out.varint(filter.args().size());
   for (const std::uint8_t arg : filter.args()) out.u8(arg);
+  out.varint(filter.of_lists().size());
+  for (const TypedExpression::OfList& each : filter.of_lists()) write_relation(out, each);
+  out.varint(filter.kept_texts().size());
+  for (const TypedExpression::KeptText& text : filter.kept_texts()) {
+    out.u8(text.value);
+    out.u8(text.slot);
+    out.u8(text.whole ? 1 : 0);
+  }
   write_node(out, filter.root());
 }
 
@@ -190,11 +338,19 @@ bool read(ByteReader& in, TypedExpression& filter, std::uint32_t arguments) {
     arg = in.u8();
     if (arg >= arguments) return false;
   }
+  std::vector<TypedExpression::OfList> relations(in.up_to(kMostRelations));
+  for (TypedExpression::OfList& each : relations) each = read_relation(in);
+  std::vector<TypedExpression::KeptText> texts(in.up_to(USDT_FILTER_VALUES));
+  for (TypedExpression::KeptText& text : texts) {
+    text.value = in.u8();
+    text.slot = in.u8();
+    text.whole = in.up_to(1) == 1;
+  }
   Node root;
   std::size_t left = kMostNodes;
-  if (!read_node(in, root, left, 0)) return false;
-  filter = ExpressionMaker::make(std::move(root), std::move(args));
-  return is_plain(filter);
+  if (in.failed() || !read_node(in, root, left, 0)) return false;
+  filter = ExpressionMaker::make(std::move(root), std::move(args), std::move(relations), std::move(texts));
+  return is_sound(filter);
 }
 
 }  // namespace usdt::broker

@@ -48,7 +48,7 @@ struct LoadRequest {
   std::vector<MapSize> sizes;
   std::uint32_t shares = 0;  ///< the object whose maps it has, of these names; 0: it has its own
   std::vector<std::string> shared_maps;
-  std::string program;
+  std::string program;  ///< empty: the plan names them
   Carrier carrier = Carrier::automatic;
   bool arguments = true;
   std::uint32_t max_programs = 0;

@@ -8,6 +8,8 @@
 #include "broker/expressions.hpp"
 #include "broker/limits.hpp"
 #include "broker/messages.hpp"
+#include "usdt/bpf/event.h"
+#include "usdt/bpf/filter.h"
 
 namespace usdt::broker {
 namespace {
@@ -15,6 +17,10 @@ namespace {
 /// More registers than any machine has.
 constexpr std::uint8_t kMostRegister = 63;
 constexpr std::uint8_t kMostShift = 63;
+/// As plan_spans() has it: larger numbers stand for what is known where a span begins.
+constexpr std::uint32_t kMostArgsOfSpan = USDT_BEGIN_FACTS - 1;
+/// Programs that a plan names.
+constexpr std::size_t kMostNames = 2;
 
 class PlanReader {
  public:
@@ -25,12 +31,14 @@ class PlanReader {
     repeat(kMostFiles, [&] { read_file(); });
     repeat(kMostSites, [&] { read_probe(); });
     repeat(kMostSites, [&] { read_spec(); });
+    if (in_.below(2) == 1) read_spans();
     read_sizes();
     repeat(kMostFilters, [&] { read_filter(); });
+    repeat(kMostNames, [&] { read_program(); });
     repeat(kMostSites, [&] { read_group(); });
     repeat(kMostSites, [&] { read_site(); });
     plan_.args.add({});  // which no site says anything about
-    return !in_.failed() && !plan_.sites.empty();
+    return !in_.failed() && !plan_.sites.empty() && (!plan_.spans || plan_.places() == plan_.sites.size());
   }
 
  private:
@@ -104,11 +112,29 @@ class PlanReader {
     plan_.specs.add(std::move(spec));
   }
 
+  void read_spans() {
+    PlannedSpans& spans = plan_.spans.emplace();
+    spans.begins = static_cast<std::uint32_t>(in_.up_to(kMostSites));
+    spans.ends = static_cast<std::uint32_t>(in_.up_to(kMostSites));
+    if (spans.begins == 0 || spans.ends == 0) return in_.fail();
+    spans.specs = static_cast<std::uint32_t>(plan_.specs.size());
+    spans.args = static_cast<std::uint32_t>(in_.up_to(kMostArgsOfSpan));
+    spans.first_arg = static_cast<std::uint32_t>(in_.up_to(spans.args));
+    spans.first_text = static_cast<std::uint32_t>(in_.up_to(USDT_MAX_ARGS));
+    spans.key_bytes = static_cast<std::uint32_t>(in_.up_to(sizeof(usdt_span_key::key)));
+  }
+
+  void read_program() {
+    const std::string_view name = in_.text();
+    if (name.size() > kMostName) return in_.fail();
+    plan_.programs.add(std::string(name));
+  }
+
   void read_sizes() {
     plan_.max_args = static_cast<std::uint32_t>(in_.up_to(USDT_MAX_ARGS));
     plan_.max_entries = static_cast<std::uint32_t>(in_.up_to(USDT_LINK_ENTRIES));
     plan_.max_steps = static_cast<std::uint32_t>(in_.up_to(USDT_MAX_STEPS));
-    plan_.string_slots = static_cast<std::uint32_t>(in_.up_to(USDT_MAX_ARGS));
+    plan_.string_slots = static_cast<std::uint32_t>(in_.up_to(plan_.spans ? 2 * USDT_MAX_ARGS : USDT_MAX_ARGS));
     for (const EncodedSpec& spec : plan_.specs)
       if (spec.args.size() > plan_.max_args || spec.args.size() + spec.steps.size() > plan_.max_entries)
         return in_.fail();
@@ -116,7 +142,9 @@ class PlanReader {
 
   void read_filter() {
     TypedExpression filter;
-    if (!broker::read(in_, filter, plan_.max_args)) return in_.fail();
+    // What is asked of spans is about the arguments of both ends.
+    const std::uint32_t arguments = plan_.spans ? std::max(plan_.max_args, plan_.spans->args) : plan_.max_args;
+    if (!broker::read(in_, filter, arguments)) return in_.fail();
     plan_.filters.add(std::move(filter));
   }
 
@@ -137,8 +165,11 @@ class PlanReader {
     site.probe = Index<PlannedProbe>(in_.below(plan_.probes.size()));
     const Index<AttachGroup> number(in_.below(plan_.groups.size()));
     site.spec = Index<EncodedSpec>(in_.below(plan_.specs.size()));
-    if (const std::uint32_t filter = in_.below(plan_.filters.size() + 1); filter > 0)
-      site.filter = Index<TypedExpression>(filter - 1);
+    for (std::optional<Index<TypedExpression>>* question : {&site.filter, &site.pair})
+      if (const std::uint32_t filter = in_.below(plan_.filters.size() + 1); filter > 0)
+        *question = Index<TypedExpression>(filter - 1);
+    if (const std::uint32_t program = in_.below(plan_.programs.size() + 1); program > 0)
+      site.program = Index<std::string>(program - 1);
     FilePlace place;
     place.offset = FileOffset(in_.up_to(INT64_MAX));
     place.semaphore = in_.up_to(INT64_MAX);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <algorithm>
+
 #include "arch/arch.hpp"
 #include "broker/expressions.hpp"
 #include "broker/messages.hpp"
@@ -33,11 +35,29 @@ void write_site(ByteWriter& out, const PlannedSite& site, std::uint32_t group) {
   out.varint(group);
   out.varint(site.spec.value);
   out.varint(site.filter ? site.filter->value + 1 : 0);
+  out.varint(site.pair ? site.pair->value + 1 : 0);
+  out.varint(site.program ? site.program->value + 1 : 0);
   out.varint(place.offset.value);
   out.varint(place.semaphore);
   out.u8(place.at_entry ? 1 : 0);
   out.varint(place.rets.size());
   for (const FileOffset ret : place.rets) out.varint(ret.value);
+}
+
+void write_spans(ByteWriter& out, const std::optional<PlannedSpans>& spans) {
+  out.u8(spans ? 1 : 0);
+  if (!spans) return;
+  for (const std::uint32_t number :
+       {spans->begins, spans->ends, spans->args, spans->first_arg, spans->first_text, spans->key_bytes})
+    out.varint(number);
+}
+
+/// Those of places: spans, whose sites are none, have others behind them.
+std::uint32_t count_probes(const AttachPlan& plan) {
+  std::uint32_t count = 0;
+  for (std::uint32_t site = 0; site < plan.places(); ++site)
+    count = std::max(count, plan.sites[Index<PlannedSite>(site)].probe.value + 1);
+  return std::min(count, static_cast<std::uint32_t>(plan.probes.size()));
 }
 
 }  // namespace
@@ -50,26 +70,31 @@ void write_plan(ByteWriter& out, const AttachPlan& plan) {
   out.varint(plan.files.size());
   for (const PlannedFile& file : plan.files)
     out.text(arch::for_machine(file.elf ? file.elf->machine() : plan.kernel_machine).name);
-  out.varint(plan.probes.size());
-  for (const PlannedProbe& probe : plan.probes) write_probe(out, probe);
-  out.varint(plan.specs.size());
-  for (const EncodedSpec& spec : plan.specs) {
+  const std::uint32_t probes = count_probes(plan);
+  out.varint(probes);
+  for (std::uint32_t number = 0; number < probes; ++number) write_probe(out, plan.probes[Index<PlannedProbe>(number)]);
+  out.varint(plan.read_specs());
+  for (std::uint32_t number = 0; number < plan.read_specs(); ++number) {
+    const EncodedSpec& spec = plan.specs[Index<EncodedSpec>(number)];
     out.varint(spec.user_cookie);
     write_entries(out, spec.args);
     write_entries(out, spec.steps);
   }
+  write_spans(out, plan.spans);
   for (const std::uint32_t number : {plan.max_args, plan.max_entries, plan.max_steps, plan.string_slots})
     out.varint(number);
   out.varint(plan.filters.size());
   for (const TypedExpression& filter : plan.filters) write(out, filter);
+  out.varint(plan.programs.size());
+  for (const std::string& program : plan.programs) out.text(program);
   out.varint(plan.groups.size());
   std::vector<std::uint32_t> group_of(plan.sites.size());
   for (const Index<AttachGroup> number : plan.groups.indices()) {
     write_group(out, plan.groups[number]);
     for (const Index<PlannedSite> site : plan.groups[number].sites) group_of[site.value] = number.value;
   }
-  out.varint(plan.sites.size());
-  for (const Index<PlannedSite> number : plan.sites.indices())
+  out.varint(plan.places());
+  for (const Index<PlannedSite> number : Indices<PlannedSite>(Index<PlannedSite>(plan.places())))
     write_site(out, plan.sites[number], group_of[number.value]);
 }
 

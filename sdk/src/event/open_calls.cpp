@@ -18,6 +18,7 @@
 #include "base/try.hpp"
 #include "event/row_map.hpp"
 #include "event/stock_program.hpp"
+#include "expr/kept_texts.hpp"
 #include "usdt/bpf/event.h"
 #include "usdt/bpf/filter.h"
 #include "usdt/features.hpp"
@@ -37,12 +38,16 @@ constexpr std::uint32_t kMostGrown = 131'072;
 constexpr std::uint32_t kSetAside = 128;
 
 /// Bytes of an entry: a record, and what the programs keep behind it.
-std::uint32_t value_size(const AttachPlan& plan, const EventLayout& layout) {
+std::uint32_t value_size(const AttachPlan& plan, const EventLayout& layout, const TraceOptions& options) {
   std::uint32_t size = layout.record_size();
   if (plan.spans)
     size += static_cast<std::uint32_t>(asks_for_owner(plan) ? sizeof(usdt_open_span) : offsetof(usdt_open_span, owner));
   // Behind the record of a call are its stacks (keep_stacks() of bpf/trace/stacks.h).
   if (plan.table && has_stacks(*plan.table)) size += 2 * sizeof(usdt_row_stack);
+  // Looks at kept texts stay within the entry, whatever somebody writes there: usdt-broker insists on that.
+  const auto has_texts = [](const TypedExpression& filter) { return !filter.kept_texts().empty(); };
+  if (options.broker && std::ranges::any_of(plan.filters, has_texts))
+    size += static_cast<std::uint32_t>(expr::kFarthestLook);
   return size;
 }
 
@@ -119,7 +124,7 @@ bool keeps_beginnings(const AttachPlan& plan, const TraceOptions& options) {
 Result<void> size_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                              const TraceOptions& options) {
   if (!keeps_beginnings(plan, options)) return {};
-  const std::uint32_t size = value_size(plan, layout);
+  const std::uint32_t size = value_size(plan, layout, options);
   const Room room = room_for(plan, options.max_open_calls, size);
   if (room.grows) {
     TRY(object.set_map_type(kOpenCallsMap, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC));
@@ -250,9 +255,10 @@ Result<OpenCalls> OpenCalls::open(const LoadedObject& object, const AttachPlan& 
   open.map_ = sys::UniqueFd(::fcntl(*map, F_DUPFD_CLOEXEC, 0));
   if (!open.map_) return fail(os_failure(ErrorKind::limit, "keep the map of what has not ended", errno));
   open.key_size_ = key_size(plan);
-  open.value_size_ = (value_size(plan, layout) + 7) / 8 * 8;  // as the kernel hands them over
+  const std::uint32_t size = value_size(plan, layout, options);
+  open.value_size_ = (size + 7) / 8 * 8;  // as the kernel hands them over
   open.record_size_ = layout.record_size();
-  const Room room = room_for(plan, options.max_open_calls, value_size(plan, layout));
+  const Room room = room_for(plan, options.max_open_calls, size);
   open.room_ = room.entries;
   open.grows_ = room.grows;
   open.life_ = life_of_beginnings(plan);

@@ -39,6 +39,12 @@ std::string names_of(const AttachPlan& plan) {
   return text;
 }
 
+/// The programs that sites run.
+std::vector<std::string> names_of_programs(const broker::LoadRequest& request) {
+  if (!request.plan.spans) return {request.program};
+  return {request.plan.programs.begin(), request.plan.programs.end()};
+}
+
 /// The sizes that clients set, of maps that they have anyway. What there is no such map of, the object says.
 Result<void> set_size(BpfObject& object, const broker::MapSize& size) {
   switch (size.what) {
@@ -108,6 +114,11 @@ Result<Backend> backend_of(const AttachPlan& plan, const LoadedObject& object, c
 
 }  // namespace
 
+Result<int> Objects::Object::program_fd(Index<PlannedProgram> number) const {
+  const auto named = loaded->carriers().programs[number].kind.program;
+  return loaded->program_fd(named ? plan->programs[*named] : program, number.value);
+}
+
 void Objects::tell(std::string_view what, const AttachPlan& plan, const std::vector<AllowedFile>& files,
                    std::string_view result) const {
   if (!options_.tell) return;
@@ -151,11 +162,9 @@ Result<BpfObject> Objects::open(const broker::LoadRequest& request) const {
   TRY(set_kinds(object, request.sizes));
   TRY(share_maps(object, request));
   const std::vector<ObjectProgram> all = object.programs();
-  if (std::ranges::find(all, request.program, &ObjectProgram::name) == all.end())
-    return fail(ErrorKind::not_found, "usdt-broker has no such program");
-  for (const std::string_view what : {"span", "stacks"})
-    if (request.program.find(what) != std::string::npos)
-      return fail(ErrorKind::not_supported, fmt::format("usdt-broker: no {} yet: {}", what, request.program));
+  for (const std::string& name : names_of_programs(request))
+    if (std::ranges::find(all, name, &ObjectProgram::name) == all.end())
+      return fail(ErrorKind::not_found, "usdt-broker has no such program");
   return object;
 }
 
@@ -165,8 +174,9 @@ Result<void> Objects::share_maps(BpfObject& object, const broker::LoadRequest& r
   if (request.shares == 0) return {};
   const auto with = objects_.find(request.shares);
   if (with == objects_.end()) return fail(ErrorKind::not_found, "usdt-broker has no such object to share maps with");
-  constexpr std::array<std::string_view, 6> shared = {"usdt_events", "usdt_descendants", ".bss",
-                                                      "usdt_rows",   "usdt_row_keys",    "usdt_blank_row"};
+  constexpr std::array<std::string_view, 8> shared = {"usdt_events", "usdt_descendants", ".bss",
+                                                      "usdt_rows",   "usdt_row_keys",    "usdt_blank_row",
+                                                      "usdt_stacks", "usdt_more_stacks"};
   for (const std::string& map : request.shared_maps) {
     if (std::ranges::find(shared, map) == shared.end())
       return fail(ErrorKind::not_supported, "usdt-broker: that map is not shared");
@@ -182,6 +192,11 @@ Result<std::uint64_t> Objects::take_map_bytes(const BpfObject& object, const bro
   bytes += plan.specs.size() * (sizeof(usdt_spec) + std::uint64_t{plan.max_entries} * sizeof(usdt_arg_spec));
   std::uint64_t all = bytes;
   for (const auto& [number, each] : objects_) all += each.map_bytes;
+  if (options_.may_keep && all <= options_.most_map_bytes && !options_.may_keep(bytes))
+    return fail(ErrorKind::limit,
+                fmt::format("maps of {} MiB: usdt-broker has made as much for user {} within the last hour as it does: "
+                            "later, or a smaller ring (--ring-size)",
+                            bytes >> 20, client_.uid));
   if (all <= options_.most_map_bytes) return bytes;
   return fail(ErrorKind::limit,
               fmt::format("maps of {} MiB: usdt-broker gives a connection {}; a smaller ring (--ring-size), or fewer "
@@ -192,16 +207,19 @@ Result<std::uint64_t> Objects::take_map_bytes(const BpfObject& object, const bro
 Result<Granted<broker::LoadReply>> Objects::load(broker::LoadRequest request, std::vector<sys::UniqueFd> files) {
   if (objects_.size() >= broker::kMostObjects)
     return fail(ErrorKind::limit, fmt::format("{} traces of one connection: no more", objects_.size()));
+  const BpfObject opened = TRY(open(request));
   Object object{
       .plan = std::make_shared<const AttachPlan>(std::move(request.plan)), .files = {}, .program = request.program};
   object.files = TRY(check_files(*object.plan, std::move(files)));
-  const BpfObject opened = TRY(open(request));
   object.map_bytes = TRY(take_map_bytes(opened, request, *object.plan));
+  // A plan of spans names them itself.
+  const std::vector<std::string> programs =
+      object.plan->spans ? std::vector<std::string>() : std::vector{request.program};
   auto loaded = opened.load(object.plan, {.backend = Backend::uprobe_multi,
                                           .carrier = request.carrier,
                                           .arguments = request.arguments,
                                           .max_programs = request.max_programs,
-                                          .programs = {request.program}});
+                                          .programs = programs});
   if (!loaded) {
     tell("refused", *object.plan, object.files, loaded.error().message);
     return fail(std::move(loaded.error()));
@@ -239,7 +257,7 @@ Result<Granted<broker::AttachReply>> Objects::attach(const broker::AttachRequest
                                               "does: later",
                                               client_.uid));
   const Backend backend = TRY(backend_of(*object.plan, *object.loaded, link));
-  const auto program_fd = TRY(object.loaded->program_fd(object.program, link.program.value));
+  const auto program_fd = TRY(object.program_fd(link.program));
   auto process = AllowedProcess::check(request.pid, client_);
   if (!process) {
     tell("refused", *object.plan, object.files, process.error().message);
@@ -271,7 +289,7 @@ std::optional<std::uint64_t> Objects::missed(std::uint32_t object) const {
   std::uint64_t sum = 0;
   const LoadedObject& loaded = *known->second.loaded;
   for (const Index<PlannedProgram> number : loaded.carriers().programs.indices()) {
-    const auto fd = loaded.program_fd(known->second.program, number.value);
+    const auto fd = known->second.program_fd(number);
     const auto misses = fd ? backends::recursion_misses(*fd) : std::nullopt;
     if (!misses) return std::nullopt;
     sum += *misses;

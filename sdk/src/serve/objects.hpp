@@ -46,6 +46,9 @@ class Objects {
     std::string program;
     std::optional<LoadedObject> loaded = {};
     std::uint64_t map_bytes = 0;
+
+    /// Errors: those of LoadedObject::program_fd().
+    [[nodiscard]] Result<int> program_fd(Index<PlannedProgram> number) const;
   };
 
   [[nodiscard]] Result<std::vector<AllowedFile>> check_files(const AttachPlan& plan, std::vector<sys::UniqueFd> files);

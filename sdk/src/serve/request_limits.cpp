@@ -9,22 +9,10 @@
 
 #include "base/try.hpp"
 #include "event/kernel_offsets.hpp"
-#include "usdt/bpf/event.h"
+#include "serve/allowed_programs.hpp"
 #include "usdt/clock.hpp"
 
 namespace usdt::serve {
-namespace {
-
-/// Bytes of an entry of the map of calls that have not ended.
-std::uint32_t size_of_open_call(const broker::LoadRequest& request) {
-  std::uint32_t size = sizeof(usdt_event);  // as the object has it
-  for (const broker::MapSize& each : request.sizes)
-    if (each.map == "usdt_open_calls" && each.what == broker::MapProperty::value_size) size = each.value;
-  return size;
-}
-
-}  // namespace
-
 Result<usdt_stock_constants> make_constants(const broker::LoadRequest& request, const BrokerClient& client) {
   usdt_stock_constants constants{};
   if (request.constants.size() != sizeof(constants))
@@ -36,10 +24,7 @@ Result<usdt_stock_constants> make_constants(const broker::LoadRequest& request, 
   if (constants.record.stack_depth != 0 || constants.table.kernel_stack != 0) return refuse("stacks of the kernel");
   if (constants.family.ancestors.count != 0) return refuse("processes by their descent");
   if (constants.may_sleep != 0) return refuse("programs that wait for pages");
-  // A record is copied out of such an entry by bpf_probe_read_kernel(), which no verifier keeps within it:
-  // record_call() of bpf/trace/calls.h.
-  if (constants.record.size > size_of_open_call(request) && request.program.find("call") != std::string::npos)
-    return fail(ErrorKind::invalid_argument, "records of calls that are larger than the room for them");
+  TRY(check_programs(request, constants));
   // Each of these makes programs read the kernel's memory.
   constants.family = {};
   constants.returns = constants.user_stack.depth > 0 ? event::find_replaced_returns() : usdt_return_offsets{};

@@ -44,18 +44,37 @@ def read_text(data, at):
     return data[at:at + size].decode(errors="replace"), at + size
 
 
-def plan(offset, semaphore=0, machine=None, function=0, name=("shared", "hit")):
-    """The plan of one place without arguments in one file."""
+def node(operator, kind=0, bits=0, words="", of=()):
+    """A node of a question's tree: numbers of Operator and ExpressionType (sdk/include/usdt/expression.hpp)."""
+    return bytes([operator, kind]) + varint(bits) + text(words) + varint(len(of)) + b"".join(of)
+
+
+INTEGER, VALUE, TEXT_OF, FIELD, MATCHES, PART, ROW = 0, 3, 4, 5, 22, 35, 36
+OF_TEXT, OF_STACK = 4, 5
+
+
+def question(root, values=0, kept=()):
+    """A question about the first so many arguments; those of `kept` are texts in slots of records, read whole."""
+    return b"".join([varint(values), bytes(range(values)), varint(0), varint(len(kept)),
+                     *(bytes([value, slot, 1]) for value, slot in kept), root])
+
+
+def plan(offset, semaphore=0, machine=None, function=0, name=("shared", "hit"), asked=None, moment=1):
+    """The plan of one place in one file, with a question about it or none."""
     machine = machine or os.uname().machine
     return b"".join([
         varint(0),                                       # processes: all
         varint(1), text(machine),                        # a file
         varint(1), varint(0), text(name[0]), text(name[1]), bytes([function]), varint(0),  # a probe of it
         varint(1), varint(0), varint(0), varint(0),      # a spec: cookie, no arguments, no steps
-        varint(0), varint(0), varint(0), varint(0),      # sizes
-        varint(0),                                       # filters: none
-        varint(1), varint(0), bytes([1, 0, 0]), varint(0),  # a group: automatic, at entries, of the file
-        varint(1), varint(0), varint(0), varint(0), varint(0), varint(offset), varint(semaphore), bytes([0]), varint(0),
+        varint(0),                                       # spans: none
+        b"".join(map(varint, (4, 4, 0, 4) if asked else (0, 0, 0, 0))),  # sizes
+        varint(1) + asked if asked else varint(0),       # filters
+        varint(0),                                       # programs: that of the request
+        varint(1), varint(0), bytes([moment, 0, 0]), varint(0),  # a group: automatic, of the file
+        # A site: probe, group, spec, filter, pair, program; its place.
+        varint(1), varint(0), varint(0), varint(0), varint(1 if asked else 0), varint(0), varint(0),
+        varint(offset), varint(semaphore), bytes([0]), varint(0),
     ])
 
 

@@ -19,6 +19,7 @@ from elf_view import file_offset, note  # noqa: E402
 from harness import LONG, Skip, check, check_equal, main, scenario, wait_until  # noqa: E402
 from wire import ATTACH, ATTACHED, HELLO, LOAD, LOADED, REFUSED, read_varint  # noqa: E402
 
+USTACK = 15  # a HitField
 CLIENT = "import sys; sys.path.insert(0, {here!r}); from wire import *\n{body}"
 
 
@@ -33,10 +34,11 @@ def as_client(run, uid, body, *words):
     return done.stdout
 
 
-def messages_of_a_trace(run, service, library, program):
+def messages_of_a_trace(run, service, program, *question):
     """What usdt-trace sends, recorded; it runs as the user who asks."""
     here = run.dir / "client"
     here.mkdir(exist_ok=True)
+    (here / "recorder").unlink(missing_ok=True)
     os.chown(here, ANNA, ANNA)
     (here / "wire.py").write_text((pathlib.Path(__file__).parent / "wire.py").read_text())
     body = f"""
@@ -50,8 +52,7 @@ for kind, message in recorder.messages: print(kind, message.hex())
                          text=True)
     check_equal(recorder.stdout.readline().strip(), "ready", "the recorder")
     traced = Changing(run, program, ANNA)
-    result = service.trace(ANNA, "--broker", here / "recorder", f"usdt:{library}:shared:hit", "-p", traced.pid, "-d",
-                           "100ms")
+    result = service.trace(ANNA, "--broker", here / "recorder", *question, "-p", traced.pid, "-d", "100ms")
     result.check_code(0)
     out, _ = recorder.communicate("\n", timeout=30)
     messages = [(int(kind), bytes.fromhex(body)) for kind, body in (line.split() for line in out.splitlines())]
@@ -66,7 +67,8 @@ class Asker:
         self.run = run
         self.service = Service(run)
         self.library, self.program = build_shared(run), build_changing(run)
-        self.messages = messages_of_a_trace(run, self.service, self.library, self.program)
+        self.name = f"usdt:{self.library}:shared:hit"
+        self.messages = messages_of_a_trace(run, self.service, self.program, self.name)
         self.programs = read_varint(self.messages[1][1])[0]
         self.probe = note(self.library, "hit")
         self.offset = file_offset(self.library, self.probe.pc)
@@ -167,12 +169,64 @@ def constants_by_which_programs_would_read_the_kernel_are_refused_or_the_brokers
     # A record that is larger than the entry of a map which it is copied from would have the kernel's memory behind that.
     for program in ("usdt_trace_call", "usdt_trace_call_memory", "usdt_trace_call_steps", "usdt_trace_table_call"):
         asker.refuses(asker.ask(plan, with_word(56, 4096), program=program), "larger than the room")
-    asker.refuses(asker.ask(plan, program="usdt_trace_span_begin"), "span")
+    asker.refuses(asker.ask(plan, program="usdt_trace_span_begin"), "no spans")
     asker.refuses(asker.ask(plan, program="no_such_program"), "no such program")
     # What the client says of whose hits count is not asked.
     own = Changing(run, asker.program, ANNA)
     answers = asker.ask(plan, with_word(480, 0), pid=own.pid)  # owner.checked
     check_equal([kind for kind, _ in answers], [LOADED, ATTACHED], str(answers))
+
+
+@scenario
+def texts_in_the_kernels_memory_are_read_by_programs_alone_that_keep_them(run):
+    """Such a text is read where a value says: in no other program than one that finds the value itself, and in a record
+    that has room for all of it."""
+    asker = Asker(run)
+    matches = wire.node(wire.MATCHES, words="x", of=[wire.node(wire.TEXT_OF, wire.OF_TEXT)])
+    asked = wire.question(matches, values=1, kept=[(0, 0)])
+
+    def plan(asked, moment=1):
+        return wire.plan(asker.offset, asker.semaphore, asked=asked, moment=moment)
+
+    for program, moment in (("usdt_trace_hit_where", 1), ("usdt_trace_hit_memory", 1), ("usdt_trace_count_where", 1),
+                            ("usdt_trace_call_memory", 1), ("usdt_trace_call_steps", 2), ("usdt_trace_call", 3)):
+        asker.refuses(asker.ask(plan(asked, moment), program=program), "does not keep")
+
+    def constants(size=64, slots=1, bytes_of_slot=32):
+        of_record = bytearray(504)
+        struct.pack_into("=IIII", of_record, 56, size, 1, slots, bytes_of_slot)
+        return bytes(of_record)
+
+    for words, told in ((constants(slots=0), "no record keeps"), (constants(size=65), "larger than the room"),
+                        (constants(), "larger than the room"), (constants(bytes_of_slot=2**31), "larger than the room"),
+                        (constants(slots=2**31, bytes_of_slot=2**31), "larger than the room")):
+        asker.refuses(asker.ask(plan(asked, 3), words, program="usdt_trace_call_memory"), told)
+    # A kept text is no number, which would be an address in the kernel. The connection ends.
+    number = wire.question(wire.node(wire.VALUE), values=1, kept=[(0, 0)])
+    asker.refuses(asker.ask(plan(number, 3), constants(), program="usdt_trace_call_memory"), "cannot be")
+
+
+@scenario
+def rows_and_stacks_are_written_where_the_programs_have_room_for_them(run):
+    asker = Asker(run)
+
+    def row(key):
+        parts = [wire.node(wire.PART, of=[each]) for each in (wire.node(wire.INTEGER, bits=1), key)]
+        return wire.plan(asker.offset, asker.semaphore, asked=wire.question(wire.node(wire.ROW, bits=1, of=parts)))
+
+    def user_stack(at):
+        constants = bytearray(504)
+        struct.pack_into("=I", constants, 16, at)  # table.user_stack
+        return bytes(constants)
+
+    number = row(wire.node(wire.INTEGER, bits=7))
+    for program in ("usdt_trace_hit_where", "usdt_trace_count_where", "usdt_trace_hit_memory"):
+        asker.refuses(asker.ask(number, program=program), "no filter")
+    stack = row(wire.node(wire.FIELD, wire.OF_STACK, USTACK))
+    asker.refuses(asker.ask(stack, program="usdt_trace_table_hit"), "no key")
+    for at in (0, 2, 9, 2**32 - 8):
+        asker.refuses(asker.ask(stack, user_stack(at), program="usdt_trace_table_hit_stacks"), "no key")
+    asker.refuses(asker.ask(number, user_stack(1), program="usdt_trace_table_hit_stacks"), "no key")
 
 
 @scenario
@@ -229,6 +283,9 @@ def a_file_of_a_mount_that_only_the_user_has_is_refused(run):
 
 @scenario
 def messages_that_cannot_be_end_their_connection_and_no_other(run):
+    """3,000 of them; `./run long broker` sends a million, to a usdt-broker that is built with AddressSanitizer and
+    UndefinedBehaviorSanitizer (USDT_BROKER_PROGRAM). Seeds are what usdt-trace sends for a probe, for calls that are asked
+    about their texts, for a table by stacks and for spans."""
     asker = Asker(run)
     tries = 1_000_000 if LONG else 3000
     body = """
@@ -273,7 +330,13 @@ while sent < tries:
     except (BrokenPipeError, ConnectionError, socket.timeout): pass
 print(sent, kinds)
 """
-    seeds = [f"{kind}:{data.hex()}" for kind, data in asker.messages[1:]]
+    pass_function = f"{asker.library}:pass"
+    messages = asker.messages[1:]
+    for question in ([asker.name, "--by", "ustack, str(arg1)", "--sum", "arg0"],
+                     [f"ucall:{pass_function}", "--where", "retval > 3 && duration > 0"],
+                     [asker.name, "~~", f"uretprobe:{pass_function}", "--where", 'str(arg1) =~ "*hit*"']):
+        messages += messages_of_a_trace(run, asker.service, asker.program, *question)[1:]
+    seeds = [f"{kind}:{data.hex()}" for kind, data in messages]
     seed = random.randrange(2**31)
     out = as_client(run, ANNA, body, asker.service.socket, tries, seed, asker.library, *seeds)
     said = asker.service.said()

@@ -152,11 +152,13 @@ static __always_inline struct usdt_question *usdt_question_about(const struct us
 	question->duration = 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
-		__u64 value;
+		__u64 value = 0;
 
 		if (i >= count)
 			break;
-		if (usdt_filter_value(ctx, args[i], &value))
+		/* A text that a record keeps is read as the kernel's memory: no number of the process is its place. */
+		if ((args == usdt_program()->filter_args && usdt_program()->filter_texts[i]) ||
+		    usdt_filter_value(ctx, args[i], &value))
 			unread |= 1u << i;
 		usdt_put_value(question, i, value);
 	}

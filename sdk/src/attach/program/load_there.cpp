@@ -27,15 +27,13 @@ Result<void> check(const AttachPlan& plan, const Recipe& recipe, const LoadOptio
   };
   if (has_kernel_points(plan)) return refuse("no functions and tracepoints of the kernel: they are everybody's");
   if (options.sleepable) return refuse("no waiting for pages that are not in memory: it could hold up everybody");
-  if (plan.spans) return refuse("no spans yet");
-  if (!std::ranges::all_of(plan.filters, broker::is_plain))
-    return refuse(
-        "no questions about elements of lists, alternatives, and texts at the ends of calls yet, and no tables by "
-        "stacks");
+  for (const TypedExpression& filter : plan.filters)
+    if (const std::string why = broker::why_too_large(filter); !why.empty()) return refuse(why);
   const bool pinned = std::ranges::any_of(recipe.map_sources(), [](const auto& source) { return !source.fd; });
   const bool foreign = !recipe.map_sources().empty() && options.shares == nullptr;
-  if (options.programs.size() != 1 || !plan.programs.empty() || recipe.has_variables() || pinned || foreign ||
-      recipe.constants().size() != 1 || recipe.constants().front().name != "usdt_stock_constants")
+  const bool stock = plan.spans ? options.programs.empty() : options.programs.size() == 1 && plan.programs.empty();
+  if (!stock || recipe.has_variables() || pinned || foreign || recipe.constants().size() != 1 ||
+      recipe.constants().front().name != "usdt_stock_constants")
     return refuse("the stock programs alone");
   return {};
 }
@@ -49,7 +47,7 @@ broker::LoadRequest make_request(const AttachPlan& plan, const Recipe& recipe, c
                               .sizes = recipe.map_sizes(),
                               .shares = shared,
                               .shared_maps = {},
-                              .program = options.programs.front(),
+                              .program = plan.spans ? std::string() : options.programs.front(),
                               .carrier = options.carrier,
                               .arguments = options.arguments,
                               .max_programs = options.max_programs,
@@ -58,6 +56,19 @@ broker::LoadRequest make_request(const AttachPlan& plan, const Recipe& recipe, c
   if (shared != 0)
     for (const Recipe::MapSource& source : recipe.map_sources()) request.shared_maps.push_back(source.map);
   return request;
+}
+
+/// A plan as the service has it: places alone, of one with spans.
+AttachPlan places_of(const AttachPlan& plan) {
+  AttachPlan places = plan;
+  if (!plan.spans) return places;
+  places.sites = {};
+  places.specs = {};
+  for (const Index<PlannedSite> site : Indices<PlannedSite>(Index<PlannedSite>(plan.places())))
+    places.sites.add(plan.sites[site]);
+  for (const Index<EncodedSpec> spec : Indices<EncodedSpec>(Index<EncodedSpec>(plan.read_specs())))
+    places.specs.add(plan.specs[spec]);
+  return places;
 }
 
 /// The carriers that the service has chosen: planning is a pure function, but it may have learnt from the verifier that
@@ -95,9 +106,10 @@ Result<LoadedObject> BpfObject::Impl::load_there(std::optional<ObjectCopy>& open
   if (with && !with->there)
     return fail(ErrorKind::invalid_argument, "LoadOptions::shares: that object was not loaded by usdt-broker");
   const std::uint32_t object = with ? with->there->object() : 0;
-  auto loaded = TRY(broker::Inside::load(*options.broker, make_request(*shared, recipe, options, object)));
+  const AttachPlan places = places_of(*shared);
+  auto loaded = TRY(broker::Inside::load(*options.broker, make_request(places, recipe, options, object)));
   auto there = std::make_shared<backends::ProgramsThere>(options.broker, loaded.reply.object);
-  auto carriers = TRY(plan_carriers_of(loaded.reply, *shared, options));
+  auto carriers = TRY(plan_carriers_of(loaded.reply, places, options));
   TRY(put_maps(*opened, loaded));
   std::vector<ObjectCopy> copies;
   copies.push_back(*std::exchange(opened, std::nullopt));
