@@ -26,6 +26,7 @@ LICENCES = {
     "libexpected-dev": "CC0-1.0",
     "libfmt-dev": "MIT",
     "libprotozero-dev": "BSD-2-Clause",
+    "libseccomp-dev": "LGPL-2.1-only",
     "libtomlplusplus-dev": "MIT",
     "libzycore-dev": "MIT",
     "libzydis-dev": "MIT",

@@ -20,7 +20,7 @@ TRIPLES = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu", "i386": "i
 MODULES = ("dummy",)
 # What the project is built and linked against; HEADERS are headers only, which the machine has.
 SYSROOT = """libc6 libc6-dev linux-libc-dev libcrypt-dev libgcc-s1 libgcc-12-dev libstdc++6 libstdc++-12-dev libbpf-dev
-             libelf-dev libdw-dev libiberty-dev liblzma-dev libzstd-dev libbz2-dev zlib1g-dev libfmt-dev libgtest-dev libgmock-dev libexpected-dev
+             libelf-dev libdw-dev libiberty-dev liblzma-dev libseccomp2 libseccomp-dev libzstd-dev libbz2-dev zlib1g-dev libfmt-dev libgtest-dev libgmock-dev libexpected-dev
              libcli11-dev libprotozero-dev rapidjson-dev""".split()
 
 HEADERS = ("boost", "toml++")

@@ -8,14 +8,15 @@
 
 namespace usdt_broker {
 
-bool Budget::take(std::uint64_t places, std::uint64_t most) noexcept {
+bool Allowance::take(std::uint64_t amount, std::uint64_t most) noexcept {
   constexpr std::int64_t hour = 3600;
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   std::int64_t began = began_.load();
   if (now.tv_sec - began >= hour && began_.compare_exchange_strong(began, now.tv_sec)) used_.store(0);
-  if (used_.fetch_add(places) + places <= most) return true;
-  used_.fetch_sub(places);
+  if (amount > most) return false;
+  if (used_.fetch_add(amount) + amount <= most) return true;
+  used_.fetch_sub(amount);
   return false;
 }
 

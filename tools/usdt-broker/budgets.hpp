@@ -10,16 +10,22 @@
 
 namespace usdt_broker {
 
-/// What one user may have attached within an hour, over all connections, closed ones included: clients may keep what
-/// they were given, and nobody tells when it goes.
-class Budget {
+/// What one user may have of something within an hour, over all connections, closed ones included: clients may keep
+/// what they were given, and nobody tells when it goes.
+class Allowance {
  public:
-  /// Takes places out of it; false: there are not as many left. Processes that share the memory may call it at once.
-  [[nodiscard]] bool take(std::uint64_t places, std::uint64_t most) noexcept;
+  /// Takes so much out of it; false: there is not as much left of `most`. Processes that share the memory may call it
+  /// at once.
+  [[nodiscard]] bool take(std::uint64_t amount, std::uint64_t most) noexcept;
 
  private:
   std::atomic<std::int64_t> began_ = 0;  ///< seconds of CLOCK_MONOTONIC
   std::atomic<std::uint64_t> used_ = 0;
+};
+
+struct Budget {
+  Allowance places;     ///< that are attached
+  Allowance map_bytes;  ///< which the kernel keeps for the maps of programs
 };
 
 /// The budgets of all users, in memory that a broker has in common with its workers.

@@ -58,6 +58,11 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("N")
       ->default_val(256)
       ->check(CLI::Range(1, 65536).description(""));
+  app.add_option("--memory-of-user", options.megabytes_of_user,
+                 "And of such memory so many megabytes within an hour for one user, who may keep it")
+      ->type_name("N")
+      ->default_val(1024)
+      ->check(CLI::Range(1, 1 << 20).description(""));
   app.add_flag("-q,--quiet", options.quiet, "No line for each trace");
 }
 

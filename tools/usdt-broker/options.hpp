@@ -16,9 +16,10 @@ struct Options {
   std::string user;               ///< who the processes are that serve clients
   std::uint32_t connections = 0;  ///< in all
   std::uint32_t connections_of_user = 0;
-  std::uint64_t places_of_user = 0;  ///< within an hour
-  std::uint64_t megabytes = 0;       ///< of maps, for each connection
-  bool quiet = false;                ///< not a line for each trace
+  std::uint64_t places_of_user = 0;     ///< within an hour
+  std::uint64_t megabytes = 0;          ///< of maps, for each connection
+  std::uint64_t megabytes_of_user = 0;  ///< within an hour
+  bool quiet = false;                   ///< not a line for each trace
 };
 
 /// Parses argv; prints help, version or a usage error itself. Nothing: the program shall end, with `exit_code`.

@@ -20,6 +20,7 @@
 
 #include "common/guarded.hpp"
 #include "common/report.hpp"
+#include "confine.hpp"
 
 namespace usdt_broker {
 namespace {
@@ -69,8 +70,15 @@ int serve_in_worker(int socket, const usdt::BrokerClient& client, const Nobody& 
     }
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // which another user would have undone
     if (::getppid() != broker) return 0;
+    if (auto confined = allow_serving_alone(); !confined) {
+      usdt::tools::print_error(kTool, confined.error());
+      return kRunTimeFailure;
+    }
     usdt::BrokerServiceOptions service{.most_map_bytes = options.megabytes << 20};
-    service.may_attach = [&](std::uint64_t places) { return budget.take(places, options.places_of_user); };
+    service.may_attach = [&](std::uint64_t places) { return budget.places.take(places, options.places_of_user); };
+    service.may_keep = [&](std::uint64_t bytes) {
+      return budget.map_bytes.take(bytes, options.megabytes_of_user << 20);
+    };
     if (!options.quiet) service.tell = [](const std::string& line) { usdt::tools::print_notice(kTool, line); };
     const auto served = usdt::serve_client(socket, client, service);
     if (served) return 0;

@@ -15,21 +15,14 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from support import (ANNA, BERT, Changing, Service, as_user, build_changing, build_shared, links, refuses)  # noqa: E402
+from support import (ANNA, BERT, Changing, Service, as_user, build_changing, build_shared, links, own_program,
+                     refuses)  # noqa: E402
 import puppet  # noqa: E402
 from harness import LONG, Skip, check, check_equal, main, require_program, scenario, wait_until  # noqa: E402
 from puppet import Puppet, beats, probe_of  # noqa: E402
 
 CAP_PERFMON, CAP_BPF = 38, 39
 FOREIGN_HITS = 1_000_000 if LONG else 100_000
-
-
-def own_program(run, uid, name="puppet"):
-    """A puppet that belongs to a user."""
-    program = puppet.build(run, name)
-    os.chown(program, uid, uid)
-    program.chmod(0o755)
-    return program
 
 
 def as_puppet(run, program, uid):
@@ -222,6 +215,24 @@ def without_a_broker_it_is_said_what_is_missing_and_who_could_help(run):
     refuses(service.trace(ANNA, "--no-broker", probe_of(program), "--", program, "fire:1"), "CAP_BPF")
 
 
+@scenario
+def the_doctor_says_who_may_trace_through_a_broker(run):
+    service = Service(run)
+
+    def doctor(uid):
+        return subprocess.run([*as_user(uid), "env", f"USDT_BROKER={service.socket}", service.bin / "usdt-trace", "--doctor"],
+                              capture_output=True, text=True, timeout=60)
+
+    done = doctor(ANNA)
+    check_equal(done.returncode, 0, f"exit code where a broker serves\n{done.stdout}")
+    check("own processes alone: by usdt-broker" in " ".join(done.stdout.split()), done.stdout)
+    service.process.terminate()
+    service.process.wait()
+    done = doctor(ANNA)
+    check_equal(done.returncode, 1, f"exit code where none does\n{done.stdout}")
+    check("connect to usdt-broker" in " ".join(done.stdout.split()), done.stdout)
+
+
 def start_trace(run):
     """A service, a program that is traced through it, by whom, and the links that there were before."""
     service = Service(run)
@@ -285,6 +296,7 @@ def who_serves_a_client_is_nobody_with_two_capabilities(run):
     for capabilities in ("CapPrm", "CapEff"):
         check_equal(int(status[capabilities], 16), 1 << CAP_BPF | 1 << CAP_PERFMON, capabilities)
     check_equal(status["NoNewPrivs"], "1", "no_new_privs")
+    check_equal(status["Seccomp"], "2", "a filter of system calls")
     kept = [os.readlink(fd) for fd in pathlib.Path(f"/proc/{worker}/fd").iterdir()]
     check(not has_descriptor(kept, "link"), f"a link is kept: {kept}")
     check(has_descriptor(kept, "prog"), f"no program in {kept}: it was looked for in vain")
