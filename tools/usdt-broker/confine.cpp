@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include <array>
 #include <cerrno>
@@ -23,15 +24,15 @@ constexpr std::initializer_list<const char*> kAllowed = {
     // Files of clients, /proc and /sys, which are read alone (openat below).
     "read", "pread64", "readv", "lseek", "close", "fstat", "newfstatat", "fstatat64", "stat", "lstat", "statx",
     "fstatfs", "statfs", "readlink", "readlinkat", "access", "faccessat", "faccessat2", "getdents64", "fcntl",
-    "fcntl64", "dup", "getcwd",
+    "fcntl64", "dup", "getcwd", "memfd_create",
     // The journal.
     "write", "writev",
     // Memory, time, and what the C library asks.
     "munmap", "mremap", "madvise", "brk", "futex", "nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday",
-    "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "uname", "sysinfo", "prlimit64",
-    "getrlimit", "wait4", "waitid", "setsid", "close_range", "dup3", "sched_getaffinity", "sched_yield", "getcpu",
-    "getrandom", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "restart_syscall", "exit",
-    "exit_group"};
+    "capget", "set_robust_list", "rseq", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid",
+    "uname", "sysinfo", "prlimit64", "getrlimit", "wait4", "waitid", "setsid", "close_range", "dup3",
+    "sched_getaffinity", "sched_yield", "getcpu", "getrandom", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
+    "sigaltstack", "restart_syscall", "exit", "exit_group"};
 
 using Filter = std::unique_ptr<void, decltype(&::seccomp_release)>;
 
@@ -65,6 +66,8 @@ int add_rules(const Filter& filter) {
   // Whether the journal is a terminal, and how wide.
   for (const std::uint64_t asks : {TCGETS, TIOCGWINSZ})
     if (const int error = add(filter, SCMP_ACT_ALLOW, "ioctl", {has_bits(1, UINT32_MAX, asks)})) return error;
+  // What capabilities there are.
+  if (const int error = add(filter, SCMP_ACT_ALLOW, "prctl", {has_bits(0, UINT32_MAX, PR_CAPBSET_READ)})) return error;
   // Tasks that have its memory attach and detach for it (separate_task.hpp). What clone3(2) is asked for no filter
   // sees: callers then use clone(2).
   constexpr std::uint64_t namespaces =
