@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <utility>
 
 #include "base/try.hpp"
@@ -21,6 +22,13 @@ sys::UniqueFd hold(pid_t pid) { return sys::UniqueFd(static_cast<int>(::syscall(
 bool has_ended(const sys::UniqueFd& process) {
   pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
   return ::poll(&ended, 1, 0) == 1;
+}
+
+/// How long this thread has had a processor.
+std::chrono::nanoseconds thread_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 }  // namespace
@@ -91,15 +99,15 @@ bool FamilyWatch::ends() const {
   return ends_;
 }
 
-/// Looks every few milliseconds, and for a fiftieth of one processor's time at most.
+/// Looks every few milliseconds, and for a fiftieth of one processor's time at most: that of the thread, which may wait
+/// long for a processor.
 void FamilyWatch::run() {
-  using Clock = std::chrono::steady_clock;
-  constexpr Clock::duration often = std::chrono::milliseconds(4);
+  constexpr std::chrono::nanoseconds often = std::chrono::milliseconds(4);
   constexpr int pauses_of_looks = 50;
   while (true) {
-    const auto began = Clock::now();
+    const auto before = thread_time();
     members_.look();
-    const auto took = Clock::now() - began;
+    const auto took = thread_time() - before;
     on_look_(*this);
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, std::max(often, pauses_of_looks * took), [this] { return ends_; })) return;
