@@ -3,17 +3,27 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <ctime>
 #include <new>
 
 namespace usdt_broker {
 
-bool Allowance::take(std::uint64_t amount, std::uint64_t most) noexcept {
+void Allowance::give_back(std::uint64_t most) noexcept {
   constexpr std::int64_t hour = 3600;
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  std::int64_t began = began_.load();
-  if (now.tv_sec - began >= hour && began_.compare_exchange_strong(began, now.tv_sec)) used_.store(0);
+  std::int64_t since = given_back_.load();
+  const auto seconds = static_cast<std::uint64_t>(std::clamp<std::int64_t>(now.tv_sec - since, 0, hour));
+  const std::uint64_t back = most / hour * seconds + most % hour * seconds / hour;
+  if (back == 0 || !given_back_.compare_exchange_strong(since, now.tv_sec)) return;
+  std::uint64_t used = used_.load();
+  while (!used_.compare_exchange_weak(used, used - std::min(used, back))) {
+  }
+}
+
+bool Allowance::take(std::uint64_t amount, std::uint64_t most) noexcept {
+  give_back(most);
   if (amount > most) return false;
   if (used_.fetch_add(amount) + amount <= most) return true;
   used_.fetch_sub(amount);

@@ -10,8 +10,8 @@
 
 namespace usdt_broker {
 
-/// What one user may have of something within an hour, over all connections, closed ones included: clients may keep
-/// what they were given, and nobody tells when it goes.
+/// What one user may have of something, over all connections, closed ones included: clients may keep what they were
+/// given, and nobody tells when it goes. All of it is given back within an hour, little by little.
 class Allowance {
  public:
   /// Takes so much out of it; false: there is not as much left of `most`. Processes that share the memory may call it
@@ -19,7 +19,10 @@ class Allowance {
   [[nodiscard]] bool take(std::uint64_t amount, std::uint64_t most) noexcept;
 
  private:
-  std::atomic<std::int64_t> began_ = 0;  ///< seconds of CLOCK_MONOTONIC
+  /// Gives back what time has earned.
+  void give_back(std::uint64_t most) noexcept;
+
+  std::atomic<std::int64_t> given_back_ = 0;  ///< until when: seconds of CLOCK_MONOTONIC
   std::atomic<std::uint64_t> used_ = 0;
 };
 

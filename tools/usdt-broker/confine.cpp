@@ -32,7 +32,9 @@ constexpr std::initializer_list<const char*> kAllowed = {
     "capget", "set_robust_list", "rseq", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid",
     "uname", "sysinfo", "prlimit64", "getrlimit", "wait4", "waitid", "setsid", "close_range", "dup3",
     "sched_getaffinity", "sched_yield", "getcpu", "getrandom", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-    "sigaltstack", "restart_syscall", "exit", "exit_group"};
+    "sigaltstack", "restart_syscall", "exit", "exit_group",
+    // What sanitizers find out by it, whether memory may be read.
+    "pipe2"};
 
 using Filter = std::unique_ptr<void, decltype(&::seccomp_release)>;
 

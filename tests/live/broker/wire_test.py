@@ -63,9 +63,9 @@ for kind, message in recorder.messages: print(kind, message.hex())
 class Asker:
     """Asks for one place of the shared library, by hand."""
 
-    def __init__(self, run):
+    def __init__(self, run, *options):
         self.run = run
-        self.service = Service(run)
+        self.service = Service(run, *options)
         self.library, self.program = build_shared(run), build_changing(run)
         self.name = f"usdt:{self.library}:shared:hit"
         self.messages = messages_of_a_trace(run, self.service, self.program, self.name)
@@ -286,7 +286,7 @@ def messages_that_cannot_be_end_their_connection_and_no_other(run):
     """3,000 of them; `./run long broker` sends a million, to a usdt-broker that is built with AddressSanitizer and
     UndefinedBehaviorSanitizer (USDT_BROKER_PROGRAM). Seeds are what usdt-trace sends for a probe, for calls that are asked
     about their texts, for a table by stacks and for spans."""
-    asker = Asker(run)
+    asker = Asker(run, "--memory-of-user", "1000000", "--places-of-user", "1000000000")
     tries = 1_000_000 if LONG else 3000
     body = """
 import random, socket
