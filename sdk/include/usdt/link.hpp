@@ -36,7 +36,7 @@ struct MissedHits {
 /// process each: processes are found some milliseconds after they began, and attached then. Hits before that are in no
 /// count, nor are those of processes that ended before they were found.
 struct StartedProcesses {
-  std::uint64_t attached = 0;
+  std::uint64_t attached = 0;   ///< they were attached, after their start
   std::uint64_t too_short = 0;  ///< they were found, and ended before they could be attached
   std::uint64_t refused = 0;    ///< setuid programs, for example
   std::string why = {};         ///< the first of `refused` was
