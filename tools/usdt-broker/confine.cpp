@@ -33,6 +33,9 @@ constexpr std::initializer_list<const char*> kAllowed = {
     "uname", "sysinfo", "prlimit64", "getrlimit", "wait4", "waitid", "setsid", "close_range", "dup3",
     "sched_getaffinity", "sched_yield", "getcpu", "getrandom", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
     "sigaltstack", "restart_syscall", "exit", "exit_group",
+    // The same on machines of 32 bits.
+    "_llseek", "fstat64", "stat64", "lstat64", "statfs64", "fstatfs64", "getuid32", "geteuid32", "getgid32",
+    "getegid32", "ugetrlimit", "clock_gettime64", "clock_nanosleep_time64", "futex_time64", "ppoll_time64",
     // What sanitizers find out by it, whether memory may be read.
     "pipe2"};
 
