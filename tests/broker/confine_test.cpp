@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -56,6 +57,7 @@ TEST(Confined, AnythingElseKills) {
   EXPECT_EQ(end_of([] { return static_cast<int>(::syscall(SYS_ptrace, 0, 0, 0, 0)); }), -SIGSYS);
   EXPECT_EQ(end_of([] { return static_cast<int>(::syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0)); }), -SIGSYS);
   EXPECT_EQ(end_of([] { return ::setresuid(0, 0, 0); }), -SIGSYS);
+  EXPECT_EQ(end_of([] { return ::prlimit(::getppid(), RLIMIT_NOFILE, nullptr, nullptr); }), -SIGSYS);
 }
 
 TEST(Confined, FilesAreReadAloneAndMemoryIsNotExecuted) {

@@ -30,9 +30,9 @@ constexpr std::initializer_list<const char*> kAllowed = {
     // Memory, time, and what the C library asks.
     "munmap", "mremap", "madvise", "brk", "futex", "nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday",
     "capget", "set_robust_list", "rseq", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid",
-    "uname", "sysinfo", "prlimit64", "getrlimit", "wait4", "waitid", "setsid", "close_range", "dup3",
-    "sched_getaffinity", "sched_yield", "getcpu", "getrandom", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-    "sigaltstack", "restart_syscall", "exit", "exit_group",
+    "uname", "sysinfo", "getrlimit", "wait4", "waitid", "setsid", "close_range", "dup3", "sched_getaffinity",
+    "sched_yield", "getcpu", "getrandom", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack",
+    "restart_syscall", "exit", "exit_group",
     // The same on machines of 32 bits.
     "_llseek", "fstat64", "stat64", "lstat64", "statfs64", "fstatfs64", "getuid32", "geteuid32", "getgid32",
     "getegid32", "ugetrlimit", "clock_gettime64", "clock_nanosleep_time64", "futex_time64", "ppoll_time64",
@@ -71,6 +71,8 @@ int add_rules(const Filter& filter) {
   // Whether the journal is a terminal, and how wide.
   for (const std::uint64_t asks : {TCGETS, TIOCGWINSZ})
     if (const int error = add(filter, SCMP_ACT_ALLOW, "ioctl", {has_bits(1, UINT32_MAX, asks)})) return error;
+  // Its own limits, and no other process's.
+  if (const int error = add(filter, SCMP_ACT_ALLOW, "prlimit64", {has_bits(0, UINT32_MAX, 0)})) return error;
   // What capabilities there are.
   if (const int error = add(filter, SCMP_ACT_ALLOW, "prctl", {has_bits(0, UINT32_MAX, PR_CAPBSET_READ)})) return error;
   // Tasks that have its memory attach and detach for it (separate_task.hpp). What clone3(2) is asked for no filter
