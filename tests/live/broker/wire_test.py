@@ -29,7 +29,7 @@ def as_client(run, uid, body, *words):
     here.mkdir(exist_ok=True)
     (here / "wire.py").write_text((pathlib.Path(__file__).parent / "wire.py").read_text())
     done = subprocess.run([*as_user(uid), sys.executable, "-B", "-c", CLIENT.format(here=str(here), body=body),
-                           *map(str, words)], capture_output=True, text=True, timeout=7200 if LONG else 120)
+                           *map(str, words)], capture_output=True, text=True, timeout=6 * 3600 if LONG else 120)
     check_equal(done.returncode, 0, f"exit code of the client\n{done.stderr}")
     return done.stdout
 
