@@ -81,7 +81,9 @@ class PlaceFinder {
     if (probe.distance != 0 || probe.name.starts_with('@')) return refuse("neither to lines nor into functions");
     if (*probe.function != group.moment) return refuse("at the ends of calls that a name says");
     FunctionPattern pattern{.moment = group.moment, .target = {}, .name = glob_of(probe.name)};
-    if (group.moment != Moment::entry) pattern.ret_probes = group.returns != ReturnBy::probe;
+    // Nobody asks for the returns of functions that it jumps to: they are found where nothing else is asked for.
+    if (group.moment != Moment::entry && group.returns != ReturnBy::any_instruction)
+      pattern.ret_probes = group.returns != ReturnBy::probe;
     const auto same = [&](const PointPattern& each) {
       const auto& known = std::get<FunctionPattern>(each);
       return known.name == pattern.name && known.moment == pattern.moment && known.ret_probes == pattern.ret_probes;

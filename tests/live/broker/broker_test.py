@@ -353,7 +353,8 @@ def functions_of_the_systems_libraries_are_traced_in_own_processes(run):
     own, other = Changing(run, program, ANNA), Changing(run, program, BERT)
     for name, arguments in ((f"ucall:{library}:pass", [[n, 2 * n] for n in range(5)]),
                             (f"uprobe:{library}:pass", [[n] for n in range(5)]),
-                            (f"uretprobe:{library}:pass", [[2 * n] for n in range(5)])):
+                            (f"uretprobe:{library}:pass", [[2 * n] for n in range(5)]),
+                            (f"ucall:{library}:jumps", [[n, 2 * n + 1] for n in range(5)])):
         shown = {"ucall": "arg0, retval", "uprobe": "arg0", "uretprobe": "retval"}[name.split(":")[0]]
         tracing = service.start(ANNA, name, "--print", shown, "-p", own.pid)
         other.order("fire:1000:5000")

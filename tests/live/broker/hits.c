@@ -6,6 +6,8 @@
 __attribute__((section(".probes"), used)) volatile unsigned short shared_hit_semaphore;
 
 __attribute__((noinline)) long pass(long n);
+__attribute__((noinline, visibility("hidden"))) long ends(long n);
+__attribute__((noinline)) long jumps(long n);
 void fire_hits(long count, long first);
 
 __attribute__((noinline)) long pass(long n) {
@@ -15,6 +17,17 @@ __attribute__((noinline)) long pass(long n) {
   return 2 * n;
 }
 
+/* It returns where another function does, which others call, too. */
+__attribute__((noinline, visibility("hidden"))) long ends(long n) {
+  __asm__ volatile("" : "+r"(n));
+  return n + 1;
+}
+
+__attribute__((noinline)) long jumps(long n) { return ends(2 * n); }
+
 void fire_hits(long count, long first) {
-  for (long n = 0; n < count; n++) pass(first + n);
+  for (long n = 0; n < count; n++) {
+    pass(first + n);
+    ends(jumps(first + n));
+  }
 }
