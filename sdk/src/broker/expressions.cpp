@@ -29,9 +29,9 @@ using expr::is_integer;
 constexpr std::size_t kMostNodes = 8192;
 constexpr unsigned kDeepest = 1152;
 constexpr std::size_t kMostOperands = 32;
-constexpr std::size_t kMostRelations = 2 * USDT_FILTER_VALUES;  ///< TypedExpression::of_lists()
-constexpr std::size_t kMostRanges = 64;                         ///< of AlternativeValues
-constexpr std::uint64_t kMostSubBits = 4;                       ///< as log2_buckets() has them
+constexpr std::size_t kMostRelations = std::size_t{2} * USDT_FILTER_VALUES;  ///< TypedExpression::of_lists()
+constexpr std::size_t kMostRanges = 64;                                      ///< of AlternativeValues
+constexpr std::uint64_t kMostSubBits = 4;                                    ///< as log2_buckets() has them
 
 /// Goes through a tree as the compiler does.
 class Checker {
