@@ -53,8 +53,8 @@ class Signals {
 
 class Broker {
  public:
-  Broker(const Options& options, Listener listener, const Nobody& nobody)
-      : options_(options), listener_(std::move(listener)), nobody_(nobody), connections_(options) {}
+  Broker(const Options& options, const Signals& signals, Listener listener, const Nobody& nobody)
+      : options_(options), signals_(signals), listener_(std::move(listener)), nobody_(nobody), connections_(options) {}
 
   /// Returns the exit code: of the broker, or of a worker that it was copied into.
   int run() {
@@ -100,11 +100,11 @@ class Broker {
   }
 
   const Options& options_;
+  const Signals& signals_;
   Listener listener_;
   Nobody nobody_;
   Connections connections_;
   Budgets budgets_ = {};
-  Signals signals_ = {};
 };
 
 usdt::Result<int> serve(const Options& options) {
@@ -112,9 +112,10 @@ usdt::Result<int> serve(const Options& options) {
   static_cast<void>(usdt::probe_features());  // once, for all workers
   auto nobody = find_user(options.user);
   if (!nobody) return usdt::fail(nobody.error());
+  const Signals signals;  // before there is a socket, which whoever ends the broker finds removed
   auto listener = Listener::open(options.socket);
   if (!listener) return usdt::fail(listener.error());
-  return Broker(options, std::move(*listener), *nobody).run();
+  return Broker(options, signals, std::move(*listener), *nobody).run();
 }
 
 int run_tool(int argc, char** argv) {
