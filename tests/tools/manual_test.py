@@ -50,6 +50,9 @@ class Manual(unittest.TestCase):
             page = said_by(name, "--manual")
             shown = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-P-cbou"], input=page, capture_output=True, text=True)
             self.assertEqual(shown.stderr, "", name)
+            others = [f"{other}({8 if other == 'usdt-broker' else 1})" for other in TOOLS if other != name]
+            referred_to = re.findall(r"usdt-\w+\(\d\)", shown.stdout.split("\nSEE ALSO\n")[1])
+            self.assertEqual(sorted(referred_to), sorted(others), name)
             for heading in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "EXIT STATUS", "SEE ALSO"):
                 self.assertRegex(shown.stdout, rf"(?m)^{heading}$", name)
 

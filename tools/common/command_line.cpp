@@ -169,7 +169,7 @@ std::optional<std::string> complaint_of_nothing(const CLI::App& app) {
 }  // namespace
 
 std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error,
-                                      const BriefHelp* brief, int section) {
+                                      const BriefHelp* brief) {
   const std::size_t width = io::Terminal::of(STDOUT_FILENO).width;
   app.formatter(help_formatter(width));
   std::string shell;
@@ -195,7 +195,7 @@ std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> wo
     print_notice(app.get_name(), *complaint);
     return usage_error;
   }
-  if (manual) return print_lines(manual_page(documented(app), section), usage_error);
+  if (manual) return print_lines(manual_page(documented(app)), usage_error);
   if (!shell.empty()) return print_lines(*completion_script(documented(app), shell), usage_error);
   return std::nullopt;
 }

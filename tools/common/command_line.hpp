@@ -30,9 +30,9 @@ struct BriefHelp {
 
 /// Parses `words` (argv without the program's name). Returns the exit code where the program shall end: 0 after
 /// --help, --version, --manual or --completion, which are printed, `kUsageError` after a complaint. `brief`: null:
-/// --help is all of it. `section`: of the manual.
+/// --help is all of it.
 [[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error,
-                                                    const BriefHelp* brief = nullptr, int section = 1);
+                                                    const BriefHelp* brief = nullptr);
 
 /// Parses `words` without output, and without --manual and --completion. Returns what is wrong with them, if something
 /// is.

@@ -30,8 +30,8 @@ struct DocumentedProgram {
 };
 [[nodiscard]] DocumentedProgram documented(CLI::App& app);
 
-/// The manual page, as man(7) wants it.
-[[nodiscard]] std::string manual_page(const DocumentedProgram& program, int section);
+/// The manual page, as man(7) wants it. It refers to those of the other tools.
+[[nodiscard]] std::string manual_page(const DocumentedProgram& program);
 
 /// A script by which `shell` (bash, zsh, fish) completes the options of the program and their values; nothing for
 /// others.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 
@@ -9,6 +10,13 @@
 
 namespace usdt::tools {
 namespace {
+
+struct Page {
+  std::string_view name;
+  int section;
+};
+/// The pages there are, in the order in which man-pages(7) wants references.
+constexpr std::array<Page, 4> kPages = {{{"usdt-agent", 1}, {"usdt-list", 1}, {"usdt-trace", 1}, {"usdt-broker", 8}}};
 
 /// Text as roff shows it: a hyphen that can be pasted, a backslash that is one, and no line that is a request.
 std::string plain(std::string_view text) {
@@ -68,10 +76,27 @@ void append_option(std::string& out, const DocumentedOption& option) {
   out += names + "\n" + plain(option.text) + "\n";
 }
 
+int section_of(std::string_view name) {
+  const auto* const page = std::ranges::find(kPages, name, &Page::name);
+  return page == kPages.end() ? 1 : page->section;
+}
+
+/// Names the pages of the other tools.
+void append_see_also(std::string& out, std::string_view name) {
+  std::string_view between = ".SH \"SEE ALSO\"\n";
+  for (const Page& page : kPages) {
+    if (page.name == name) continue;
+    out += fmt::format("{}.BR {} ({})", between, plain(page.name), page.section);
+    between = ",\n";
+  }
+  out += "\n";
+}
+
 }  // namespace
 
-std::string manual_page(const DocumentedProgram& program, int section) {
+std::string manual_page(const DocumentedProgram& program) {
   const std::string& name = program.name;
+  const int section = section_of(name);
   std::string summary = program.description.substr(0, program.description.find(".\n"));
   if (!summary.empty()) summary[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(summary[0])));
 
@@ -87,7 +112,8 @@ std::string manual_page(const DocumentedProgram& program, int section) {
   out += ".SH OPTIONS\n";
   for (const DocumentedOption& option : program.options) append_option(out, option);
   append_paragraphs(out, program.footer);
-  return out + ".SH \"SEE ALSO\"\n.BR usdt\\-list (1),\n.BR usdt\\-trace (1)\n";
+  append_see_also(out, name);
+  return out;
 }
 
 }  // namespace usdt::tools

@@ -72,7 +72,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   Options options;
   CLI::App app;
   declare(app, options);
-  if (const auto end = usdt::tools::parse_command_line(app, {argv + 1, argv + argc}, kUsageError, nullptr, 8)) {
+  if (const auto end = usdt::tools::parse_command_line(app, {argv + 1, argv + argc}, kUsageError)) {
     exit_code = *end;
     return std::nullopt;
   }
