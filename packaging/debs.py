@@ -23,8 +23,8 @@ PLACE = "/build/usdt"  # within the chroot: the compiler's cache knows it
 
 def builder(control, suite=SUITE):
     """The chroot that has the Build-Depends of a source; made once for each list of them."""
-    wishes = re.search(r"^Build-Depends:.*?(?=\n\S|\n\n)", control, re.M | re.S)[0]
-    key = hashlib.sha256(wishes.encode()).hexdigest()[:12]
+    wishes = re.findall(r"^Build-Depends[\w-]*:.*?(?=\n\S|\n\n)", control, re.M | re.S)
+    key = hashlib.sha256("\n".join(wishes).encode()).hexdigest()[:12]
     made = chroot.Chroot(chroot.HOME / "chroots" / f"{suite}-build-{key}")
     if (made.root / "made-builder").exists():
         return made

@@ -6,6 +6,7 @@ import inspect
 import json
 import pathlib
 import re
+import shutil
 import sys
 
 from docutils import nodes
@@ -117,15 +118,19 @@ def write_texts(app, exception):
 
 
 def bundle_theme(app, exception):
-    """Debian has the theme as its sources: a style sheet that asks a web server of Debian's for another one, and a module, which
-    browsers refuse for pages that are files. Each takes in what it names."""
+    """Debian has the theme as its sources: a style sheet that asks a web server of Debian's for another one, which is put beside
+    it, and a module, which browsers refuse for pages that are files, and which takes in the one that it names."""
     if exception is not None or app.builder.name != "html":
         return
     static = pathlib.Path(app.outdir) / "_static"
-    debian = pathlib.Path("/usr/share/javascript")
-    for file, wanted, folder in ((static / "styles/furo.css", r"@import url\(/javascript/(\S+?)\);", debian),
-                                 (static / "scripts/furo.js", r'import \w+ from "\./(\S+?)";', static / "scripts")):
-        file.write_text(re.sub(wanted, lambda match: (folder / match[1]).read_text(), file.read_text()))
+    style, script = static / "styles/furo.css", static / "scripts/furo.js"
+
+    def copy(match):
+        shutil.copy(pathlib.Path("/usr/share/javascript") / match[1], style.parent)
+        return f"@import url({pathlib.PurePath(match[1]).name});"
+
+    style.write_text(re.sub(r"@import url\(/javascript/(\S+?)\);", copy, style.read_text()))
+    script.write_text(re.sub(r'import \w+ from "\./(\S+?)";', lambda match: (script.parent / match[1]).read_text(), script.read_text()))
 
 
 def setup(app):
