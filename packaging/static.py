@@ -21,7 +21,7 @@ import debs
 import spdx
 from sources import Commit, git
 
-TOOLS = ("usdt-list", "usdt-trace", "usdt-agent")
+TOOLS = {"usdt-list": 1, "usdt-trace": 1, "usdt-agent": 1, "usdt-broker": 8}  # and the section of the manual
 ALSO = ("libbz2-dev",)  # of which elfutils' archives have functions
 # Zydis of the same sources as the distribution's, which has it as a shared library alone.
 ZYDIS = """
@@ -38,7 +38,7 @@ cp build/libZydis.a /usr/local/lib
 # Each program beside a map of what the linker took for it.
 LINK = ("<CMAKE_CXX_COMPILER> <FLAGS> <CMAKE_CXX_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES> "
         "-Wl,-Map=<TARGET>.map")
-ABOUT = """usdt {version}: usdt-list, usdt-trace and usdt-agent for Linux of {machine}, linked statically.
+ABOUT = """usdt {version}: {tools} for Linux of {machine}, linked statically.
 
 bin/ may be copied anywhere. share/ has manual pages and completions, as below /usr/share. usdt.spdx.json lists what is
 inside the programs, and LICENSES/ has its licences. They were made of commit
@@ -95,10 +95,10 @@ def collect(home, place, commit, machine):
     """What the tarball has: {name: (bytes, mode)}."""
     built = pathlib.Path(f"{home.root}{place}")
     version, files = commit.version(), {}
-    for tool in TOOLS:
-        made = built / "build/tools" / tool
+    for tool, section in TOOLS.items():
+        made, page = built / "build/tools" / tool, f"{tool}.{section}"
         files[f"bin/{tool}"] = ((built / "build/bin" / tool).read_bytes(), 0o755)
-        for source, name in ((f"{tool}.1", f"man/man1/{tool}.1"), (f"{tool}.bash", f"bash-completion/completions/{tool}"),
+        for source, name in ((page, f"man/man{section}/{page}"), (f"{tool}.bash", f"bash-completion/completions/{tool}"),
                              (f"_{tool}", f"zsh/site-functions/_{tool}"), (f"{tool}.fish", f"fish/vendor_completions.d/{tool}.fish")):
             add_text(files, f"share/{name}", (made / source).read_text())
     packages = spdx.packages_of(home, *what_is_inside(home, place))
@@ -109,7 +109,7 @@ def collect(home, place, commit, machine):
         add_text(files, f"LICENSES/{name}", (built / "LICENSES" / name).read_text())
     for name in ("GPL-3", "LGPL-2", "LGPL-2.1", "LGPL-3", "Apache-2.0"):  # to which Debian's texts refer
         add_text(files, f"LICENSES/{name}.txt", home.run("cat", f"/usr/share/common-licenses/{name}"))
-    add_text(files, "README.txt", ABOUT.format(version=version, machine=machine, commit=commit.id))
+    add_text(files, "README.txt", ABOUT.format(version=version, tools=", ".join(TOOLS), machine=machine, commit=commit.id))
     add_text(files, "usdt.spdx.json", spdx.document(commit, f"usdt-tools-{version}-linux-{machine}", packages))
     return files
 
