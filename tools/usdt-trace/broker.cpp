@@ -3,15 +3,33 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <variant>
 
 #include "common/rights.hpp"
 #include "notice.hpp"
 #include "usdt/privilege.hpp"
 
 namespace usdt_trace {
+namespace {
+
+bool names_kernel_points(const usdt::AskedPoints& points) {
+  const auto is_kernel = [](const auto& point) { return std::holds_alternative<usdt::KernelPattern>(point); };
+  return std::ranges::any_of(points.patterns, is_kernel) || std::ranges::any_of(points.ends, is_kernel);
+}
+
+/// Returns whether what is missing is what usdt-broker has: it has no more rights to another user's process than its
+/// client, and attaches to no point of the kernel.
+bool could_help(const usdt::Error& error, const usdt::Question& question) {
+  const auto may_attach = usdt::check_privilege(usdt::Backend::uprobe_multi);
+  return !may_attach && error.message.find(may_attach.error().message) != std::string::npos &&
+         !names_kernel_points(question.points);
+}
+
+}  // namespace
 
 usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
   std::shared_ptr<usdt::Broker> none;
@@ -30,7 +48,7 @@ usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
 
 usdt::Error with_hint_at_broker(usdt::Error error, const Flags& flags) {
   if (error.kind != usdt::ErrorKind::no_permission || flags.no_broker || !flags.broker.empty() ||
-      usdt::check_privilege(usdt::Backend::uprobe_multi))
+      !could_help(error, flags.question))
     return error;
   std::error_code unknown;
   const std::string socket = usdt::tools::usual_broker_socket();

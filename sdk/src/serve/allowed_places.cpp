@@ -118,6 +118,19 @@ class PlaceFinder {
   PlacesOfFile places_ = {};
 };
 
+/// Says that a plan has a place which planning its names again, in a file of root's, does not lead to.
+Error not_there(const PlannedProbe& probe, const FilePlace& place, std::string_view path) {
+  if (probe.function)
+    return {ErrorKind::no_permission,
+            fmt::format("{}: it is root's, and usdt-broker does not find {} at {:#x} of the file by its name: not "
+                        "through it are traced functions that are chosen when a program starts (strlen), and those of "
+                        "debug files that it does not have",
+                        path, probe.name, place.offset.value)};
+  return {ErrorKind::no_permission,
+          fmt::format("{}: it is root's, and has no probe {} at {:#x} of the file with a semaphore at {:#x}", path,
+                      probe.name, place.offset.value, place.semaphore)};
+}
+
 }  // namespace
 
 Result<void> check_places(const AttachPlan& plan, Index<PlannedFile> number, const AllowedFile& file) {
@@ -128,10 +141,7 @@ Result<void> check_places(const AttachPlan& plan, Index<PlannedFile> number, con
     for (const Index<PlannedSite> site : group.sites) {
       const auto& place = std::get<FilePlace>(plan.sites[site].point);
       if (finder.has(group, place)) continue;
-      const bool function = plan.probes[plan.sites[site].probe].function.has_value();
-      return fail(ErrorKind::no_permission,
-                  fmt::format("{}: it is root's, and there is no {} at file offset {:#x} with a semaphore at {:#x}",
-                              file.path, function ? "such function" : "probe", place.offset.value, place.semaphore));
+      return fail(not_there(plan.probes[plan.sites[site].probe], place, file.path));
     }
   }
   return {};

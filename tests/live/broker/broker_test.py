@@ -213,6 +213,9 @@ def without_a_broker_it_is_said_what_is_missing_and_who_could_help(run):
     program = own_program(run, ANNA)
     refuses(service.trace(ANNA, probe_of(program), "--", program, "fire:1"), "CAP_BPF", "usdt-broker")
     refuses(service.trace(ANNA, "--no-broker", probe_of(program), "--", program, "fire:1"), "CAP_BPF")
+    for asked in (["kprobe:vfs_read"], [probe_of(program), "-p", os.getpid()]):  # which it would refuse
+        refused = service.trace(ANNA, *asked)
+        check(refused.code == 1 and "usdt-broker" not in refused.stderr, refused.describe())
 
 
 @scenario
