@@ -11,6 +11,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -21,7 +22,8 @@ sys.path[:0] = [str(ROOT / "tests/programs"), str(ROOT / "packaging")]
 
 import chroot  # noqa: E402
 import debs  # noqa: E402
-from harness import Run, Skip, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+from harness import (Result, Run, Skip, Tracing, check, check_equal, main, require_program, require_root, scenario, wait_line,  # noqa: E402
+                     wait_until)
 
 NOW = pathlib.Path(os.environ.get("USDT_PACKAGES", chroot.HOME / "debs"))
 BEFORE = pathlib.Path(os.environ.get("USDT_PACKAGES_BEFORE", chroot.HOME / "before"))
@@ -46,9 +48,9 @@ def files_of(directory, packages):
 class System:
     """A clean system. Packages of ours are seen there as /packages and /before."""
 
-    def __init__(self, run, base=None):
+    def __init__(self, run, base=None, name="system"):
         require_root()
-        self.here = (base or chroot.base("bookworm")).copy(run.dir / "system")
+        self.here = (base or chroot.base("bookworm")).copy(run.dir / name)
         self.binds = ((NOW, "/packages"), *([(BEFORE, "/before")] if BEFORE.exists() else []))
 
     def __call__(self, command):
@@ -118,6 +120,22 @@ def manual_pages_and_completions_are_where_their_readers_look(run):
         check(bash.startswith("complete"), bash)
         check_equal(system(f"zsh -c 'autoload -Uz compinit; compinit -u; echo $_comps[{tool}]'").strip(), f"_{tool}", "zsh")
         check("--help" in system(f"fish -c \"complete -C '{tool} --'\""), "fish")
+
+
+@scenario
+def the_documentation_is_a_whole_site_with_the_scripts_of_other_packages(run):
+    system = System(run)
+    system("apt-get -qq -y --no-install-recommends install doc-base")
+    system.install("usdt-doc")
+    check_equal(system("install-docs --check /usr/share/doc-base/usdt-doc.usdt").splitlines()[-1].strip(), "No problems found.", "doc-base")
+    site = system.here.root / "usr/share/doc/usdt-doc/html"
+    for file in ("_static/jquery.js", "_static/searchtools.js", "_static/styles/normalize.css"):
+        check((site / file).is_symlink() and (site / file).exists(), f"{file} is a copy, or leads nowhere")
+    looks = ("each_link_and_anchor_leads_somewhere", "nothing_is_loaded_from_outside", "the_index_has_the_words_of_the_pages",
+             "the_search_finds_them_in_a_browser_without_a_server")
+    said = chroot.run(["/usr/bin/python3", "-B", ROOT / "tests/site/site_test.py", "--tool", "/bin/sh", *looks],
+                      env={**os.environ, "USDT_SITE": str(site)})
+    check_equal(re.findall(r"^(?:SKIP|FAIL) (\w+)", said, re.M), [], said)
 
 
 @scenario
@@ -232,6 +250,144 @@ def every_program_and_library_is_hardened(run):
             check(b"/build/" not in text, f"{path.name} names the directory that it was built in")
 
 
+# --- a user without privileges ---------------------------------------------------------------------------------------
+
+SERVER = """
+#include <iostream>
+#include <string>
+
+struct Order {
+  int number;
+  std::string item;
+};
+
+class Shop {
+ public:
+  __attribute__((noinline)) long sell(const Order& order, long price) { return sum_ += price + order.number; }
+
+ private:
+  long sum_ = 0;
+};
+
+__attribute__((noinline)) long handle(Shop& shop, int number) {
+  return shop.sell({number, "lamp"}, 10L * number) + 1;
+}
+
+int main() {
+  Shop shop;
+  std::cout << "ready" << std::endl;
+  for (int orders; std::cin >> orders;) {
+    long last = 0;
+    for (int number = 0; number < orders; number++) last = handle(shop, number);
+    std::cout << "sold " << last << std::endl;
+  }
+}
+"""
+COLLECTOR = """
+import gc, sys
+gc.disable()
+print("ready", flush=True)
+for line in sys.stdin:
+    for number in range(int(line)):
+        gc.collect(number % 2)
+    print("collected", flush=True)
+"""
+
+
+class Session:
+    """A system that somebody works in: a running broker, and what its users start beside it."""
+
+    def __init__(self, run, system):
+        self.run, self.system = run, system
+        self.log = run.dir / "broker.log"
+        start = '. /etc/default/usdt-broker; exec usdt-broker $USDT_BROKER_OPTIONS'  # as its unit does
+        with self.log.open("w") as log:
+            self.broker = run.start(*system.here.argv("sh", "-c", start), stdin=subprocess.DEVNULL, stderr=log)
+        socket = system.here.root / "run/usdt-broker/socket"
+        wait_until(lambda: socket.exists() or self.broker.poll() is not None, "the socket of the broker")
+        if self.broker.poll() is not None and "6.10" in self.log.read_text():
+            raise Skip(self.log.read_text())
+        # Whoever is in this system sees its mounts.
+        self.inside = run.start(*system.here.argv("sleep", "infinity"))
+        wait_until(lambda: os.readlink(f"/proc/{self.inside.pid}/exe").endswith("/sleep"), "a process within the system")
+
+    def argv(self, user, *words):
+        who = () if user == "root" else ("setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--inh-caps=-all")
+        home = "/root" if user == "root" else f"/home/{user}"
+        environment = [f"{name}={value}" for name, value in {**chroot.ENVIRONMENT, "HOME": home}.items()]
+        return ["nsenter", f"--target={self.inside.pid}", "--mount", "--root", "env", "-i", *environment, *who,
+                "sh", "-c", 'cd && exec "$@"', "sh", *map(str, words)]
+
+    def start(self, user, *words):
+        """A program that reads orders, once it is ready."""
+        process = self.run.start(*self.argv(user, *words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        check_equal(wait_line(process), "ready", "a program's first line")
+        return process
+
+    def says(self, user, *words):
+        done = subprocess.run(self.argv(user, *words), capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def trace(self, user, process, orders, *words):
+        """What usdt-trace says of a process that is given orders once it is traced, and is interrupted then; and the answer."""
+        tracing = Tracing(self.argv(user, "usdt-trace", "--format", "json", "-p", process.pid, *words), self.run.dir)
+        self.run.adopt(tracing.process)
+        wait_until(lambda: "attached " in tracing.stderr() or not tracing.alive(), "the trace is attached", timeout=60)
+        process.stdin.write(f"{orders}\n".encode())
+        answer = wait_line(process)
+        tracing.signal(signal.SIGINT)
+        return tracing.finish(), answer
+
+
+def refuses(result, *words):
+    check_equal((result.code, result.events), (1, []), f"what is refused: {result.describe()}")
+    for word in words:
+        check(word in result.stderr, f"{word!r} is not said: {result.describe()}")
+
+
+@scenario
+def a_user_without_privileges_traces_what_is_hers(run):
+    system = System(run)
+    system.install("usdt-tools", "usdt-broker")
+    system("apt-get -qq -y --no-install-recommends install python3.11 g++ && useradd --create-home --uid 61001 anna")
+    home = system.here.root / "home/anna"
+    (home / "server.cpp").write_text(SERVER)
+    (home / "collector.py").write_text(COLLECTOR)
+    session = Session(run, system)
+    check("CapEff:\t0000000000000000" in session.says("anna", "cat", "/proc/self/status").stdout, "she has capabilities")
+    built = session.says("anna", "g++", "-g", "-O1", "server.cpp", "-o", "server")
+    check_equal(built.code, 0, built.stderr)
+    python, server = session.start("anna", "python3.11", "collector.py"), session.start("anna", "./server")
+
+    listed = session.says("anna", "usdt-list", "-p", python.pid)
+    check("usdt:/usr/bin/python3.11:python:gc__start" in listed.stdout, listed.describe())
+    listed = session.says("anna", "usdt-list", "-p", server.pid, "uprobe:*:*sell*")
+    check("/home/anna/server:Shop::sell(Order const&, long)" in listed.stdout, listed.describe())
+
+    result, _ = session.trace("anna", python, 100, "python:gc__start")
+    result.check_code(0)
+    result.check_accounted(100, lost=0)
+    check_equal([event["args"] for event in result.events], [[number % 2] for number in range(100)], "generations")
+
+    result, _ = session.trace("anna", server, 100, "uprobe:server:Shop::sell", "--print", "price, order.number", "--ustack")
+    result.check_accounted(100, lost=0)
+    check_equal([event["args"] for event in result.events], [[10 * number, number] for number in range(100)], "values")
+    for event in result.events:
+        names = [frame.get("function") for frame in event["ustack"]]
+        check_equal(names[:3], ["Shop::sell(Order const&, long)", "handle(Shop&, int)", "main"], "functions of the stack")
+    result, answer = session.trace("anna", server, 10, "ucall:server:handle", "--print", "number, retval")
+    check_equal(result.events[-1]["args"], [9, int(answer.split()[1])], "the last call, and the program's own word of it")
+    check("uid 61001" in session.log.read_text(), "the broker's log names who traced")
+
+    roots = session.start("root", "python3.11", "/home/anna/collector.py")
+    refuses(session.says("anna", "usdt-trace", "-p", roots.pid, "python:gc__start"), f"process {roots.pid} is another user's")
+    refuses(session.says("anna", "usdt-trace", "kprobe:vfs_read"), "of the kernel, which are everybody's, take privileges")
+    session.broker.terminate()
+    session.broker.wait()
+    alone = session.says("anna", "usdt-trace", "-p", python.pid, "python:gc__start")
+    refuses(alone, "CAP_BPF and CAP_PERFMON", "have an administrator enable usdt-broker")
+
+
 # --- what is for no distribution --------------------------------------------------------------------------------------
 
 
@@ -250,6 +406,62 @@ def static_tools_run_on_debian_11(run):
     system = System(run, chroot.base("bullseye"))
     top = static_tools(system)
     check_they_work(run, system, f"{top}/bin/usdt-list", f"{top}/bin/usdt-trace")
+
+
+SHOP = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sdt.h>
+
+__attribute__((noinline)) int sell(int number, const char *item)
+{
+	DTRACE_PROBE2(shop, sold, number, item);
+	return 2 * number;
+}
+
+int main(int argc, char **argv)
+{
+	int sum = 0;
+
+	for (int number = 0; number < atoi(argv[1]); number++)
+		sum += sell(number, "lamp");
+	printf("sum %d\\n", sum);
+	return 0;
+}
+"""
+# A system of its own in /musl: BusyBox, which is linked statically, the loader of musl, and a program that needs it.
+MUSL = """
+apt-get -qq -y --no-install-recommends install busybox-static musl-tools systemtap-sdt-dev
+mkdir -p /headers/sys /musl/bin /musl/lib /musl/proc /musl/sys /musl/dev /musl/tmp
+cp /usr/include/*-linux-gnu/sys/sdt*.h /headers/sys
+musl-gcc -O2 -g -I/headers /shop.c -o /musl/shop
+cp /bin/busybox /musl/bin
+cp -L /lib/ld-musl-*.so.1 /musl/lib
+chroot /musl /bin/busybox --install -s /bin
+"""
+
+
+@scenario
+def static_tools_list_and_trace_where_there_is_no_glibc(run):
+    builder = System(run, debs.builder((ROOT / "debian/control").read_text()), "builder")
+    (builder.here.root / "shop.c").write_text(SHOP)
+    builder(MUSL)
+    system = System(run, chroot.Chroot(builder.here.root / "musl"))
+    tools = static_tools(system) + "/bin"
+    check("/lib/ld-musl" in chroot.run(["readelf", "-lW", system.here.root / "shop"]), "the program is not linked with musl")
+    check_equal(system(f"{tools}/usdt-list /shop").split()[0], "usdt:/shop:shop:sold", "its probe")
+    check("int (int number, const char *item)" in system(f"{tools}/usdt-list uprobe:/shop:sell"), "its function")
+    tracer = Run(system.tool(run, f"{tools}/usdt-trace"))
+    try:
+        events = tracer.trace("shop:sold", "--print", "arg0, str(arg1)", "--ustack", command=["/shop", CALLS])
+        calls = tracer.trace("ucall:/shop:sell", "--ret-probes", "--print", "retval", command=["/shop", CALLS])
+    finally:
+        tracer.close()
+    events.check_accounted(CALLS, lost=0)
+    check_equal([event["args"] for event in events.events], [[number, "lamp"] for number in range(CALLS)], "values")
+    for event in events.events:
+        check_equal([frame.get("function") for frame in event["ustack"]][:2], ["sell", "main"], "functions of the stack")
+    check_equal(sum(event["args"][0] for event in calls.events), int(re.search(r"sum (\d+)", calls.stdout)[1]), "sum of returns")
 
 
 @scenario
