@@ -23,9 +23,9 @@ bool names_kernel_points(const usdt::AskedPoints& points) {
 
 /// Returns whether what is missing is what usdt-broker has: it has no more rights to another user's process than its
 /// client, and attaches to no point of the kernel.
-bool could_help(const usdt::Error& error, const usdt::Question& question) {
+bool could_help(const std::string& lack, const usdt::Question& question) {
   const auto may_attach = usdt::check_privilege(usdt::Backend::uprobe_multi);
-  return !may_attach && error.message.find(may_attach.error().message) != std::string::npos &&
+  return !may_attach && lack.find(may_attach.error().message) != std::string::npos &&
          !names_kernel_points(question.points);
 }
 
@@ -46,17 +46,20 @@ usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
   return broker;
 }
 
-usdt::Error with_hint_at_broker(usdt::Error error, const Flags& flags) {
-  if (error.kind != usdt::ErrorKind::no_permission || flags.no_broker || !flags.broker.empty() ||
-      !could_help(error, flags.question))
-    return error;
+std::string help_by_broker(const std::string& lack, const Flags& flags) {
+  if (flags.no_broker || !could_help(lack, flags.question)) return {};
   std::error_code unknown;
-  const std::string socket = usdt::tools::usual_broker_socket();
-  if (!std::filesystem::exists(socket, unknown))
-    error.message += fmt::format(
-        "; or have an administrator enable usdt-broker, which attaches to your own processes "
-        "(usdt-broker(8); nothing is at {})",
-        socket);
+  const std::string socket = flags.broker.empty() ? usdt::tools::usual_broker_socket() : flags.broker;
+  if (std::filesystem::exists(socket, unknown))
+    return fmt::format("; usdt-broker, which is at {}, attaches to your own processes", socket);
+  return fmt::format(
+      "; or have an administrator enable usdt-broker, which attaches to your own processes "
+      "(usdt-broker(8); nothing is at {})",
+      socket);
+}
+
+usdt::Error with_hint_at_broker(usdt::Error error, const Flags& flags) {
+  if (error.kind == usdt::ErrorKind::no_permission) error.message += help_by_broker(error.message, flags);
   return error;
 }
 

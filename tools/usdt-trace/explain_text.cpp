@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "broker.hpp"
 #include "common/report.hpp"
 #include "explain.hpp"
 #include "io/width.hpp"
@@ -58,7 +59,8 @@ class TextExplanation {
                                          : fmt::format("{}; it does not tell this user of {}: taken from its release",
                                                        what_.kernel, fmt::join(what_.assumed, ", ")));
     line("privilege", what_.no_privilege.empty() ? "this user may attach it"
-                                                 : fmt::format("not enough to attach it: {}", what_.no_privilege));
+                                                 : fmt::format("not enough to attach it: {}{}", what_.no_privilege,
+                                                               help_by_broker(what_.no_privilege, flags_)));
     if (!flags_.question.name.empty()) out_.print("\n");
   }
 

@@ -206,6 +206,15 @@ def what_is_not_the_users_is_refused_with_a_sentence(run):
 
 
 @scenario
+def an_explanation_says_who_attaches(run):
+    service = Service(run)
+    program = own_program(run, ANNA)
+    argv = [*as_user(ANNA), "env", f"USDT_BROKER={service.socket}", service.bin / "usdt-trace", "--explain", probe_of(program)]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    check(f"usdt-broker, which is at {service.socket}, attaches to your own processes" in said, said)
+
+
+@scenario
 def without_a_broker_it_is_said_what_is_missing_and_who_could_help(run):
     service = Service(run)
     service.process.terminate()
