@@ -316,7 +316,7 @@ class Session:
         who = () if user == "root" else ("setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--inh-caps=-all")
         home = "/root" if user == "root" else f"/home/{user}"
         environment = [f"{name}={value}" for name, value in {**chroot.ENVIRONMENT, "HOME": home}.items()]
-        return ["nsenter", f"--target={self.inside.pid}", "--mount", "--root", "env", "-i", *environment, *who,
+        return ["nsenter", f"--target={self.inside.pid}", "--mount", "--root", "--wdns=/", "env", "-i", *environment, *who,
                 "sh", "-c", 'cd && exec "$@"', "sh", *map(str, words)]
 
     def start(self, user, *words):
