@@ -415,7 +415,7 @@ def check_agent_finds_its_server(run, system, tools):
             log.seek(0)
             check(False, f"nobody comes: {agent.poll()}, {log.read()}")
         with connection:
-            check_equal(connection.recv(100).split(b"\r\n")[0], b"POST /v1/metrics HTTP/1.1", "what it asks")
+            check_equal(connection.recv(100).split(b"\r\n")[0], b"POST /v1/logs HTTP/1.1", "what it asks")
 
 
 @scenario
