@@ -210,7 +210,8 @@ def an_upgrade_from_the_commit_before_keeps_settings(run):
 def nothing_is_left_of_packages_that_are_purged(run):
     system = System(run)
     system("apt-get -qq -y --no-install-recommends install python3 nodejs")  # of which the packages of ours are users
-    system("apt-get -qq -y --no-install-recommends install $(dpkg-deb -f -- /packages/usdt-tools_*.deb Depends | sed 's/([^)]*)//g; s/,/ /g')")
+    for name in ("usdt-tools", "usdt-doc"):
+        system(f"apt-get -qq -y --no-install-recommends install $(dpkg-deb -f -- /packages/{name}_*.deb Depends | sed 's/([^)]*)//g; s/,/ /g')")
     files, records = system.files(), system.records()
     system.install(*RUNS)
     (system.here.root / "var/lib/private/usdt-agent").mkdir(parents=True)  # its state, as systemd has it
