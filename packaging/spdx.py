@@ -46,8 +46,9 @@ class Package:
 
     @property
     def licence(self):
+        name = re.sub(r"-\w+-cross$", "", self.name)  # made for a cross compiler, of the same sources
         for pattern, licence in LICENCES.items():
-            if re.fullmatch(re.escape(pattern).replace(r"\*", r"[\d.]+"), self.name):
+            if re.fullmatch(re.escape(pattern).replace(r"\*", r"[\d.]+"), name):
                 return licence
         raise KeyError(f"{self.name} is in the programs: its licence has to be said in packaging/spdx.py")
 
@@ -56,28 +57,35 @@ class Package:
         return "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", self.name)
 
 
-# Made of the sources of packages (packaging/static.py).
-MADE = {"/usr/local/lib/libZydis.a": "libzydis-dev"}
+# Made of the sources of packages (packaging/static.py), and never in a directory of the distribution.
+MADE = {"libZydis.a": "libzydis-dev"}
 
 
-def owners(home, paths):
-    """Names of the packages that have these paths."""
-    found = {MADE[path] for path in paths if path in MADE}
-    paths = sorted(path for path in paths if path not in MADE)
+def made_of(path):
+    """The package whose sources a file was made of here; None: it is the distribution's."""
+    return MADE.get(path.rsplit("/", 1)[1]) if path.startswith("/usr/local/lib/") else None
+
+
+def owners(home, paths, arch):
+    """The packages that have these paths, as dpkg names them where several machines' are installed: NAME:MACHINE. A header that
+    several of them have is that of `arch`."""
+    found = {f"{made_of(path)}:{arch}" for path in paths if made_of(path)}
+    paths = sorted(path for path in paths if not made_of(path))
     for at in range(0, len(paths), 500):
         for line in home.run("dpkg", "-S", *paths[at:at + 500]).splitlines():
-            found.add(re.match(r"([^:,]+)", line)[1])
+            having = re.match(r"(\S+(?:, \S+)*): /", line)[1].split(", ")
+            found.add(next((name for name in having if name.endswith(f":{arch}")), having[0]))
     return found
 
 
-def packages_of(home, archives, headers):
-    linked = owners(home, archives)
-    names = sorted(linked | owners(home, headers))
+def packages_of(home, archives, headers, arch):
+    linked = owners(home, archives, arch)
+    names = sorted(linked | owners(home, headers, arch))
     words = "${Package} ${Version} ${source:Package} ${source:Version} ${Architecture}\\n"
     made = []
     for line in home.run("dpkg-query", "-W", "-f", words, *names).splitlines():
         name, version, source, source_version, machine = line.split()
-        made.append(Package(name, version, f"{source} {source_version}", machine, name in linked))
+        made.append(Package(name, version, f"{source} {source_version}", machine, bool({name, f"{name}:{machine}"} & linked)))
     return sorted(made)
 
 

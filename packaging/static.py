@@ -3,7 +3,8 @@
 """Builds a tarball of the tools of a commit that need nothing of the machine they run on but its kernel, and a list (SPDX 2.3) of
 what is inside them. The same commit makes the same bytes.
 
-Usage: static.py [--commit NAME] [--at DIRECTORY] [--no-cache] [OUTPUT]      OUTPUT: build/package/static unless told
+Usage: static.py [--commit NAME] [--at DIRECTORY] [--no-cache] [--arch MACHINE] [OUTPUT]
+OUTPUT: build/package/static, or static-MACHINE, unless told
 """
 
 import argparse
@@ -12,17 +13,19 @@ import lzma
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import sys
 import tarfile
 
 import chroot
 import debs
+import machines
 import spdx
 from sources import Commit, git
 
 TOOLS = {"usdt-list": 1, "usdt-trace": 1, "usdt-agent": 1, "usdt-broker": 8}  # and the section of the manual
-ALSO = ("libbz2-dev",)  # of which elfutils' archives have functions
+ALSO = "libbz2-dev"  # of which elfutils' archives have functions
 # Zydis of the same sources as the distribution's, which has it as a shared library alone.
 ZYDIS = """
 sed 's/^deb /deb-src /' /etc/apt/sources.list >/etc/apt/sources.list.d/sources.list
@@ -30,10 +33,11 @@ apt-get -qq update
 mkdir /zydis
 cd /zydis
 apt-get -qq source zydis
-cmake -G Ninja -S zydis-* -B build -DCMAKE_BUILD_TYPE=Release -DZYDIS_BUILD_SHARED_LIB=OFF -DZYDIS_BUILD_TOOLS=OFF \
+cmake -G Ninja -S zydis-* -B build "$@" -DCMAKE_BUILD_TYPE=Release -DZYDIS_BUILD_SHARED_LIB=OFF -DZYDIS_BUILD_TOOLS=OFF \
   -DZYDIS_BUILD_EXAMPLES=OFF -DZYDIS_BUILD_MAN=OFF -DZYDIS_BUILD_DOXYGEN=OFF -DZYAN_SYSTEM_ZYCORE=ON
 ninja -C build Zydis
-cp build/libZydis.a /usr/local/lib
+mkdir -p "$into"
+cp build/libZydis.a "$into"
 """
 # Each program beside a map of what the linker took for it.
 LINK = ("<CMAKE_CXX_COMPILER> <FLAGS> <CMAKE_CXX_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES> "
@@ -49,38 +53,45 @@ They do not load libdebuginfod (--debuginfod), which would bring another C libra
 """
 
 
-def builder(control):
+def words(settings):
+    return [f"-D{name}={value}" for name, value in settings.items()]
+
+
+def builder(control, machine):
     """The chroot that packages are built in, with what else static programs want."""
-    base = debs.builder(control)
+    base = debs.builder(control, machine=machine)
     made = chroot.Chroot(f"{base.root}-static")
     if not (made.root / "made-static").exists():
         base.copy(made.root)
-        made.install(*ALSO)
-        made.run("sh", "-ec", ZYDIS)
+        made.install(ALSO if machine is None else f"{ALSO}:{machine.name}")
+        settings = [] if machine is None else words(machine.cmake_settings())
+        into = "/usr/local/lib" if machine is None else f"/usr/local/lib/{machine.triple}"
+        made.run("sh", "-ec", ZYDIS, "zydis", *settings, env={"into": into})
         (made.root / "made-static").touch()
     return made
 
 
-def compile_tools(home, place, cached):
-    flags = f"-ffile-prefix-map={place}=."
-    settings = {"CMAKE_BUILD_TYPE": "Release", "CMAKE_C_FLAGS": flags, "CMAKE_CXX_FLAGS": flags, "CMAKE_CXX_LINK_EXECUTABLE": LINK,
-                "USDT_STATIC": "ON", "USDT_UNITY": "ON", "USDT_BUILD_TESTS": "OFF", "USDT_BUILD_EXAMPLES": "OFF",
-                "USDT_BUILD_BENCH": "OFF", "USDT_BUILD_BINDINGS": "OFF", "CMAKE_INSTALL_PREFIX": "/usr"}
+def compile_tools(home, place, cached, machine, arch):
+    """As debian/rules says: the compiler's cache knows objects of the packages."""
     binds, variables = chroot.compiler_cache() if cached else ((), {})
-    home.run("cmake", "-G", "Ninja", "-S", place, "-B", f"{place}/build", "--log-level=WARNING",
-             *(f"-D{name}={value}" for name, value in settings.items()), binds=binds, env=variables)
-    home.run("ninja", "-C", f"{place}/build", f"-j{len(os.sched_getaffinity(0))}", *TOOLS, binds=binds, env=variables)
-    home.run("strip", *(f"{place}/build/bin/{tool}" for tool in TOOLS))
+    variables |= {"DEB_BUILD_OPTIONS": f"parallel={len(os.sched_getaffinity(0))}"}
+    link = LINK
+    if machine is not None:
+        # The compiler comes with a C library of the release, and looks there first: the distribution's own one has its repairs.
+        link += f" -B/usr/lib/{machine.triple} -L/usr/lib/{machine.triple}"
+    wanted = {"STATIC": shlex.quote(f"-DCMAKE_CXX_LINK_EXECUTABLE={link}"), "TOOLS": " ".join(TOOLS)}
+    home.run("dpkg-architecture", "-f", f"-a{arch}", "-c", "make", "-C", place, "-f", "debian/rules", "static-tools",
+             *(f"{name}={value}" for name, value in wanted.items()), binds=binds, env=variables)
 
 
-def what_is_inside(home, place):
+def what_is_inside(home, place, built):
     """Paths of the system that code of the programs came from: members of archives, start files, headers."""
     archives, headers = set(), set()
     for tool in TOOLS:
-        said = pathlib.Path(f"{home.root}{place}/build/bin/{tool}.map").read_text(errors="replace")
+        said = pathlib.Path(f"{home.root}{built}/bin/{tool}.map").read_text(errors="replace")
         archives |= {os.path.normpath(path) for path in re.findall(r"^(/\S+\.a)\(\S+\)$", said, re.M)}
         archives |= {os.path.normpath(path) for path in re.findall(r"^LOAD (/\S+\.o)$", said, re.M)}
-    for path in home.run("ninja", "-C", f"{place}/build", "-t", "deps").split():
+    for path in home.run("ninja", "-C", built, "-t", "deps").split():
         if path.startswith("/usr/"):
             headers.add(os.path.normpath(path))
     ours = f"{place}/"
@@ -91,26 +102,26 @@ def add_text(files, name, text):
     files[name] = (text.encode(), 0o644)
 
 
-def collect(home, place, commit, machine):
+def collect(home, place, built, commit, cpu, arch):
     """What the tarball has: {name: (bytes, mode)}."""
-    built = pathlib.Path(f"{home.root}{place}")
+    sources, made_in = pathlib.Path(f"{home.root}{place}"), pathlib.Path(f"{home.root}{built}")
     version, files = commit.version(), {}
     for tool, section in TOOLS.items():
-        made, page = built / "build/tools" / tool, f"{tool}.{section}"
-        files[f"bin/{tool}"] = ((built / "build/bin" / tool).read_bytes(), 0o755)
+        made, page = made_in / "tools" / tool, f"{tool}.{section}"
+        files[f"bin/{tool}"] = ((made_in / "bin" / tool).read_bytes(), 0o755)
         for source, name in ((page, f"man/man{section}/{page}"), (f"{tool}.bash", f"bash-completion/completions/{tool}"),
                              (f"_{tool}", f"zsh/site-functions/_{tool}"), (f"{tool}.fish", f"fish/vendor_completions.d/{tool}.fish")):
             add_text(files, f"share/{name}", (made / source).read_text())
-    packages = spdx.packages_of(home, *what_is_inside(home, place))
+    packages = spdx.packages_of(home, *what_is_inside(home, place, built), arch)
     for package in packages:
         add_text(files, f"LICENSES/{package.name}.txt", home.run("cat", f"/usr/share/doc/{package.name}/copyright"))
-    add_text(files, "LICENSE", (built / "LICENSE").read_text())
+    add_text(files, "LICENSE", (sources / "LICENSE").read_text())
     for name in ("GPL-2.0.txt", "README.md"):
-        add_text(files, f"LICENSES/{name}", (built / "LICENSES" / name).read_text())
+        add_text(files, f"LICENSES/{name}", (sources / "LICENSES" / name).read_text())
     for name in ("GPL-3", "LGPL-2", "LGPL-2.1", "LGPL-3", "Apache-2.0"):  # to which Debian's texts refer
         add_text(files, f"LICENSES/{name}.txt", home.run("cat", f"/usr/share/common-licenses/{name}"))
-    add_text(files, "README.txt", ABOUT.format(version=version, tools=", ".join(TOOLS), machine=machine, commit=commit.id))
-    add_text(files, "usdt.spdx.json", spdx.document(commit, f"usdt-tools-{version}-linux-{machine}", packages))
+    add_text(files, "README.txt", ABOUT.format(version=version, tools=", ".join(TOOLS), machine=cpu, commit=commit.id))
+    add_text(files, "usdt.spdx.json", spdx.document(commit, f"usdt-tools-{version}-linux-{cpu}", packages))
     return files
 
 
@@ -125,18 +136,21 @@ def tarball(top, files, seconds):
     return lzma.compress(made.getvalue(), preset=9)
 
 
-def build(commit, output, place=debs.PLACE, cached=True):
-    home = builder(git("show", f"{commit.id}:debian/control"))
+def build(commit, output, place=debs.PLACE, cached=True, machine=None):
+    home = builder(git("show", f"{commit.id}:debian/control"), machine)
     here = pathlib.Path(f"{home.root}{place}")
     chroot.remove(here.parent)
     commit.unpack(here)
     try:
-        compile_tools(home, place, cached)
-        machine = home.run("uname", "-m").strip()
-        files = collect(home, place, commit, machine)
+        arch = home.run("dpkg", "--print-architecture").strip() if machine is None else machine.name
+        cpu = home.run("uname", "-m").strip() if machine is None else machine.cpu
+        triple = home.run("dpkg-architecture", f"-a{arch}", "-f", "-qDEB_HOST_GNU_TYPE").strip()
+        compile_tools(home, place, cached, machine, arch)
+        home.run(f"{triple}-strip", *(f"{place}/obj-{triple}/bin/{tool}" for tool in TOOLS))
+        files = collect(home, place, f"{place}/obj-{triple}", commit, cpu, arch)
     finally:
         chroot.remove(here.parent)
-    top = f"usdt-tools-{commit.version()}-linux-{machine}"
+    top = f"usdt-tools-{commit.version()}-linux-{cpu}"
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     (output / f"{top}.tar.xz").write_bytes(tarball(top, files, commit.seconds))
@@ -149,10 +163,13 @@ def main():
     parser.add_argument("--commit", default="HEAD")
     parser.add_argument("--at", default=debs.PLACE, help="the directory of the sources within the chroot")
     parser.add_argument("--no-cache", action="store_true", help="compile everything")
-    parser.add_argument("output", nargs="?", type=pathlib.Path, default=chroot.HOME / "static")
+    machines.add_option(parser)
+    parser.add_argument("output", nargs="?", type=pathlib.Path)
     options = parser.parse_args()
+    machine = machines.chosen(options.arch)
+    output = options.output or machines.output("static", machine)
     try:
-        made = build(Commit(options.commit), options.output, options.at, not options.no_cache)
+        made = build(Commit(options.commit), output, options.at, not options.no_cache, machine)
     except chroot.Failed as why:
         sys.exit(f"package: {why}")
     print(f"{made.stat().st_size / 1e6:8.2f} MB  {os.path.relpath(made)}")
