@@ -200,6 +200,8 @@ const x3::rule<struct WordsRule, Expression> words = "words";
 const x3::rule<struct ProductRule, Expression> product = "product";
 const x3::rule<struct FactorRule, Expression> factor = "factor";
 
+const auto blank = x3::omit[*x3::char_(kSpaces)];
+const auto digit = x3::char_(kDigits);
 const auto number = x3::raw[('0' >> x3::char_("xX") >> +x3::char_("0-9a-fA-F")) | +digit];
 // Compilers and C++ mangling use these; bytes from 0x80 on are UTF-8 identifiers.
 const auto symbol_start = x3::char_("A-Za-z_.") | x3::char_('\x80', '\xff');

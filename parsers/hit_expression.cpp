@@ -416,7 +416,7 @@ Result<Draft> parse_whole(std::string_view text, const Grammar& grammar) {
   std::string expected = "an operator";
   bool matched = false;
   try {
-    matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[grammar], parsers::space);
+    matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[grammar], x3::char_(parsers::kSpaces));
     if (!matched) expected = "a value";
   } catch (const x3::expectation_failure<const char*>& failure) {
     at = failure.where();

@@ -26,6 +26,7 @@ constexpr auto kAsView = [](auto& ctx) {
   x3::_val(ctx).text = {&*range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
 };
 
+const auto letter = x3::char_(parsers::kLettersAndDigits);
 x3::rule<struct NestedRule> const nested("a value");
 const auto nested_def = '(' >> *(~x3::char_("()") | nested) >> ')';
 BOOST_SPIRIT_DEFINE(nested)
@@ -34,14 +35,15 @@ const auto value = x3::rule<struct ValueRule, Part>("a value") =
 const auto one = x3::rule<struct OneRule, Values>("a value") = x3::repeat(1)[value];
 // A text, and its length.
 const auto one_or_two = x3::rule<struct OneOrTwoRule, Values>("values") = value >> -(',' >> value);
-const auto text = x3::rule<struct TextRule, Item>("str(argN)") = x3::lexeme["str" >> !parsers::letter_or_digit] >>
-                                                                 '(' >> x3::attr(PrintForm::text) >> one_or_two >> ')';
-const auto hex = x3::rule<struct HexRule, Item>("hex(argN)") = x3::lexeme["hex" >> !parsers::letter_or_digit] >> '(' >>
+const auto text = x3::rule<struct TextRule, Item>("str(argN)") = x3::lexeme["str" >> !letter] >> '(' >>
+                                                                 x3::attr(PrintForm::text) >> one_or_two >> ')';
+const auto hex = x3::rule<struct HexRule, Item>("hex(argN)") = x3::lexeme["hex" >> !letter] >> '(' >>
                                                                x3::attr(PrintForm::hex) >> one >> ')';
-const auto address = x3::rule<struct AddressRule, Item>("ntop(argN)") =
-    x3::lexeme["ntop" >> !parsers::letter_or_digit] >> '(' >> x3::attr(PrintForm::address) >> one_or_two >> ')';
-const auto buffer = x3::rule<struct BufferRule, Item>("buf(argN, N)") =
-    x3::lexeme["buf" >> !parsers::letter_or_digit] >> '(' >> x3::attr(PrintForm::bytes) >> one_or_two >> ')';
+const auto address = x3::rule<struct AddressRule, Item>("ntop(argN)") = x3::lexeme["ntop" >> !letter] >> '(' >>
+                                                                        x3::attr(PrintForm::address) >> one_or_two >>
+                                                                        ')';
+const auto buffer = x3::rule<struct BufferRule, Item>("buf(argN, N)") = x3::lexeme["buf" >> !letter] >> '(' >>
+                                                                        x3::attr(PrintForm::bytes) >> one_or_two >> ')';
 const auto plain = x3::rule<struct PlainRule, Item>("argN") = x3::attr(PrintForm::value) >> one;
 const auto item = text | hex | address | buffer | plain;
 
@@ -52,7 +54,7 @@ tl::expected<std::vector<PrintItemText>, std::size_t> split_print_list(std::stri
   const char* at = list.data();
   const char* const end = at + list.size();
   std::vector<print_grammar::Item> parsed;
-  const bool matched = x3::phrase_parse(at, end, print_grammar::item % ',', parsers::space, parsed);
+  const bool matched = x3::phrase_parse(at, end, print_grammar::item % ',', x3::char_(parsers::kSpaces), parsed);
   if (!matched || at != end) return tl::unexpected(static_cast<std::size_t>(at - list.data()));
   std::vector<PrintItemText> items;
   for (const auto& [form, values] : parsed) {

@@ -43,6 +43,7 @@ const auto refuse_symbol = [](auto& ctx) {
 
 // Grammar.
 
+const auto blank = x3::omit[*x3::char_(kSpaces)];
 const auto name = x3::char_("a-zA-Z") >> *x3::char_("a-zA-Z0-9");
 // A name that goes on like a symbol or an expression is no register's.
 const auto plain_name = name >> !x3::char_("_.$@+*(-");

@@ -82,9 +82,10 @@ const auto set_cast = [](auto& ctx) {
 const auto go_deeper = [](auto& ctx) { x3::_pass(ctx) = draft_of(ctx).depth++ < static_cast<int>(kMostSteps); };
 const auto come_back = [](auto& ctx) { --draft_of(ctx).depth; };
 
-using parsers::digit;
-using parsers::letter;
-const auto more = parsers::letter_or_digit;
+const auto space = x3::char_(parsers::kSpaces);
+const auto digit = x3::char_(parsers::kDigits);
+const auto letter = x3::char_(parsers::kLetters);
+const auto more = x3::char_(parsers::kLettersAndDigits);
 const x3::uint_parser<std::uint8_t, 10, 1, 3> argument_number;
 const x3::int_parser<std::int64_t, 10, 1, 18> index;
 
@@ -104,8 +105,8 @@ const auto behind = ("->" >> member[add_member<Kind::pointer_member>]) | ('.' >>
 const auto fronted_def = ((x3::lit('*')[set_star]) | ('(' >> type[set_cast] >> ')')) >> unary >> x3::eps[add_front];
 const auto unary_def = x3::eps[go_deeper] >> (fronted | (operand >> *behind)) >> x3::eps[come_back];
 // "sizeof(struct foo)", or of a value.
-const auto type_name = x3::raw[x3::lexeme[(x3::lit("struct") | "union" | "enum" | "class") >> +parsers::space >>
-                                          letter >> *~x3::char_("()")]];
+const auto type_name =
+    x3::raw[x3::lexeme[(x3::lit("struct") | "union" | "enum" | "class") >> +space >> letter >> *~x3::char_("()")]];
 const auto size_of = x3::lexeme["sizeof" >> !more] >> '(' >> (type_name[set_root] | unary) >> ')';
 
 BOOST_SPIRIT_DEFINE(unary, fronted)
@@ -121,11 +122,11 @@ PathPrefix value_path_prefix(const char* at, const char* end) {
   const char* const start = at;
   PathPrefix found{.end = at};
   Draft draft{.start = start};
-  const bool sized = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[size_of], parsers::space);
+  const bool sized = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[size_of], space);
   if (!sized) {
     draft = {.start = start};
     at = start;
-    found.matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[unary], parsers::space);
+    found.matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[unary], space);
   }
   found.matched |= sized;
   found.end = at;
@@ -133,7 +134,7 @@ PathPrefix value_path_prefix(const char* at, const char* end) {
   if (!found.matched) return found;
   if (sized) draft.steps.push_back({.kind = Kind::size_of});
   const char* last = at;
-  while (last > start && parsers::space.test(last[-1], x3::unused)) --last;
+  while (last > start && space.test(last[-1], x3::unused)) --last;
   found.path = {std::string(start, last), std::move(draft.root), std::move(draft.steps)};
   return found;
 }

@@ -64,6 +64,8 @@ const auto refuse_mark = [](auto& ctx) {
 
 // Grammar.
 
+const auto blank = x3::omit[*x3::char_(kSpaces)];
+const auto digit = x3::char_(kDigits);
 const auto name = +x3::char_("a-zA-Z0-9");
 const auto unnamed = refuse("expected a register name after '%'");
 const ExpressionParser<x3::parser, Marks::dollar> expression;
