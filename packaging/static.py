@@ -142,9 +142,10 @@ def build(commit, output, place=debs.PLACE, cached=True, machine=None):
     chroot.remove(here.parent)
     commit.unpack(here)
     try:
-        arch = home.run("dpkg", "--print-architecture").strip() if machine is None else machine.name
-        cpu = home.run("uname", "-m").strip() if machine is None else machine.cpu
-        triple = home.run("dpkg-architecture", f"-a{arch}", "-f", "-qDEB_HOST_GNU_TYPE").strip()
+        if machine is None:
+            arch, cpu, triple = home.run("sh", "-ec", "dpkg --print-architecture; uname -m; dpkg-architecture -qDEB_HOST_GNU_TYPE").split()
+        else:
+            arch, cpu, triple = machine.name, machine.cpu, machine.triple
         compile_tools(home, place, cached, machine, arch)
         home.run(f"{triple}-strip", *(f"{place}/obj-{triple}/bin/{tool}" for tool in TOOLS))
         files = collect(home, place, f"{place}/obj-{triple}", commit, cpu, arch)

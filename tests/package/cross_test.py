@@ -116,7 +116,7 @@ def each_program_of_the_tarball_is_static_and_of_arm64(run):
     for path in programs:
         check_machine(path)
         check("INTERP" not in readelf("-l", path) and "NEEDED" not in readelf("-d", path), f"{path.name} loads libraries")
-        check(b"/build/" not in path.read_bytes(), f"{path.name} names the directory that it was built in")
+        check(debs.PLACE.encode() not in path.read_bytes(), f"{path.name} names the directory that it was built in")
     listed = json.loads((top / "usdt.spdx.json").read_text())
     inside = {each["name"]: each for each in listed["packages"]}
     for relation in listed["relationships"]:
