@@ -58,9 +58,10 @@ class Port:
     def row(self):
         """Versions of what matters, without Debian's own numbers, and what the steps came to."""
         packages = ("g++", "clang", "libbpf-dev", "libdw-dev", "libboost-dev", "libfmt-dev", "cmake")
-        said = self.home.run("dpkg-query", "-W", "-f=${Version}\\n", *packages).split()
-        versions = [version.split(":")[-1].split("-")[0].split("+")[0] for version in said]
-        return " | ".join([f"| {self.suite}", *versions, *self.outcomes]) + " |"
+        said = self.home.run("dpkg-query", "-W", "-f=${Package} ${Version}\\n", *packages)
+        versions = dict(line.split() for line in said.splitlines())
+        upstream = [versions[package].split(":")[-1].split("-")[0].split("+")[0] for package in packages]
+        return " | ".join([f"| {self.suite}", *upstream, *self.outcomes]) + " |"
 
 
 def main():
