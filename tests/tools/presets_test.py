@@ -113,6 +113,18 @@ class Presets(tool.TempDirCase):
         self.assertIn("own.counts", done.stdout)
         self.assertIn("others may write to it", self.trace("--preset", "open").stderr)
 
+    def test_what_is_no_regular_file_is_not_waited_for(self):
+        os.mkfifo(self.path("presets/pipe.toml"))
+        done = tool.usdt_list("--presets", env={"USDT_PRESETS": str(self.folder)}, check=2)
+        self.assertIn("pipe.toml: it is no regular file", done.stderr)
+        self.assertIn("own.counts", done.stdout)
+
+    def test_names_may_have_dots(self):
+        self.write("presets/own.new.toml", OWN.replace("[question.hidden]", '[question."hidden.2"]'))
+        self.assertEqual(self.questions("--preset", "own.new", "--", self.app)[0], ["counts"])
+        self.assertEqual(self.questions("--preset", "own.new.hidden.2", "--", self.app)[0], ["hidden.2"])
+        self.assertEqual(self.questions("--preset", "own.counts", "--", self.app)[0], ["counts"])
+
     def test_what_is_wrong_with_a_file_is_said_with_its_place(self):
         for text, said in ((OWN.replace("[arguments]\n", "[arguments.x]\n"), "'x' is not PROVIDER:NAME"), (OWN.replace('"app:work" =', '"work" ='), "is not PROVIDER:NAME"),
                            (OWN.replace("unseen its", "sometimes its"), "is no condition"), (OWN.replace('otherwise = "counts"', 'otherwise = "x"'), "otherwise is 'x'"),
@@ -146,7 +158,10 @@ class Presets(tool.TempDirCase):
         asked, said = self.questions("--preset", "own.each", "--", self.app)
         self.assertEqual(asked, ["each"])
         self.assertIn("each: each is a line", said)
-        self.assertIn("each: its probes fire only if it was started with --pro*, or with APP_PROBES=1 in its environment", said)
+        self.assertIn("each: its probes fire only if it was started with --pro*, or with APP_PROBES=1 in its environment, "
+                      "and the command is not", said)
+        self.assertNotIn("fire only if", self.questions("--preset", "own.each", "--", self.app, "--probes")[1])
+        self.assertIn("each: each is a line", self.questions("--script", self.path("presets/own.toml"), "--", self.app)[1])
 
     def test_a_preset_is_of_the_command_line(self):
         script = self.write("s.toml", "preset = 'python'\n" + OWN)

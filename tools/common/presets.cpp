@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include "common/built_in_presets.hpp"
 #include "common/nearest.hpp"
+#include "common/script_file.hpp"
 
 namespace usdt::tools {
 namespace {
@@ -47,9 +47,7 @@ std::vector<std::filesystem::path> directories() {
 }
 
 /// Why a file may not say what this user traces; empty: it may.
-std::string why_distrusted(const std::filesystem::path& file) {
-  struct stat what {};
-  if (::stat(file.c_str(), &what) != 0) return {};  // whoever reads it says so
+std::string why_distrusted(const struct stat& what) {
   if (what.st_uid != 0 && what.st_uid != ::geteuid()) return "it is another user's";
   if ((what.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "others may write to it";
   return {};
@@ -63,11 +61,8 @@ void add_of_directory(const std::filesystem::path& directory, std::map<std::stri
        !none && entry != std::filesystem::directory_iterator(); entry.increment(none))
     if (entry->path().extension() == kEnding) files.insert(entry->path());
   for (const auto& file : files) {
-    if (const std::string why = why_distrusted(file); !why.empty()) {
-      errors.push_back({ErrorKind::no_permission, fmt::format("{}: passed over: {}", file.string(), why)});
-      continue;
-    }
-    auto script = read_script(file.string());
+    const auto text = read_script_file(file.string(), why_distrusted);
+    auto script = text ? parse_script(file.string(), *text) : fail(text.error());
     if (!script) {
       errors.push_back(script.error());
       continue;
@@ -129,16 +124,21 @@ Presets find_presets() {
 }
 
 Result<ChosenPreset> choose_preset(std::string_view text) {
-  const std::size_t dot = std::min(text.find('.'), text.size());
-  const std::string_view name = text.substr(0, dot);
   Presets presets = find_presets();
-  const auto found = std::ranges::find(presets.all, name, &Preset::name);
+  // Names of presets and of questions may have dots of their own: the longest beginning that is a preset's counts.
+  std::size_t end = text.size();
+  auto found = std::ranges::find(presets.all, text, &Preset::name);
+  while (found == presets.all.end() && end > 0 && text.rfind('.', end - 1) != text.npos) {
+    end = text.rfind('.', end - 1);
+    found = std::ranges::find(presets.all, text.substr(0, end), &Preset::name);
+  }
+  const std::string_view name = text.substr(0, end);
   if (found == presets.all.end()) {
     for (const Error& error : presets.errors)
       if (error.message.find(fmt::format("{}{}", name, kEnding)) != std::string::npos) return fail(error);
     return there_is_none("preset", name, names_of(presets.all));
   }
-  auto questions = choose_questions(*found, text.substr(std::min(dot + 1, text.size())));
+  auto questions = choose_questions(*found, text.substr(std::min(end + 1, text.size())));
   if (!questions) return fail(questions.error());
   return ChosenPreset{std::move(*found), std::move(*questions)};
 }

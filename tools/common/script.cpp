@@ -2,16 +2,14 @@
 #include "common/script.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <optional>
 #include <utility>
+
+#include "common/script_guard.hpp"
 
 // The parser of toml++ 3.3 asserts what texts break ("[" at the end of a line), and tells the compiler to rely on it
 // where NDEBUG is set. It goes on to find the error by itself.
@@ -291,92 +289,6 @@ Result<std::string> read_text(const std::string& file) {
   return text;
 }
 
-/// The parser calls itself for each part of a dotted key, and 100,000 of them would be the end of its stack: it bounds
-/// how deep values are nested, and keys from version 3.4 on. A key is within one line. The first that is too long.
-std::optional<ScriptPlace> too_deep_key(std::string_view text) {
-  constexpr std::ptrdiff_t most = 256;  // of 128 arrays of inline tables, each on a line of its own: 4 MiB of stack
-  std::uint32_t line = 1;
-  for (std::size_t at = 0; at < text.size(); ++line) {
-    const std::string_view rest = text.substr(at);
-    const std::string_view here = rest.substr(0, rest.find('\n'));
-    if (std::ranges::count(here, '.') > most) return ScriptPlace{line, 1};
-    at += here.size() + 1;
-  }
-  return std::nullopt;
-}
-
-/// Where `text` has a character that TOML knows in texts and comments alone, as it knows all that are not ASCII;
-/// nothing: nowhere. For some of them the parser of toml++ 3.3 does what no compiler has to make sense of.
-std::optional<ScriptPlace> stray_character(std::string_view text) {
-  ScriptPlace place{1, 1};
-  std::string_view quote;  // that ends the text which is open; "\n": of a comment
-  for (std::size_t at = 0; at < text.size();) {
-    const std::string_view rest = text.substr(at);
-    std::size_t bytes = 1;
-    if (!quote.empty()) {
-      if (quote.front() == '"' && rest.front() == '\\') bytes = std::min<std::size_t>(2, rest.size());
-      // A line ends whatever has one quote, too: the parser says so.
-      if (rest.starts_with(quote) || (quote.size() == 1 && rest.front() == '\n')) {
-        bytes = quote.size();
-        quote = {};
-      }
-    } else if (rest.front() == '#') {
-      quote = "\n";
-    } else if (rest.front() == '"' || rest.front() == '\'') {
-      const bool is_long = rest.size() > 2 && rest[1] == rest[0] && rest[2] == rest[0];
-      quote = rest.substr(0, bytes = is_long ? 3 : 1);
-    } else if (static_cast<unsigned char>(rest.front()) >= 0x80) {
-      return place;
-    }
-    for (const char c : rest.substr(0, bytes)) {
-      if (c == '\n') place = {place.line + 1, 0};
-      // As the parser counts: characters, of which each has one byte that does not go on with another.
-      if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) ++place.column;
-    }
-    at += bytes;
-  }
-  return std::nullopt;
-}
-
-using Version = std::vector<unsigned>;
-
-/// Returns the numbers of "6.1.12-amd64"; nothing: it does not begin with one.
-std::optional<Version> version_of(std::string_view text) {
-  Version version;
-  while (true) {
-    unsigned number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc()) return version.empty() ? std::nullopt : std::optional(version);
-    version.push_back(number);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (!text.starts_with('.')) return version;
-    text.remove_prefix(1);
-  }
-}
-
-/// Says what a need lacks, in words; empty: it is there; nothing: no such need is known.
-std::optional<std::string> missing(std::string_view kind, const std::string& what) {
-  if (kind == "usdt-trace" || kind == "linux") {
-    const auto wanted = version_of(what);
-    if (!wanted) return std::nullopt;
-    utsname kernel{};
-    if (::uname(&kernel) != 0) return std::string();
-    const std::string_view have = kind == "linux" ? kernel.release : USDT_VERSION;
-    return version_of(have) >= wanted ? std::string() : fmt::format("this is {} {}", kind, have);
-  }
-  if (kind == "feature") {
-    const auto feature = feature_by_name(what);
-    if (!feature) return std::nullopt;
-    const FeatureState state = probe_feature(*feature);
-    return state.answer == Answer::no ? state.detail : std::string();
-  }
-  if (kind == "program") {
-    const auto program = find_program(what);
-    return program ? std::string() : program.error().message;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Error Script::wrong(ScriptPlace place, std::string_view why) const {
@@ -390,34 +302,12 @@ Result<Script> read_script(const std::string& file) {
 }
 
 Result<Script> parse_script(const std::string& file, std::string_view text) {
-  if (const auto place = too_deep_key(text))
-    return fail(ErrorKind::limit,
-                fmt::format("{}:{}:{}: more than 256 dots in one line", file, place->line, place->column));
-  if (const auto place = stray_character(text))
-    return fail(ErrorKind::syntax,
-                fmt::format("{}:{}:{}: a character that is not ASCII, outside of quotes and comments", file,
-                            place->line, place->column));
+  if (auto guarded = guard_parser(file, text); !guarded) return fail(guarded.error());
   const toml::parse_result parsed = toml::parse(text, file);
   if (parsed) return Reader(file).read(parsed.table());
   const toml::parse_error& error = parsed.error();
   const ScriptPlace place = place_of(error.source());
   return fail(ErrorKind::syntax, fmt::format("{}:{}:{}: {}", file, place.line, place.column, error.description()));
-}
-
-Result<void> check_needs(const Script& script) {
-  std::vector<std::string> all;
-  for (const ScriptNeed& need : script.needs) {
-    const std::size_t space = std::min(need.text.find(' '), need.text.size());
-    const std::string_view kind = std::string_view(need.text).substr(0, space);
-    const auto why = missing(kind, need.text.substr(std::min(space + 1, need.text.size())));
-    if (!why)
-      return fail(script.wrong(need.place, fmt::format("'{}' is no need: there are 'usdt-trace VERSION', 'linux "
-                                                       "VERSION', 'feature NAME' and 'program NAME'",
-                                                       need.text)));
-    if (!why->empty()) all.push_back(script.wrong(need.place, fmt::format("needs {}: {}", need.text, *why)).message);
-  }
-  if (all.empty()) return {};
-  return fail(ErrorKind::not_supported, fmt::format("{}", fmt::join(all, "; ")));
 }
 
 }  // namespace usdt::tools

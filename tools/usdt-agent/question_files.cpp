@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "question_files.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -17,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "common/script.hpp"
+#include "common/script_file.hpp"
 #include "exports.hpp"
 #include "script_flags.hpp"
 
@@ -67,36 +63,6 @@ usdt::Result<void> check_for_agent(const usdt_trace::Flags& flags) {
   return {};
 }
 
-/// Reads all of an open file. Nothing: errno says why not.
-std::optional<std::string> read_all(int fd, std::size_t most) {
-  std::string text(most, '\0');
-  std::size_t size = 0;
-  while (size < most) {
-    const ssize_t got = ::read(fd, text.data() + size, most - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::nullopt;
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return text;
-}
-
-/// Reads a file that is one: for a FIFO an agent would wait, and a device may have no end.
-usdt::Result<std::string> read_text(const std::string& path) {
-  constexpr std::size_t most = usdt::tools::kMostScriptBytes;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  struct stat st {};
-  const bool is_there = fd >= 0 && ::fstat(fd, &st) == 0;
-  auto text = is_there && S_ISREG(st.st_mode) ? read_all(fd, most + 1) : std::nullopt;
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  if (is_there && !S_ISREG(st.st_mode)) return wrong(path + ": it is no regular file");
-  if (!text) return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "read " + path, error));
-  if (text->size() > most) return usdt::fail(usdt::ErrorKind::limit, path + ": more than 1 MiB of script");
-  return std::move(*text);
-}
-
 /// The agent may be started anywhere, as a service in "/".
 usdt::Result<void> check_paths(const usdt::Question& question) {
   for (const usdt::PointPattern& pattern : usdt::all_patterns(question)) {
@@ -112,7 +78,7 @@ usdt::Result<void> check_paths(const usdt::Question& question) {
 /// Reads a file, and adds what is wrong with it to `errors`, of each question the first.
 std::optional<QuestionFile> read_file(const std::string& path, const Options& options, bool without_privilege,
                                       std::vector<usdt::Error>& errors) {
-  auto text = read_text(path);
+  auto text = usdt::tools::read_script_file(path);
   if (!text) return errors.push_back(text.error()), std::nullopt;
   QuestionFile file{.path = path, .text = std::move(*text), .questions = {}};
   auto questions = usdt_trace::parse_questions(path, file.text, usual_options(), without_privilege);

@@ -8,16 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdlib>
 #include <span>
 #include <utility>
 
-#include "common/conditions.hpp"
 #include "common/nearest.hpp"
 #include "common/presets.hpp"
 #include "common/script.hpp"
 #include "io/width.hpp"
-#include "notice.hpp"
+#include "settle_questions.hpp"
 #include "wrong_usage.hpp"
 
 namespace usdt_trace {
@@ -224,59 +222,15 @@ usdt::Result<std::vector<Flags>> make_questions(const Script& script, const CLI:
   return questions;
 }
 
-/// What will be traced, as far as it is known: the processes of -p, or the command.
-std::vector<usdt::tools::Subject> subjects_of(const CLI::App& app, const CommandLine& line) {
-  if (!line.command.empty()) return {usdt::tools::subject_of(line.command)};
-  std::vector<usdt::tools::Subject> subjects;
-  for (const std::string& words : app.get_option("--pid")->results())
-    if (const auto pid = static_cast<pid_t>(std::strtol(words.c_str(), nullptr, 10)); pid > 0)
-      subjects.push_back(usdt::tools::subject_of(pid));
-  return subjects;
-}
-
-/// Says what a question costs, and when its probes fire. Returns whether they may fire at all.
-bool warn(const ScriptQuestion& question, const std::vector<usdt::tools::Subject>& subjects, const Flags& flags) {
-  using usdt::tools::Fires;
-  if (!question.cost.empty()) notice(flags, fmt::format("{}: {}", question.name, question.cost));
-  if (question.fires_only_if.empty()) return true;
-  bool may_fire = subjects.empty();
-  bool is_sure = false;
-  for (const usdt::tools::Subject& subject : subjects) {
-    const Fires fires = usdt::tools::judge(question.fires_only_if, subject);
-    may_fire |= fires != Fires::no;
-    is_sure |= fires == Fires::yes;
-  }
-  const std::string when = usdt::tools::describe(question.fires_only_if);
-  if (!may_fire)
-    notice(flags, fmt::format("{}: its probes do not fire in this process: only if {}", question.name, when));
-  else if (!is_sure)
-    notice(flags, fmt::format("{}: its probes fire only if {}", question.name, when));
-  return may_fire;
-}
-
-/// Takes the chosen questions, or those that stand for them where their probes do not fire.
-usdt::Result<Script> script_of_preset(const CLI::App& app, const Flags& flags, const CommandLine& line) {
-  auto chosen = usdt::tools::choose_preset(flags.script.preset);
-  if (!chosen) return usdt::fail(chosen.error());
-  Script script = std::move(chosen->preset.script);
-  const auto subjects = flags.explain || app.get_option("--replay")->count() > 0 ? std::vector<usdt::tools::Subject>()
-                                                                                 : subjects_of(app, line);
-  std::vector<ScriptQuestion> asked;
-  const auto ask = [&](const std::string& name) {
-    if (std::ranges::find(asked, name, &ScriptQuestion::name) != asked.end()) return;
-    asked.push_back(*std::ranges::find(script.questions, name, &ScriptQuestion::name));
-  };
-  for (const std::string& name : chosen->questions) {
-    const ScriptQuestion& question = *std::ranges::find(script.questions, name, &ScriptQuestion::name);
-    if (warn(question, subjects, flags) || question.otherwise.empty()) {
-      ask(name);
-      continue;
-    }
-    notice(flags, fmt::format("{}: {} is asked instead", name, question.otherwise));
-    ask(question.otherwise);
-  }
-  script.questions = std::move(asked);
-  return script;
+/// What of a preset is asked; of a script each question.
+usdt::Result<usdt::tools::ChosenPreset> find_script(const ScriptPart& named) {
+  if (!named.preset.empty()) return usdt::tools::choose_preset(named.preset);
+  auto script = usdt::tools::read_script(named.file);
+  if (!script) return usdt::fail(script.error());
+  usdt::tools::ChosenPreset all;
+  all.preset.script = std::move(*script);
+  for (const ScriptQuestion& question : all.preset.script.questions) all.questions.push_back(question.name);
+  return all;
 }
 
 }  // namespace
@@ -290,9 +244,13 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
                         fmt::format("{} does not go with --{}, whose questions have theirs",
                                     name == "probe" ? "a probe" : "--" + name, is_preset ? "preset" : "script"));
   }
-  auto script = is_preset ? script_of_preset(app, flags, line) : usdt::tools::read_script(flags.script.file);
-  if (!script) return usdt::fail(script.error());
-  return make_questions(*script, app, flags, line, {});
+  auto chosen = find_script(flags.script);
+  if (!chosen) return usdt::fail(chosen.error());
+  Script& script = chosen->preset.script;
+  leave_chosen(script, chosen->questions);
+  auto made = make_questions(script, app, flags, line, {});
+  if (!made) return usdt::fail(made.error());
+  return settle_questions(script, chosen->questions, *made);
 }
 
 usdt::Result<std::vector<Flags>> parse_questions(const std::string& file, std::string_view text,

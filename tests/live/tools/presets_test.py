@@ -59,12 +59,12 @@ def asked(*names):
     return decorate
 
 
-def answers(run, preset, command=None, environment=None, options=(), work=None, stop=None):
+def answers(run, preset, command=None, environment=None, options=(), work=None):
     """Asks a preset of a command, or of processes that are named in `options` while `work` is done."""
     require_root()
     file = run.dir / f"{preset}.answers"
     argv = [run.tool, "--preset", preset, "-f", "json", "-o", file, *options, *(["--", *command] if command else [])]
-    told = {**os.environ, "USDT_PRESETS": str(run.dir / "none"), **(environment or {})}
+    told = {**os.environ, "USDT_PRESETS": str(run.dir / "presets"), **(environment or {})}
     process = run.adopt(subprocess.Popen([str(word) for word in argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                          stdin=subprocess.DEVNULL, env=told, cwd=run.dir))
     if work:
@@ -127,7 +127,7 @@ def php_is_asked_for_requests_exceptions_functions_and_files(run):
     check_equal(got.spans("requests"), 1, "requests")
     silent = answers(run, "php.functions", command)
     check_equal(silent.counts("functions"), {}, "functions without the variable")
-    check("its probes do not fire in this process: only if it was started with USE_ZEND_DTRACE=1 in its environment" in silent.said, silent.said)
+    check("its probes fire only if it was started with USE_ZEND_DTRACE=1 in its environment, and the command is not" in silent.said, silent.said)
     got = answers(run, "php.functions,slow-functions,files", command, {"USE_ZEND_DTRACE": "1"})
     check_equal([count for (_, _, name, _), count in got.counts("functions").items() if name == "f"], [30], "calls of f")
     check(got.spans("slow-functions") > 0, "no slow functions")
@@ -297,7 +297,7 @@ def java_is_asked_for_pauses_threads_classes_monitors_allocations_and_methods(ru
     check(got.spans("gc") >= 1 and got.spans("safepoints") >= 1, "collections and safepoints")
     check(any("till" in str(args) for args in got.args("threads")), f"threads {got.args('threads')}")
     silent = answers(run, "hotspot.methods", command)
-    check("its probes do not fire in this process: only if it was started with -XX:+DTraceMethodProbes" in silent.said, silent.said)
+    check("its probes fire only if it was started with -XX:+DTraceMethodProbes" in silent.said, silent.said)
     flags = ["java", "-Xint", "-Xmx64m", "-XX:+DTraceMonitorProbes", "-XX:+DTraceAllocProbes", "-XX:+DTraceMethodProbes", "Shop"]
     got = answers(run, "hotspot.classes,monitors,allocations,methods", flags)
     check_equal(got.counts("methods").get(("Shop", "work")), 50000, f"methods {list(got.counts('methods').items())[:5]}")
@@ -326,10 +326,56 @@ def postgresql_is_asked_for_statements_locks_blocks_sorts_and_checkpoints(run):
     check("lwlock-waits" in got.of, "waits for lightweight locks")
 
 
+OWN = """
+[question.all]
+title = "how many"
+probes = ["shop:sold"]
+count = true
+
+[question.each]
+title = "one by one"
+probes = ["shop:sold"]
+fires-only-if = ["environment SHOP_PROBES=1"]
+otherwise = "all"
+on-request = true
+"""
+SHOP = """#include <stdio.h>
+#include <sys/sdt.h>
+int main(void) { for (int c, n = 0; (c = getchar()) != EOF;) { if (c != 's') continue; DTRACE_PROBE1(shop, sold, n); n++; puts(""); fflush(stdout); } }
+"""
+
+
+@scenario
+def another_question_is_asked_of_processes_in_which_probes_never_fire(run):
+    """One of two that fires is enough, and children may be started in another way: then it is asked as it is."""
+    (run.dir / "presets").mkdir()
+    (run.dir / "presets/shop.toml").write_text(OWN)
+    (run.dir / "shop.c").write_text(SHOP)
+    program = run.build("shop", [run.dir / "shop.c"])
+    start = lambda **environment: run.start(program, env={"A": "b", **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)  # noqa: E731
+    silent, other, loud = start(), start(), start(SHOP_PROBES="1")
+
+    def sell(*shops):
+        for shop in shops:
+            shop.stdin.write(b"sss")
+            for _ in range(3):
+                shop.stdout.readline()
+    never = answers(run, "shop.each", options=["-p", f"{silent.pid},{other.pid}"], work=lambda: sell(silent, other))
+    check_equal(list(never.of), ["all"], "the question that is asked")
+    check_equal(never.objects("all", "summary")[-1]["hits"], 6, "hits of both")
+    check(f"each: its probes do not fire in process {silent.pid}, {other.pid}: only if it was started with SHOP_PROBES=1" in never.said and
+          "each: 'all' is asked instead" in never.said, never.said)
+    some = answers(run, "shop.each", options=["-p", f"{silent.pid},{loud.pid}"], work=lambda: sell(loud))
+    check_equal(len(some.args("each")), 3, "hits of one")
+    check(f"each: its probes do not fire in process {silent.pid}: only if" in some.said, some.said)
+    children = answers(run, "shop.each", options=["-p", silent.pid, "--children"], work=lambda: sell(silent))
+    check_equal(len(children.args("each")), 3, "hits of one whose children may fire")
+
+
 @scenario
 def each_question_of_each_preset_is_asked_here(run):
     listed = subprocess.run([run.tool.with_name("usdt-list"), "--presets", "-f", "json"], capture_output=True, text=True, check=True,
-                            env={**os.environ, "USDT_PRESETS": str(run.dir / "none")})
+                            env={**os.environ, "USDT_PRESETS": str(run.dir / "presets")})
     there = {}
     for each in map(json.loads, listed.stdout.splitlines()):
         there.setdefault(each["preset"], set()).add(each["question"])
