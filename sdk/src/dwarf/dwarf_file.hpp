@@ -74,7 +74,7 @@ struct DwarfFile {
 
 /// Puts bytes, which stay where they are, in the place of a section's. libdw looks at those of elf_getdata() (0.188) or
 /// of elf_rawdata() (0.192): both are these then. False: the section cannot be read.
-bool replace_bytes(Elf_Scn* section, std::span<std::uint8_t> bytes);
+[[nodiscard]] bool replace_bytes(Elf_Scn* section, std::span<std::uint8_t> bytes);
 
 /// Refuses what makes libelf and libdw allocate more than any real file has. Errors: limit.
 [[nodiscard]] Result<void> check_claims(const elf::File& file, const elf::Image& image,

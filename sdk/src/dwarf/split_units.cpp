@@ -178,6 +178,7 @@ class OwnSection {
   [[nodiscard]] bool put(std::uint64_t at, std::uint64_t value, unsigned size) {
     if (named_.data == nullptr || at > size_at_first() || size_at_first() - at < size) return false;
     std::uint8_t* const bytes = own({});
+    if (bytes == nullptr) return false;
     for (unsigned i = 0; i < size; ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> 8 * i);
     return true;
   }
@@ -185,13 +186,14 @@ class OwnSection {
   [[nodiscard]] std::optional<std::uint64_t> with(std::string_view text) {
     if (named_.data == nullptr) return std::nullopt;
     const std::uint64_t at = size_at_first();
-    own(text);
+    if (own(text) == nullptr) return std::nullopt;
     return at;
   }
 
  private:
   [[nodiscard]] std::uint64_t size_at_first() const { return copied_ ? size_ : named_.data->d_size; }
 
+  /// The copy that libdw reads in the section's place, with `more` behind it the first time; null: it has none.
   std::uint8_t* own(std::string_view more) {
     if (!copied_) {
       size_ = named_.data->d_size;
@@ -203,7 +205,7 @@ class OwnSection {
       if (!more.empty()) copy.push_back(0);
       const std::size_t size = copy.size();
       copy.resize(size + kZerosBehind);
-      replace_bytes(named_.section, std::span(copy).first(size));
+      if (!replace_bytes(named_.section, std::span(copy).first(size))) return nullptr;
       copied_ = true;
     }
     return static_cast<std::uint8_t*>(named_.data->d_buf);
