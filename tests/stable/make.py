@@ -13,11 +13,11 @@ import argparse
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -39,7 +39,8 @@ RECORDINGS = {
     "sampled": [PROBES, "--sample", "1/2", "--max-rate", "1000/s", "--last", "30s", "--string-size", "16",
                 "--", "{at}/shop", "60"],
 }
-TAGS = set(range(1, 22))  # of definitions, as docs/recording.md has them
+# Of all definitions that the format has.
+TAGS = {int(tag) for tag in re.findall(r"^  \w+ = (\d+),", (ROOT / "sdk/src/record/definition_tags.hpp").read_text(), re.M)}
 
 
 def build(at):
