@@ -161,7 +161,8 @@ class Presets(tool.TempDirCase):
         self.assertIn("each: its probes fire only if it was started with --pro*, or with APP_PROBES=1 in its environment, "
                       "and the command is not", said)
         self.assertNotIn("fire only if", self.questions("--preset", "own.each", "--", self.app, "--probes")[1])
-        self.assertIn("each: each is a line", self.questions("--script", self.path("presets/own.toml"), "--", self.app)[1])
+        script = self.write("s.toml", OWN.replace('probes = ["app:gone"]', 'probes = ["app:work"]'))
+        self.assertIn("each: each is a line", self.questions("--script", script, "--", self.app)[1])
 
     def test_a_preset_is_of_the_command_line(self):
         script = self.write("s.toml", "preset = 'python'\n" + OWN)

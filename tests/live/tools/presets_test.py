@@ -67,8 +67,8 @@ def answers(run, preset, command=None, environment=None, options=(), work=None):
     told = {**os.environ, "USDT_PRESETS": str(run.dir / "presets"), **(environment or {})}
     process = run.adopt(subprocess.Popen([str(word) for word in argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                          stdin=subprocess.DEVNULL, env=told, cwd=run.dir))
+    said = ""
     if work:
-        said = ""
         wanted = preset.count(",") + 1
         while said.count("attached ") < wanted:
             line = process.stderr.readline()
@@ -76,9 +76,9 @@ def answers(run, preset, command=None, environment=None, options=(), work=None):
             said += line
         work()
         process.send_signal(signal.SIGINT)
-    out = process.communicate(timeout=120)[1]
-    check(process.returncode == 0, f"{preset}: {process.returncode}\n{out}")
-    return Answers(preset, file.read_text().splitlines(), out)
+    said += process.communicate(timeout=120)[1]
+    check(process.returncode == 0, f"{preset}: {process.returncode}\n{said}")
+    return Answers(preset, file.read_text().splitlines(), said)
 
 
 PYTHON = "/usr/bin/python3.11"
