@@ -113,6 +113,15 @@ struct RelocationTypes {
   std::uint32_t irelative;  ///< the slot becomes what the function at the addend returns
 };
 
+/// Places of thread-local variables, counted from the thread pointer ("ELF Handling For Thread-Local Storage").
+struct ThreadBlocks {
+  bool before;           ///< blocks are before the thread pointer (variant II), not behind it (variant I)
+  std::uint8_t reserve;  ///< bytes behind the thread pointer that come before the program's block, of variant I
+  /// Byte at which glibc has the address of the thread's vector of blocks (DTV); nothing: programs in the kernel do not
+  /// know this machine's thread pointer.
+  std::optional<std::int8_t> vector;
+};
+
 /// Names and numbers by which glibc's dynamic loader finds the libraries of this machine.
 struct LoaderTraits {
   std::string_view platform;   ///< what $PLATFORM stands for, when the loader's own machine is this one
@@ -188,6 +197,7 @@ struct Arch {
   /// The segment register whose base is the thread pointer ("ELF Handling For Thread-Local Storage"); empty: the
   /// machine has none.
   std::string_view thread_segment;
+  ThreadBlocks thread_blocks;
 
   /// The alignment of a number of `size` bytes in a struct.
   [[nodiscard]] std::uint32_t number_alignment(std::uint32_t size) const noexcept {

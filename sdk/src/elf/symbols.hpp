@@ -67,9 +67,9 @@ class ThreadOffsets {
   /// Offset of the thread-local variable `name` in its module's block. Errors: those of SymbolIndex::address(), and
   /// not_supported for a symbol that is no such variable.
   [[nodiscard]] Result<std::uint64_t> in_block(std::string_view name) const;
-  /// Its offset from the thread pointer, which lies behind the block: `name`@tpoff, `name`@ntpoff on i386, negative in
-  /// two's complement. x86 only. Errors: those of in_block(), not_supported in a library, whose block is placed at run
-  /// time.
+  /// Its offset from the thread pointer, modulo 2^64: `name`@tpoff, `name`@ntpoff on i386; negative where the block is
+  /// before the thread pointer (x86). Errors: those of in_block(), not_supported in a library, whose block is placed at
+  /// run time.
   [[nodiscard]] Result<std::uint64_t> from_pointer(std::string_view name) const;
   /// `name`@dtpoff: what the linked code adds to the base it has in a register. That is the start of the block in a
   /// library, the thread pointer in a program. Errors: those of both.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "arch/arch.hpp"
 #include "elf/symbols_impl.hpp"
 
 namespace usdt::elf {
@@ -28,10 +29,10 @@ Result<std::uint64_t> offset_of(std::string_view name, const NameEntry& entry) {
   return entry.thread_offsets.first;
 }
 
-/// From the thread pointer to the start of the program's block (variant II of "ELF Handling For Thread-Local Storage",
-/// Drepper: tlsoffset of the first module is its size, rounded up to its alignment). Written for a segment that does
-/// not start aligned as well, which then is placed with the same misalignment (glibc 2.36 csu/libc-tls.c,
-/// elf/dl-tls.c).
+/// From the thread pointer to the start of the program's block ("ELF Handling For Thread-Local Storage", Drepper;
+/// variant II: tlsoffset of the first module is its size, rounded up to its alignment; variant I: it is what the C
+/// library has there first, rounded likewise). Written for a segment that does not start aligned as well, which then is
+/// placed with the same misalignment (glibc 2.36 csu/libc-tls.c, elf/dl-tls.c).
 Result<std::uint64_t> program_block(const Image& image) {
   const auto tls = std::ranges::find(image.segments, PT_TLS, &Segment::type);
   if (tls == image.segments.end()) return fail(ErrorKind::not_found, "the file has no thread-local segment (PT_TLS)");
@@ -39,6 +40,8 @@ Result<std::uint64_t> program_block(const Image& image) {
   if (!std::has_single_bit(align)) {
     return fail(ErrorKind::malformed, fmt::format("PT_TLS is aligned to {:#x}, which is no power of 2", align));
   }
+  const arch::ThreadBlocks& blocks = arch::for_machine(image.machine).thread_blocks;
+  if (!blocks.before) return (blocks.reserve + align - 1) / align * align + (tls->vaddr & (align - 1));
   const std::uint64_t padding = (0 - tls->vaddr - tls->memsz) & (align - 1);
   return 0 - tls->memsz - padding;
 }

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "find/loaded_file.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 
-#include "proc/process_maps.hpp"
-#include "sys/unique_fd.hpp"
+#include "proc/process_memory.hpp"
 
 namespace usdt::find {
 namespace {
@@ -80,14 +75,8 @@ bool LoadedFile::has(FileOffset offset) const noexcept {
 }
 
 std::optional<std::uint64_t> LoadedFile::word_at(VirtAddr address) const {
-  const sys::UniqueFd memory(
-      ::open(fmt::format("{}/mem", proc::directory_of(pid_).string()).c_str(), O_RDONLY | O_CLOEXEC));
-  std::uint64_t word = 0;
-  const std::size_t size = is64_ ? 8 : 4;
-  if (memory.get() < 0 ||
-      ::pread(memory.get(), &word, size, static_cast<off_t>(in_process(address).value)) != static_cast<ssize_t>(size))
-    return std::nullopt;
-  return elf::little(word);
+  const auto memory = proc::ProcessMemory::open(pid_);
+  return memory ? memory->word_at(in_process(address), is64_ ? 8 : 4) : std::nullopt;
 }
 
 }  // namespace usdt::find
