@@ -8,18 +8,14 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 #include "../stock.h"
-
-/* A word of a structure of the kernel, whose type the verifier knows and so the type of each word: a load like any
- * other, where bpf_probe_read_kernel() takes 30 ns. The offset has to be that of a member as large as this. What cannot
- * be read is 0. */
-#define OWNER_WORD(type, structure, offset) (*(type const volatile *)((const char *)(structure) + (offset)))
+#include "task_words.h"
 
 /* Whether all users of the task are that one, or all groups: struct cred has uid, gid, suid, sgid, euid and egid one
  * behind the other. */
 static __always_inline bool are_all(const void *cred, __u32 offset, __u32 wanted)
 {
-	return OWNER_WORD(__u32, cred, offset) == wanted && OWNER_WORD(__u32, cred, offset + 8) == wanted &&
-	       OWNER_WORD(__u32, cred, offset + 16) == wanted;
+	return TASK_WORD(__u32, cred, offset) == wanted && TASK_WORD(__u32, cred, offset + 8) == wanted &&
+	       TASK_WORD(__u32, cred, offset + 16) == wanted;
 }
 
 /* Whether the current task is one that its user may look into, by the rule of ptrace(2) (__ptrace_may_access() in
@@ -30,13 +26,13 @@ static __always_inline bool is_of_owner(void)
 {
 	const __u64 mask = 3, by_its_user = 1; /* MMF_DUMPABLE_MASK, SUID_DUMP_USER (linux/sched/coredump.h) */
 	const void *task = bpf_get_current_task_btf();
-	const void *cred = OWNER_WORD(void *, task, usdt_stock()->owner.cred);
-	const void *image = OWNER_WORD(void *, task, usdt_stock()->owner.image);
+	const void *cred = TASK_WORD(void *, task, usdt_stock()->owner.cred);
+	const void *image = TASK_WORD(void *, task, usdt_stock()->owner.image);
 
 	return are_all(cred, usdt_stock()->owner.ids, usdt_stock()->owner.uid) &&
 	       are_all(cred, usdt_stock()->owner.ids + 4, usdt_stock()->owner.gid) &&
-	       OWNER_WORD(__u64, cred, usdt_stock()->owner.permitted) == 0 &&
-	       (OWNER_WORD(__u64, image, usdt_stock()->owner.dumpable) & mask) == by_its_user;
+	       TASK_WORD(__u64, cred, usdt_stock()->owner.permitted) == 0 &&
+	       (TASK_WORD(__u64, image, usdt_stock()->owner.dumpable) & mask) == by_its_user;
 }
 
 #endif /* USDT_TRACE_OWNER_H */

@@ -6,6 +6,7 @@
 #include <usdt/bpf/usdt.bpf.h>
 #include <usdt/bpf/event.h>
 #include "abilities.h"
+#include "context.h"
 #include "stacks.h"
 #include "texts.h"
 #include "threads.h"
@@ -62,6 +63,8 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 		take_user_stack(ctx, event);
 	if (!(can & MAKES_NO_RECORD) && usdt_stock()->record.owners)
 		take_owner((void *)event + usdt_stock()->record.size - sizeof(struct usdt_owner));
+	if (usdt_stock()->record.context_at)
+		take_context((void *)event + usdt_stock()->record.context_at);
 	fill_args(event, ctx, can, false);
 }
 

@@ -6,12 +6,14 @@
 // Threads: nothing is changed, so that several may read one event. An Event is valid inside its callback alone.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -65,6 +67,14 @@ struct HitOwner {
   friend bool operator==(const HitOwner&, const HitOwner&) = default;
 };
 
+/// Holds the trace and span that a thread works for, as it publishes them (OpenTelemetry's thread context, OTEP 4947).
+struct ThreadContext {
+  std::array<std::uint8_t, 16> trace_id = {};
+  std::array<std::uint8_t, 8> span_id = {};
+  std::uint8_t flags = 0;  ///< of the W3C's Trace Context: bit 0, the trace is sampled
+  friend bool operator==(const ThreadContext&, const ThreadContext&) = default;
+};
+
 /// Holds the thread that ended a span.
 struct SpanEnder {
   std::uint32_t pid = 0;  ///< numbered as Event::pid() and tid() are
@@ -94,9 +104,10 @@ struct EventLayout {
   /// The copy of the stack: up to a multiple of `user_copy_piece`, a power of two, and then so many pieces.
   std::uint32_t user_copy_piece = 0;
   std::uint32_t user_copy_pieces = 0;
-  double weight = 1;    ///< hits, calls or spans that each record stands for (TraceOptions::sample)
-  bool owners = false;  ///< records have a struct usdt_owner (PlanOptions::owners)
-  bool enders = false;  ///< records have a struct usdt_ender: of spans that may end in another thread
+  double weight = 1;      ///< hits, calls or spans that each record stands for (TraceOptions::sample)
+  bool owners = false;    ///< records have a struct usdt_owner (PlanOptions::owners)
+  bool enders = false;    ///< records have a struct usdt_ender: of spans that may end in another thread
+  bool contexts = false;  ///< records have a struct usdt_thread_context (PlanOptions::contexts)
   /// With `owners`, in recordings: processes have a parent. Those of earlier versions do not.
   bool parents = true;
   /// The bytes of all texts of an OwnedEvent, which lie one behind another in the order of the arguments. Nothing:
@@ -126,9 +137,13 @@ struct EventLayout {
     const std::uint32_t copy = user_copy_piece * (user_copy_pieces + 1);
     return user_stack_at() + static_cast<std::uint32_t>(sizeof(usdt_user_stack) + user_addresses * 8ULL + copy);
   }
+  /// Returns the offset of struct usdt_thread_context, if records have one: behind these, at a multiple of 8 bytes.
+  [[nodiscard]] std::uint32_t context_at() const noexcept {
+    return ender_at() + (enders ? static_cast<std::uint32_t>(sizeof(usdt_ender)) : 0);
+  }
   /// Returns the offset of struct usdt_owner, if records have one: behind all else, at a multiple of 8 bytes.
   [[nodiscard]] std::uint32_t owner_at() const noexcept {
-    return ender_at() + (enders ? static_cast<std::uint32_t>(sizeof(usdt_ender)) : 0);
+    return context_at() + (contexts ? static_cast<std::uint32_t>(sizeof(usdt_thread_context)) : 0);
   }
   /// Returns the size of each record in bytes, a multiple of 8.
   [[nodiscard]] std::uint32_t record_size() const noexcept {
@@ -161,6 +176,11 @@ class Event {
   /// Returns the user, group, cgroup and parent of the process at the hit, or where the call or span began. Nothing:
   /// they were not recorded (PlanOptions::owners).
   [[nodiscard]] std::optional<HitOwner> owner() const noexcept;
+  /// Returns the trace and span that the thread worked for at the hit, or where the call or span began. Nothing: it
+  /// worked for none, or its process publishes none. Errors: not_found (it was not recorded: PlanOptions::contexts; or
+  /// the process was seen for the first time, and where it has them is known from then on), io (why it could not be
+  /// read: the thread was changing it, say).
+  [[nodiscard]] Result<std::optional<ThreadContext>> thread_context() const;
   /// Returns the thread that ended a span, valid as long as the event. Nothing: the one that began it, which alone
   /// could (spans are paired by threads); or it has not ended (View::in_flight), or that was not recorded.
   [[nodiscard]] std::optional<SpanEnder> ended_by() const noexcept;
@@ -281,6 +301,9 @@ class OwnedEvent {
 /// Returns a field of the hit that is a number, as questions have it: of calls and spans `nsecs` is of their end, all
 /// else is of their beginning; `probe` is the number of the probe in the plan. Nothing: this event does not have it.
 [[nodiscard]] std::optional<std::uint64_t> number_of(const Event& event, HitField field);
+
+/// Returns HitField::trace_id or span_id of the hit, as text. Errors: those of Event::thread_context().
+[[nodiscard]] Result<std::string> context_text(const Event& event, HitField field);
 
 }  // namespace v1
 }  // namespace usdt

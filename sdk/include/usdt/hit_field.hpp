@@ -35,15 +35,18 @@ enum class HitField : std::uint8_t {
   ip,        ///< the address of the site in its file, which `usdt-list -v` shows, or of the function in the kernel
   ustack,    ///< the stack of the process; only as a key of a table
   kstack,    ///< the stack of the kernel, at hits in the kernel; only as a key of a table
+  trace_id,  ///< the trace that the thread works for, 32 hexadecimal digits (Event::thread_context()); empty: none
+  span_id,   ///< the span of that trace, 16 hexadecimal digits; empty: none
 };
 
 /// Tells who knows a field.
 enum class HitFieldSource : std::uint8_t {
-  hit,    ///< each hit; of a span its beginning
-  owner,  ///< each hit, too, but events have it only with PlanOptions::owners
-  clock,  ///< the clock, at the hit; of calls and spans at their end
-  site,   ///< the site: all of its hits agree on it
-  stack,  ///< the stack at the hit
+  hit,      ///< each hit; of a span its beginning
+  owner,    ///< each hit, too, but events have it only with PlanOptions::owners
+  clock,    ///< the clock, at the hit; of calls and spans at their end
+  site,     ///< the site: all of its hits agree on it
+  stack,    ///< the stack at the hit
+  context,  ///< the thread, which publishes it; events have it with PlanOptions::contexts
 };
 
 /// Tells how people read a field that is a number.
@@ -112,7 +115,11 @@ inline constexpr auto kHitFields = [] {
       HitFieldInfo{HitField::ustack, "ustack", OfType::stack, Source::stack, Form::plain, false,
                    "the stack of the process; only a key of a table, or shown"},
       HitFieldInfo{HitField::kstack, "kstack", OfType::stack, Source::stack, Form::plain, false,
-                   "the stack of the kernel; only a key of a table, or shown"}};
+                   "the stack of the kernel; only a key of a table, or shown"},
+      HitFieldInfo{HitField::trace_id, "trace_id", OfType::text, Source::context, Form::plain, true,
+                   "the OpenTelemetry trace that the thread works for; \"\": none"},
+      HitFieldInfo{HitField::span_id, "span_id", OfType::text, Source::context, Form::plain, true,
+                   "the span of that trace; \"\": none"}};
 }();
 static_assert(are_in_order(kHitFields), "each row is in the place of its field");
 

@@ -148,6 +148,8 @@ struct PlanOptions {
   std::function<const ValueOptions*(const PointName&)> values_of = {};
   /// Whether events have the user, group, cgroup and parent of their processes: Event::owner().
   bool owners = false;
+  /// Whether events have the trace and span that their threads work for: Event::thread_context().
+  bool contexts = false;
   /// Only hits for which this expression is true count; null: all do. The kernel evaluates it before anything is
   /// recorded. Sites that lack an argument it names are skipped with the reason.
   std::shared_ptr<const Expression> where = {};
@@ -302,6 +304,7 @@ struct AttachPlan {
   std::uint32_t max_steps = 0;          ///< of any value
   std::uint32_t string_slots = 0;       ///< of any spec (PlanOptions::texts)
   bool owners = false;                  ///< PlanOptions::owners
+  bool contexts = false;                ///< PlanOptions::contexts
   Table<TypedExpression> filters = {};  ///< PlanOptions::where, and the table's row, over each kind of site
   std::optional<PlannedTable> table = {};
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())

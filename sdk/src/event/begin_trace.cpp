@@ -24,8 +24,14 @@ Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const Trace
     prices = HitPrices::measure(object, loaded.part.program);
     if (!*prices) return fail(prices->error());
   }
+  std::optional<ContextPlaces> contexts;
+  if (shared->contexts) {
+    contexts = TRY(ContextPlaces::open(object));
+    contexts->look_at(shared->scope);
+  }
   auto link = TRY(shared->spans ? object.attach() : object.attach(loaded.part.program));
-  return Begun{std::move(loaded), std::move(marks), std::move(ends), std::move(prices), std::move(link)};
+  return Begun{std::move(loaded), std::move(marks),    std::move(ends),
+               std::move(prices), std::move(contexts), std::move(link)};
 }
 
 }  // namespace

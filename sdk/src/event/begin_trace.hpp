@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "event/context_places.hpp"
 #include "event/descendants.hpp"
 #include "event/hit_prices.hpp"
 #include "event/load_part.hpp"
@@ -21,6 +22,7 @@ struct Begun {
   Result<ForkMarks> marks;
   Result<ThreadEnds> ends;
   std::optional<Result<HitPrices>> prices;
+  std::optional<ContextPlaces> contexts;
   Link link;
 };
 

@@ -100,6 +100,33 @@ std::optional<HitOwner> Event::owner() const noexcept {
                   .ppid = static_cast<std::int32_t>(owner->parent)};
 }
 
+Result<std::optional<ThreadContext>> Event::thread_context() const {
+  if (!layout_.contexts) return fail(ErrorKind::not_found, "it was not recorded");
+  const auto* found = reinterpret_cast<const usdt_thread_context*>(record().data() + layout_.context_at());
+  switch (found->state) {
+    case USDT_CONTEXT_NONE:
+      return std::optional<ThreadContext>();
+    case USDT_CONTEXT_SET:
+      break;
+    case -ENOENT:
+      return fail(ErrorKind::not_found, "it was not known yet where this process has it");
+    case -EAGAIN:
+      return fail(ErrorKind::io, "the thread was changing it");
+    case -ENODATA:
+      return fail(ErrorKind::io, "the kernel does not say where threads have their variables");
+    default:
+      return fail(os_failure(ErrorKind::io, "the thread's context", -found->state));
+  }
+  ThreadContext context;
+  std::ranges::copy(found->trace_id, context.trace_id.begin());
+  std::ranges::copy(found->span_id, context.span_id.begin());
+  context.flags = found->flags;
+  // Both all zeros stand for none (OTEP 4947).
+  ThreadContext none;
+  none.flags = context.flags;
+  return context == none ? std::nullopt : std::optional(context);
+}
+
 std::optional<SpanEnder> Event::ended_by() const noexcept {
   if (!layout_.enders) return std::nullopt;
   const auto* ender = reinterpret_cast<const usdt_ender*>(record().data() + layout_.ender_at());

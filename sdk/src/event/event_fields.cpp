@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reads the fields of a hit that its event has.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -50,6 +53,14 @@ constexpr std::array kFieldRows{
 };
 
 }  // namespace
+
+Result<std::string> context_text(const Event& event, HitField field) {
+  const auto context = event.thread_context();
+  if (!context) return fail(context.error());
+  if (!*context) return std::string();
+  return field == HitField::span_id ? fmt::format("{:02x}", fmt::join((*context)->span_id, ""))
+                                    : fmt::format("{:02x}", fmt::join((*context)->trace_id, ""));
+}
 
 std::optional<std::uint64_t> number_of(const Event& event, HitField field) {
   const auto* row = std::ranges::find(kFieldRows, field, &FieldRow::field);

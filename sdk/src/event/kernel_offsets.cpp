@@ -42,6 +42,30 @@ usdt_thread_offsets find_threads() {
           .tgid = parents.group};
 }
 
+Result<usdt_image_offsets> find_image() {
+  const auto types = TRY(btf::Types::load());
+  usdt_image_offsets image{};
+  struct Member {
+    __u32* offset;
+    const char* structure;
+    const char* name;
+  };
+  for (const Member& member : {Member{&image.memory, "task_struct", "mm"},
+                               {&image.code_start, "mm_struct", "start_code"},
+                               {&image.code_end, "mm_struct", "end_code"},
+                               {&image.stack, "mm_struct", "start_stack"},
+                               {&image.arguments, "mm_struct", "arg_start"},
+                               {&image.code_pages, "mm_struct", "exec_vm"}}) {
+    const auto offset = types->member_offset(member.structure, member.name);
+    if (!offset)
+      return fail(ErrorKind::not_supported, fmt::format("this kernel does not say what a task executes: struct {} has "
+                                                        "no {}",
+                                                        member.structure, member.name));
+    *member.offset = *offset;
+  }
+  return image;
+}
+
 Result<usdt_owner_constants> count_owner_only(unsigned uid, unsigned gid) {
   const auto types = TRY(btf::Types::load());
   usdt_owner_constants owner{};

@@ -15,6 +15,10 @@ namespace usdt::event {
 /// Finds which thread of a number it is, and whose child its process is (bpf/trace/threads.h).
 [[nodiscard]] usdt_thread_offsets find_threads();
 
+/// Finds what tells which program a process executes. Errors: not_supported (the kernel's BTF lacks it), those of
+/// reading it.
+[[nodiscard]] Result<usdt_image_offsets> find_image();
+
 /// Finds where it is said whose a task is (bpf/trace/owner.h), and makes the programs look: only hits of tasks of this
 /// user and group count. Errors: not_supported (a kernel that does not say so).
 [[nodiscard]] Result<usdt_owner_constants> count_owner_only(unsigned uid, unsigned gid);

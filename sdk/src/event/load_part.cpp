@@ -8,6 +8,7 @@
 
 #include "base/try.hpp"
 #include "event/cgroup_filter.hpp"
+#include "event/context_places.hpp"
 #include "event/descendants.hpp"
 #include "event/event_ring.hpp"
 #include "event/kernel_offsets.hpp"
@@ -34,6 +35,7 @@ Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLay
   TRY(size_open_calls(object, plan, layout, options));
   if (follows_family(options)) TRY(size_fork_marks(object));
   if (plan.table) TRY(size_rows(object, *plan.table));
+  if (plan.contexts) TRY(ContextPlaces::size(object));
   if (has_likely_texts(plan)) TRY(object.set_max_entries("usdt_misreads", static_cast<std::uint32_t>(plan.places())));
   return object.set_max_entries("usdt_events", ring_size(has_events(plan, options) ? options.ring_bytes : 0));
 }
@@ -46,7 +48,9 @@ usdt_record_constants describe_record(const EventLayout& layout, std::uint32_t f
           .stack_depth = layout.stack_depth,
           .site_base = first_site,
           .owners = layout.owners ? 1U : 0U,
-          .ender_at = layout.enders ? layout.ender_at() : 0};
+          .ender_at = layout.enders ? layout.ender_at() : 0,
+          .context_at = layout.contexts ? layout.context_at() : 0,
+          .reserved = 0};
 }
 
 usdt_user_stack_constants describe_user_stack(const EventLayout& layout) {
@@ -85,6 +89,7 @@ usdt_span_constants describe_spans(const AttachPlan& plan) {
 /// The maps of the first part: the ring, who sleeps at it, and whose descendants count; the rows.
 Result<void> share_maps(BpfObject& object, const LoadedObject& with, const AttachPlan& plan) {
   std::vector<const char*> maps{"usdt_events", "usdt_descendants", ".bss"};
+  if (plan.contexts) maps.push_back(ContextPlaces::kMap);
   if (plan.table) std::ranges::copy(maps_of_rows(*plan.table), std::back_inserter(maps));
   for (const char* map : maps) {
     auto fd = TRY(with.map_fd(map));
@@ -127,6 +132,7 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
   if (layout.user_stack_depth > 0) constants.returns = find_replaced_returns();
   constants.family = TRY(describe_family(plan, options));
   if (keeps_beginnings(plan, options) || layout.owners) constants.threads = find_threads();
+  if (layout.contexts) constants.image = TRY(find_image());
   constants.spans = describe_spans(plan);
   constants.cgroups = static_cast<__u32>(options.cgroups.size());
   constants.may_sleep = waits_for_pages(plan, options) ? 1 : 0;

@@ -79,13 +79,14 @@ Result<void> check_overhead(const AttachPlan& plan, const TraceOptions& options)
 }
 
 /// What a service that attaches for others does not do for anybody.
-Result<void> check_broker(const TraceOptions& options) {
+Result<void> check_broker(const AttachPlan& plan, const TraceOptions& options) {
   if (!options.broker) return {};
   const auto refuse = [](std::string_view what) {
     return fail(ErrorKind::not_supported, fmt::format("through usdt-broker: {}", what));
   };
   if (options.max_overhead > 0) return refuse("no limit of overhead: what a hit costs cannot be measured there");
   if (options.kernel_stack_depth > 0) return refuse("no stacks of the kernel");
+  if (plan.contexts) return refuse("no traces and spans that threads work for (trace_id, span_id)");
   if (options.wait_for_pages.value_or(false))
     return refuse("no waiting for pages that are not in memory: it could hold up everybody");
   if (options.backend != Backend::automatic && options.backend != Backend::uprobe_multi)
@@ -130,10 +131,11 @@ void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const Trace
 Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& options, std::uint32_t ring_bytes) {
   TRY(check(plan, options));
   TRY(check_guards(plan, options));
-  TRY(check_broker(options));
+  TRY(check_broker(plan, options));
   EventLayout layout{plan.spans ? plan.spans->args : plan.max_args, plan.string_slots, 0};
   layout.weight = options.sample;
   layout.owners = plan.owners;
+  layout.contexts = plan.contexts;
   layout.enders = may_end_elsewhere(plan);
   layout.stack_shown = options.kernel_stack_depth;
   // Raw tracepoints have up to five frames of their own.

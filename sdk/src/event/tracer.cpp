@@ -59,7 +59,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   event::Shared common{.rate_start = event::rate_start_now(), .there = options.broker != nullptr};
   std::optional<std::string> pay;
   auto begun = TRY(event::begin_trace(shared, options, common, pay));
-  auto& [loaded, marks, ends, prices, link] = begun;
+  auto& [loaded, marks, ends, prices, contexts, link] = begun;
   shared = loaded.plan;
   const LoadedObject& object = *loaded.part.object;
   auto events = TRY(object.map_fd("usdt_events"));
@@ -71,6 +71,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   impl->others_pay = std::move(pay);
   impl->of_family = !common.family.roots.empty();
   if (marks) impl->marks = std::move(*marks);
+  impl->contexts = std::move(contexts);
   if (ends) impl->parts.watch(std::move(*ends));
   impl->rate_start = common.rate_start;
   if (options.max_overhead > 0) {

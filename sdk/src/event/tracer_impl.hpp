@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "event/context_places.hpp"
 #include "event/descendants.hpp"
 #include "event/in_flight.hpp"
 #include "event/overhead_guard.hpp"
@@ -49,6 +50,7 @@ struct Tracer::Impl {
     std::memcpy(&head, record.data(), sizeof(head));
     auto event = Event::from(record, shared_plan, event::layout_of(head, parts, guard.get()));
     if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
+    if (contexts) contexts->look_again(*event);
     const auto& span = event->probe().span;
     ProbeCounts& probe = counts[(span ? span->end : event->site().probe).value];
     if (!callback) {
@@ -67,8 +69,9 @@ struct Tracer::Impl {
   event::Ring ring;
   TraceOptions options;
   event::ForkMarks marks;
-  bool of_family = false;           ///< nobody but a family has the breakpoints the trace began with
-  std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
+  std::optional<event::ContextPlaces> contexts = {};  ///< where events have them
+  bool of_family = false;                             ///< nobody but a family has the breakpoints the trace began with
+  std::vector<ProbeCounts> counts;                    // delivered and discarded; the rest is in the kernel
   std::uint64_t rate_start = 0;
   std::optional<std::string> others_pay;  ///< Tracer::others_pay()
   std::uint64_t rows_seen = 0;

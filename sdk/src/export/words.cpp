@@ -66,6 +66,10 @@ WordValue word_value(HitField word, const Event& event, const WordSource& source
     return stack ? WordValue(one_line(**stack)) : WordValue(NoWord{stack.error().message});
   }
   if (auto text = text_of_word(word, event, source)) return std::move(*text);
+  if (info_of(word).source == HitFieldSource::context) {
+    auto text = context_text(event, word);
+    return text ? WordValue(*std::move(text)) : WordValue(NoWord{text.error().message});
+  }
   const auto number = number_of_word(word, event, source);
   return number ? WordValue(*number) : WordValue(NoWord{std::string(why_none(word))});
 }

@@ -105,6 +105,7 @@ void append(AttachPlan& whole, AttachPlan part) {
   whole.max_steps = std::max(whole.max_steps, part.max_steps);
   whole.string_slots = std::max(whole.string_slots, part.string_slots);
   whole.owners |= part.owners;
+  whole.contexts |= part.contexts;
 }
 
 Result<void> check_number(std::size_t sites) {

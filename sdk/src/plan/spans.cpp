@@ -55,6 +55,7 @@ class Shares {
       share->kernel_backend = options.kernel_backend;
       share->allow_unsafe_nop5 = options.allow_unsafe_nop5;
       share->owners = options.owners;
+      share->contexts = options.contexts;
       share->stop = options.stop;
       share->texts.typed = options.texts.typed;
       share->texts.likely = options.texts.likely;

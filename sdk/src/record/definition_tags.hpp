@@ -26,8 +26,9 @@ enum class Tag : std::uint8_t {
   string_size = 17,
   weight = 18,
   followed = 19,
-  owners = 20,  ///< threads have a user, a group and a cgroup, and perhaps a parent
-  enders = 21,  ///< events of spans have the thread that ended them
+  owners = 20,    ///< threads have a user, a group and a cgroup, and perhaps a parent
+  enders = 21,    ///< events of spans have the thread that ended them
+  contexts = 22,  ///< events have the trace and span that their threads work for
 };
 
 }  // namespace usdt::record

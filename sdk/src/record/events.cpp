@@ -10,6 +10,7 @@ namespace {
 
 /// Codes of a stack in an event: nothing, why it could not be had, or a number of the block, counted from here.
 constexpr std::uint64_t kNoStack = 0, kStackError = 1, kFirstStack = 2;
+constexpr std::int64_t kMostErrno = 4095;  // MAX_ERRNO of the kernel's include/linux/err.h
 constexpr std::size_t kLastOfComm = sizeof(usdt_ender::comm) - 1;
 enum FrameFlag : std::uint8_t { kReturnAddress = 1, kOfKernel = 2, kInlined = 4, kHasOffset = 8 };
 
@@ -57,6 +58,7 @@ void EventEncoder::clear() {
   sites_.next_block();
   threads_.clear();
   enders_.clear();
+  contexts_.clear();
   stacks_.clear();
   frames_.clear();
 }
@@ -116,6 +118,24 @@ void EventEncoder::ender(const std::optional<SpanEnder>& ender) {
   if (is_new) ids_and_name(thread);
 }
 
+/// Written once in a block, since a thread has many hits in one span.
+void EventEncoder::context(const Event& event) {
+  usdt_thread_context is;
+  std::memcpy(&is, event.record().data() + event.layout().context_at(), sizeof(is));
+  if (is.state != USDT_CONTEXT_SET)
+    is = {.trace_id = {}, .span_id = {}, .valid = 0, .flags = 0, .attributes_size = 0, .state = is.state};
+  is.attributes_size = 0;
+  const auto [known, is_new] =
+      contexts_.try_emplace(std::string(reinterpret_cast<const char*>(&is), sizeof(is)), contexts_.size());
+  out_.varint(known->second);
+  if (!is_new) return;
+  out_.zigzag(is.state);
+  if (is.state != USDT_CONTEXT_SET) return;
+  out_.raw(is.trace_id, sizeof(is.trace_id));
+  out_.raw(is.span_id, sizeof(is.span_id));
+  out_.u8(is.flags);
+}
+
 void EventEncoder::ids_and_name(const Thread& thread) {
   out_.varint(thread.ids >> 32);
   out_.varint(static_cast<std::uint32_t>(thread.ids));
@@ -145,6 +165,7 @@ void EventEncoder::add(const Event& event, std::int64_t wall_offset, const Event
   out_.varint(header.cpu);
   thread(event);
   if (other_ender) ender(event.ended_by());
+  if (event.layout().contexts) context(event);
   if (header.ip != site.ip) out_.zigzag(step(site.ip, header.ip));
   site.ip = header.ip;
   if (header.duration != 0) out_.varint(header.duration);
@@ -226,6 +247,7 @@ void EventDecoder::begin(ByteSpan block, std::uint64_t first) {
   sites_.next_block();
   threads_.clear();
   enders_.clear();
+  contexts_.clear();
   stacks_.clear();
   frames_.clear();
 }
@@ -267,6 +289,7 @@ bool EventDecoder::event(std::uint8_t entry) {
   std::copy(thread.comm.begin(), thread.comm.end(), header.comm);
   if (layout_.owners) *reinterpret_cast<usdt_owner*>(record() + layout_.owner_at()) = thread.owner;
   if (layout_.enders) (entry & kHasEnder) != 0 ? put_ender(ender()) : put_ender(thread, true);
+  if (layout_.contexts) *reinterpret_cast<usdt_thread_context*>(record() + layout_.context_at()) = context();
   SiteState& state = sites_.of(number, 0);
   if ((entry & kHasIp) != 0) state.ip += static_cast<std::uint64_t>(in_.zigzag());
   header.ip = state.ip;
@@ -328,6 +351,23 @@ EventDecoder::Thread EventDecoder::ender() {
   const Thread thread = ids_and_name();
   if (in_.failed()) return {};
   return enders_.emplace_back(thread);
+}
+
+usdt_thread_context EventDecoder::context() {
+  usdt_thread_context context{};
+  const std::uint64_t number = in_.up_to(contexts_.size());
+  if (in_.failed()) return context;
+  if (number < contexts_.size()) return contexts_[number];
+  const std::int64_t state = in_.zigzag();
+  if (state > USDT_CONTEXT_SET || state < -kMostErrno) in_.fail();
+  context.state = static_cast<__s32>(state);
+  if (state == USDT_CONTEXT_SET) {
+    std::ranges::copy(in_.raw(sizeof(context.trace_id)), context.trace_id);
+    std::ranges::copy(in_.raw(sizeof(context.span_id)), context.span_id);
+    context.valid = 1;
+    context.flags = in_.u8();
+  }
+  return in_.failed() ? usdt_thread_context{} : contexts_.emplace_back(context);
 }
 
 EventDecoder::Thread EventDecoder::ids_and_name() {

@@ -86,6 +86,7 @@ class EventEncoder {
   void weight(double weight);
   void thread(const Event& event);
   void ender(const std::optional<SpanEnder>& thread);  ///< nothing: the span has not ended
+  void context(const Event& event);
   void ids_and_name(const Thread& thread);
   void stack(const Result<Stack>* stack);
   void frame(const Frame& frame);
@@ -103,7 +104,7 @@ class EventEncoder {
   Thread last_thread_;
   std::size_t last_number_ = 0;  ///< its number
   std::unordered_map<Thread, std::size_t, ThreadHash> enders_;
-  std::unordered_map<std::string, std::size_t> stacks_, frames_;
+  std::unordered_map<std::string, std::size_t> contexts_, stacks_, frames_;
   ByteWriter stack_key_, stack_text_, frame_text_;
 };
 
@@ -145,6 +146,7 @@ class EventDecoder {
   [[nodiscard]] Thread ender();
   [[nodiscard]] Thread ids_and_name();
   void put_ender(const Thread& thread, bool is_beginner = false);
+  [[nodiscard]] usdt_thread_context context();
   [[nodiscard]] StackRef stack();
   void frame();
   [[nodiscard]] Result<Stack> stack_of(const StackRef& ref) const;
@@ -160,6 +162,7 @@ class EventDecoder {
   std::int64_t wall_offset_ = 0;
   double weight_ = 1;
   std::vector<Thread> threads_, enders_;
+  std::vector<usdt_thread_context> contexts_;
   std::vector<RecordedStack> stacks_;
   std::vector<Frame> frames_;
   StackRef kernel_, user_;

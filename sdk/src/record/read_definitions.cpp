@@ -48,6 +48,7 @@ EventLayout Definitions::layout() const {
   layout.owners = plan.owners;
   layout.parents = parents;
   layout.enders = enders;
+  layout.contexts = plan.contexts;
   return layout;
 }
 
@@ -67,6 +68,9 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
       return true;
     case Tag::enders:
       enders = true;
+      return true;
+    case Tag::contexts:
+      plan.contexts = true;
       return true;
     case Tag::property:
       return read_property(in);

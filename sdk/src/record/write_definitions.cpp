@@ -57,6 +57,7 @@ void DefinitionWriter::info(const RecordingInfo& info, const EventLayout& layout
     end(Tag::owners);
   }
   if (layout.enders) end(Tag::enders);
+  if (layout.contexts) end(Tag::contexts);
   for (const auto& [name, text] : info.properties) property(name, text);
 }
 

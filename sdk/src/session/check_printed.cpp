@@ -47,7 +47,8 @@ Result<void> check_word(const Question& question, const AttachPlan& plan, const 
     return fail(ErrorKind::invalid_argument,
                 fmt::format("{}: {}; an argument of that name is args.{}", option, why, item.value.text));
   };
-  if (is_of_owner(*item.word) && !plan.owners)
+  const bool is_of_context = info_of(*item.word).source == HitFieldSource::context;
+  if ((is_of_owner(*item.word) && !plan.owners) || (is_of_context && !plan.contexts))
     return refused(fmt::format("it was not recorded: a trace with {0}record and {0}print {1} has it",
                                question.option_prefix, item.value.text));
   if (*item.word == HitField::ustack && question.stacks.user_depth == 0)

@@ -140,7 +140,7 @@ std::vector<OptionRow> options_of_prints() {
             "address, ntop(argN, 16) or ntop(argN, 4) of one that it points to, buf(argN, 32) and buf(argN, argM) of "
             "bytes, of functions names as well (count, str(filename)), retval, and what they lead to (req->peer.port, "
             "*p, a[2], ((struct foo *)arg1)->x, sizeof(struct foo)), " +
-            words_of({Source::hit, Source::owner, Source::clock, Source::site, Source::stack}) +
+            words_of({Source::hit, Source::owner, Source::clock, Source::site, Source::stack, Source::context}) +
             " (args.pid: an argument of that name); PROBE=LIST: of these probes. Default: every argument",
         .repeats = true,
         .scope = OptionScope::question,

@@ -23,11 +23,10 @@ bool asks_for(const ExpressionNode& node, HitField word) {
   return std::ranges::any_of(node.of, [word](const auto& each) { return asks_for(each, word); });
 }
 
-/// Whether anything that is shown or asked of events is about whose their processes are.
-bool wants_owners(const Question& question) {
-  if (question.values.containers) return true;
+/// Whether anything that is shown or asked of events is known by `source`.
+bool wants(const Question& question, HitFieldSource source) {
   return std::ranges::any_of(kHitFields, [&](const HitFieldInfo& each) {
-    return each.source == HitFieldSource::owner &&
+    return each.source == source &&
            (question.values.print.has_word(each.field) ||
             (question.recording.dump_on && asks_for(question.recording.dump_on->root, each.field)));
   });
@@ -41,7 +40,8 @@ Result<PlanOptions> plan_options(const Question& question, const Subjects& subje
   }
   options.allow_unsafe_nop5 = question.attaching.allow_unsafe_nop5;
   options.kernel_backend = question.attaching.kernel_backend;
-  options.owners = wants_owners(question);
+  options.owners = question.values.containers || wants(question, HitFieldSource::owner);
+  options.contexts = wants(question, HitFieldSource::context);
   options.where = question.where;
   options.table = question.view.question;
   return options;

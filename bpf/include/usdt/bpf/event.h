@@ -14,6 +14,8 @@
  *                                                            copy of the stack, from the stack pointer on
  * and if spans may end in other threads than they began in
  *     struct usdt_ender
+ * and if it is recorded what the thread works for
+ *     struct usdt_thread_context
  * and if it is recorded whose the process is, last
  *     struct usdt_owner
  *
@@ -22,6 +24,7 @@
 #ifndef USDT_BPF_EVENT_H
 #define USDT_BPF_EVENT_H
 
+#include "thread_context.h"
 #include "types.h"
 
 struct usdt_event {

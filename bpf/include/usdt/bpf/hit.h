@@ -17,6 +17,7 @@
 enum {
 	USDT_ENOENT = 2,
 	USDT_EFAULT = 14,
+	USDT_EAGAIN = 11,
 	USDT_EEXIST = 17,
 	USDT_ERANGE = 34,
 	USDT_ENODATA = 61, /* not there at this end of a call, or not known of this kernel */

@@ -18,6 +18,8 @@ struct usdt_record_constants {
 	__u32 site_base;    /* records have site numbers so much above the plan's: sites added to a running trace */
 	__u32 owners;	    /* each record ends with a struct usdt_owner */
 	__u32 ender_at;	    /* the byte of a record at which struct usdt_ender begins; 0: it has none */
+	__u32 context_at;   /* that of struct usdt_thread_context, likewise */
+	__u32 reserved;
 };
 
 /* The stack of the process in a record. */
@@ -121,6 +123,16 @@ struct usdt_owner_constants {
 	__u32 dumpable;
 };
 
+/* Offsets that tell which program the current process executes. */
+struct usdt_image_offsets {
+	__u32 memory;	  /* in task_struct: its mm; and in that, */
+	__u32 code_start; /* start_code, */
+	__u32 code_end;
+	__u32 stack;	  /* start_stack, */
+	__u32 arguments;  /* arg_start, */
+	__u32 code_pages; /* and exec_vm */
+};
+
 /* All of them. */
 struct usdt_stock_constants {
 	struct usdt_table_constants table;
@@ -135,6 +147,7 @@ struct usdt_stock_constants {
 	__u32 cgroups;	 /* so many entries of usdt_cgroups: only processes in one of them count; 0: all count */
 	__u32 may_sleep; /* programs on sites of files are loaded as sleepable ones */
 	struct usdt_owner_constants owner;
+	struct usdt_image_offsets image; /* set where records have a context */
 };
 
 /* A cgroup (v2): processes in it and in those below it count. */
@@ -146,9 +159,9 @@ struct usdt_cgroup {
 #define USDT_MAX_CGROUPS 8
 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, record) == 56);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, family) == 132);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 448);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, owner) == 472);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 504);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, family) == 140);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 456);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, owner) == 480);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 536);
 
 #endif /* USDT_BPF_STOCK_CONSTANTS_H */

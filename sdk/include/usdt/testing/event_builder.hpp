@@ -56,6 +56,7 @@ namespace testing {
 [[nodiscard]] inline EventLayout layout_of(const AttachPlan& plan, std::uint32_t string_size = 200) {
   EventLayout layout{plan.max_args, plan.string_slots, plan.string_slots ? string_size + 2 : 0, 0};
   layout.owners = plan.owners;
+  layout.contexts = plan.contexts;
   return layout;
 }
 
@@ -89,6 +90,19 @@ class EventBuilder {
     const usdt_owner is{
         .uid_gid = owner.uid | std::uint64_t{owner.gid} << 32, .cgroup = owner.cgroup, .parent = owner.ppid};
     std::memcpy(bytes_.data() + layout_.owner_at(), &is, sizeof(is));
+    return *this;
+  }
+
+  /// Sets the trace and span that the thread worked for, for a plan with AttachPlan::contexts.
+  EventBuilder& thread_context(const ThreadContext& context) {
+    if (!layout_.contexts) return mistake("the plan's events do not say what their threads work for");
+    usdt_thread_context is{};
+    std::ranges::copy(context.trace_id, is.trace_id);
+    std::ranges::copy(context.span_id, is.span_id);
+    is.valid = 1;
+    is.flags = context.flags;
+    is.state = USDT_CONTEXT_SET;
+    std::memcpy(bytes_.data() + layout_.context_at(), &is, sizeof(is));
     return *this;
   }
 

@@ -25,11 +25,13 @@ bool has_thread_local(const EncodedSpec& spec) { return std::ranges::any_of(spec
 }  // namespace
 
 void set_thread_base(usdt_kernel_constants& kernel, const AttachPlan& plan) {
-  if (std::ranges::none_of(plan.specs, has_thread_local)) return;
+  if (std::ranges::none_of(plan.specs, has_thread_local) && !plan.contexts) return;
   kernel.thread_args = 1;
   const auto types = btf::Types::load();
   if (!types) return;
-  kernel.thread_fsbase_offset = offset_in_task(**types, "fsbase");
+  // arm64 has the pointer first in a struct of what user space sees (arch/arm64/include/asm/processor.h).
+  const char* pointer = plan.kernel_machine == Machine::aarch64 ? "uw" : "fsbase";
+  kernel.thread_fsbase_offset = offset_in_task(**types, pointer);
   kernel.thread_tls_offset = offset_in_task(**types, "tls_array");
 }
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* The trace and the span that a thread works for, as the thread publishes them: OpenTelemetry's thread context (OTEP
+ * 4947). A thread-local variable of this name points to a record; while it is NULL the thread works for none. One
+ * layout for the BPF program and user space. */
+#ifndef USDT_BPF_THREAD_CONTEXT_H
+#define USDT_BPF_THREAD_CONTEXT_H
+
+#include "thread_variable.h"
+
+#define USDT_CONTEXT_VARIABLE "otel_thread_ctx_v1"
+
+/* How much is known of the context at a hit; else a negative errno: -ENOENT the process was not looked at yet, -EAGAIN
+ * the thread is changing it, -EFAULT it cannot be read, -ENODATA the kernel does not say where threads have their
+ * variables. */
+enum usdt_context_state {
+	USDT_CONTEXT_NONE = 0, /* the thread works for no trace, or the process has no such variable */
+	USDT_CONTEXT_SET = 1,
+};
+
+/* The first members are the beginning of a thread's record, byte for byte. */
+struct usdt_thread_context {
+	__u8 trace_id[16];
+	__u8 span_id[8];
+	__u8 valid; /* only 1 is */
+	__u8 flags; /* of the W3C's Trace Context */
+	__u16 attributes_size;
+	__s32 state; /* enum usdt_context_state */
+};
+#define USDT_CONTEXT_RECORD 28
+
+/* Where the threads of a process have the variable. A process is known by its number and by the program that it
+ * executes; one that it forked is known by the program alone, and has its variables in the same places. */
+#define USDT_IMAGE_WORDS 4
+struct usdt_context_place {
+	/* The process, as the tracer's pid namespace numbers it; 0: any that executes the program. */
+	__u32 pid;
+	__u32 has; /* 0: it has no such variable */
+	/* mm_struct::start_code, end_code, start_stack and arg_start, which proc_pid_stat(5) has, too. */
+	__u64 image[USDT_IMAGE_WORDS];
+	/* Pages of code that it had mapped when it was looked at (mm_struct::exec_vm), if it has no such variable: a
+	 * library may have come since. */
+	__u64 code_pages;
+	struct usdt_thread_variable variable;
+};
+
+/* The key of a place in its map. */
+static inline __u64 usdt_context_key(__u32 pid, const __u64 *image)
+{
+	const __u64 factor = 0x9e3779b97f4a7c15ull;
+	__u64 key = pid * factor;
+
+#pragma GCC unroll 4
+	for (int i = 0; i < USDT_IMAGE_WORDS; i++) {
+		key = (key ^ image[i]) * factor;
+		key ^= key >> 32;
+	}
+	return key;
+}
+
+#ifdef __cplusplus
+static_assert(sizeof(usdt_thread_context) == 32, "the thread's context in a record");
+#else
+_Static_assert(sizeof(struct usdt_thread_context) == 32, "the thread's context in a record");
+#endif
+
+#endif /* USDT_BPF_THREAD_CONTEXT_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* The trace and span that the thread at a hit works for. The thread stands still, so that its record is read whole. */
+#ifndef USDT_TRACE_CONTEXT_H
+#define USDT_TRACE_CONTEXT_H
+
+#include <usdt/bpf/thread_context.h>
+#include <usdt/bpf/usdt.bpf.h>
+#include "../stock.h"
+#include "task_words.h"
+
+/* Places of processes that were looked at. The loader makes room where contexts are asked for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct usdt_context_place);
+} usdt_context_places SEC(".maps");
+
+static __always_inline const struct usdt_context_place *place_of(__u32 pid, const __u64 *image)
+{
+	const __u64 key = usdt_context_key(pid, image);
+	const struct usdt_context_place *place = bpf_map_lookup_elem(&usdt_context_places, &key);
+
+	return place && place->pid == pid && place->image[0] == image[0] && place->image[1] == image[1] &&
+		       place->image[2] == image[2] && place->image[3] == image[3]
+		   ? place
+		   : NULL;
+}
+
+/* Where the current process has the variable; NULL: it was not looked at since it executes this program. */
+static __always_inline const struct usdt_context_place *find_context_place(const void *memory)
+{
+	const volatile struct usdt_image_offsets *at = &usdt_stock()->image;
+	const __u64 image[USDT_IMAGE_WORDS] = {
+	    TASK_WORD(__u64, memory, at->code_start),
+	    TASK_WORD(__u64, memory, at->code_end),
+	    TASK_WORD(__u64, memory, at->stack),
+	    TASK_WORD(__u64, memory, at->arguments),
+	};
+	const struct usdt_context_place *place = place_of(usdt_pid_tgid() >> 32, image);
+
+	return place ?: place_of(0, image);
+}
+
+/* The address of the thread's record, 0: it has none. Returns 0 or a negative errno (enum usdt_context_state). */
+static __always_inline int find_context(__u64 *record)
+{
+	const void *memory = TASK_WORD(void *, bpf_get_current_task_btf(), usdt_stock()->image.memory);
+	const struct usdt_context_place *place;
+	__u64 variable;
+	int error;
+
+	*record = 0;
+	if (!TASK_WORD(__u64, memory, usdt_stock()->image.stack)) /* a thread of the kernel */
+		return 0;
+	place = find_context_place(memory);
+	if (!place)
+		return -USDT_ENOENT;
+	if (!place->has)
+		return TASK_WORD(__u64, memory, usdt_stock()->image.code_pages) == place->code_pages ? 0 : -USDT_ENOENT;
+	error = usdt_find_thread_variable(&place->variable, &variable);
+	if (error)
+		return error == -USDT_ENOENT ? 0 : error;
+	return usdt_read_word(record, place->variable.word_size, variable) ? -USDT_EFAULT : 0;
+}
+
+static __always_inline void take_context(struct usdt_thread_context *to)
+{
+	__u64 record;
+	int state = find_context(&record);
+
+	if (!state && record) {
+		state = bpf_probe_read_user(to, USDT_CONTEXT_RECORD, (const void *)record) ? -USDT_EFAULT
+											   : USDT_CONTEXT_SET;
+		if (state == USDT_CONTEXT_SET && to->valid != 1)
+			state = -USDT_EAGAIN;
+	}
+	to->state = state;
+}
+
+#endif /* USDT_TRACE_CONTEXT_H */

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The trace and span that threads work for: hits have those that the thread itself tells its probe."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from puppet import HERE  # noqa: E402, F401 (finds the harness)
+from harness import LONG, check, check_equal, main, require_m32, require_root, scenario, wait_until  # noqa: E402
+
+ROOM = pathlib.Path(__file__).resolve().parent
+THREADS = 4
+HITS = 250_000 if LONG else 5_000  # of each thread
+OPENED = '-DLIBRARY="./libcontext.so"'
+FORMS = {  # name: (flags of the program, of the library with the variable)
+    "program": (["-DVARIABLE_IN_PROGRAM", "-rdynamic"], None),
+    "program that does not export it": (["-DVARIABLE_IN_PROGRAM", "-no-pie"], None),
+    "static program": (["-DVARIABLE_IN_PROGRAM", "-static"], None),
+    "static program that is moved": (["-DVARIABLE_IN_PROGRAM", "-static-pie", "-fPIE", "-Wl,--export-dynamic-symbol=otel_thread_ctx_v1"], None),
+    "library": ([], []),
+    "library with descriptors": ([], ["-mtls-dialect=gnu2"]),
+    "library, initial exec": ([], ["-ftls-model=initial-exec"]),
+    "opened library": ([OPENED], ["-DLARGE=30000"]),
+    "opened library with descriptors": ([OPENED], ["-mtls-dialect=gnu2", "-DLARGE=30000"]),
+    "opened library near the thread pointer": ([OPENED], ["-mtls-dialect=gnu2"]),
+}
+
+
+class Writer:
+    def __init__(self, run, form, machine=()):
+        program, library = FORMS[form]
+        self.dir = run.dir
+        if library is not None:
+            subprocess.run(["gcc", "-O2", *machine, "-shared", "-fPIC", *library, "-o", run.dir / "libcontext.so", ROOM / "context_library.c"], check=True)
+        links = ["-L.", "-lcontext", "-Wl,-rpath,."] if library is not None and OPENED not in program else []
+        subprocess.run(["gcc", "-O2", *machine, "-idirafter", "/usr/include/x86_64-linux-gnu", "-pthread", *program, "-o", "writer", ROOM / "context_writer.c", *links, "-ldl"],
+                       cwd=run.dir, check=True)
+        self.program = run.dir / "writer"
+        self.process = run.adopt(subprocess.Popen([self.program, str(THREADS)], cwd=run.dir, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
+        check_equal(self.process.stdout.readline(), b"ready\n", "its first line")
+
+    def tell(self, line):
+        self.process.stdin.write(f"{line}\n".encode())
+        check_equal(self.process.stdout.readline(), b"done\n", "its answer")
+
+
+class Trace:
+    def __init__(self, run, writer, *options, points=None, pid=None):
+        require_root()
+        self.file = run.dir / "answers"
+        argv = [run.tool, points or f"usdt:{writer.program}:writer:*", "--print", "arg0, arg1, trace_id, span_id", "-f", "json", "-o", self.file,
+                "--ring-size", "32", *options]
+        if pid is None:
+            argv += ["-p", str(writer.process.pid)]
+        self.process = run.adopt(subprocess.Popen([str(word) for word in argv], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
+        self.said = ""
+        while "attached " not in self.said:
+            line = self.process.stderr.readline()
+            check(line != "", f"the trace ended\n{self.said}")
+            self.said += line
+
+    def events(self):
+        self.process.send_signal(signal.SIGINT)
+        self.said += self.process.communicate(timeout=60)[1]
+        check_equal(self.process.returncode, 0, self.said)
+        answers = [json.loads(line) for line in self.file.read_text().splitlines()]
+        return [each for each in answers if each["type"] == "event"]
+
+
+def wanted(n, thread):
+    """What is shown of hit `n`: both ids, none, or that they were being changed."""
+    if n % 7 == 3:
+        return "", ""
+    if n % 11 == 5:
+        error = {"error": "the thread was changing it"}
+        return error, error
+    return f"{n:016x}{thread:016x}", f"{2 * n + 1:016x}"
+
+
+def check_hits(events, hits, unknown=0):
+    """Each is what its thread told; at most `unknown` came before it was known where the process has them."""
+    wrong, early = [], 0
+    for event in events:
+        n, thread, trace, span = event["args"]
+        if trace == {"error": "it was not known yet where this process has it"}:
+            early += 1
+        elif (trace, span) != wanted(n, thread):
+            wrong.append((event["args"], wanted(n, thread)))
+    check_equal(wrong[:3], [], f"{len(wrong)} wrong of {len(events)}")
+    check(early <= unknown, f"{early} hits before it was known, of {unknown}")
+    check_equal(len(events), hits, "hits")
+
+
+def traced(run, form, machine=()):
+    writer = Writer(run, form, machine)
+    opened = OPENED in FORMS[form][0]
+    if opened:
+        writer.tell(1)
+    trace = Trace(run, writer)
+    writer.tell(HITS)
+    check_hits(trace.events(), THREADS * HITS)
+
+
+@scenario
+def hits_have_the_context_of_their_thread_in_every_form_of_variable(run):
+    require_root()
+    for form in FORMS:
+        traced(run, form)
+
+
+@scenario
+def hits_of_i386_have_it_too(run):
+    require_m32()
+    for form in ("program", "library", "opened library", "library with descriptors"):
+        traced(run, form, ["-m32"])
+
+
+@scenario
+def a_library_that_is_opened_later_is_found(run):
+    """A hit before is of no trace; those at once after it opens are not taken for such."""
+    writer = Writer(run, "opened library")
+    trace = Trace(run, writer)
+    writer.tell(10)
+    time.sleep(0.5)
+    writer.tell(100)
+    events = trace.events()
+    check_hits(events, THREADS * 110, unknown=THREADS * 10)
+
+
+@scenario
+def processes_that_are_forked_have_theirs_from_the_first_hit(run):
+    writer = Writer(run, "program")
+    trace = Trace(run, writer, "--children")
+    writer.tell(1)
+    writer.tell("fork")
+    time.sleep(0.3)
+    forked = [event for event in trace.events() if event["probe"].endswith("forked")]
+    check_equal([event["args"][2:] for event in forked], [[f"{n:016x}{77:016x}", f"{2 * n + 1:016x}"] for n in range(50)], "hits of the child")
+
+
+@scenario
+def a_program_that_is_executed_later_is_not_taken_for_the_one_before(run):
+    """Of everybody: what came before it was looked at says so, and nothing is false."""
+    writer = Writer(run, "opened library with descriptors")
+    trace = Trace(run, writer, pid=0)
+    writer.tell(50)
+    time.sleep(0.3)
+    writer.tell(50)
+    check_hits(trace.events(), THREADS * 100, unknown=THREADS * 50)
+
+
+@scenario
+def recordings_have_it(run):
+    writer = Writer(run, "program")
+    recorded = Trace(run, writer, "--record", run.dir / "contexts.rec")
+    writer.tell(100)
+    before = recorded.events()
+    check_hits(before, THREADS * 100)
+    done = subprocess.run([run.tool, "--replay", run.dir / "contexts.rec", "--print", "arg0, arg1, trace_id, span_id", "-f", "json"], capture_output=True, text=True, check=True)
+    replayed = [each for each in map(json.loads, done.stdout.splitlines()) if each["type"] == "event"]
+    check_equal([each["args"] for each in replayed], [each["args"] for each in before], "what is replayed")
+
+
+@scenario
+def hits_in_the_kernel_have_that_of_the_thread_that_entered_it(run):
+    writer = Writer(run, "program")
+    trace = Trace(run, writer, points="raw_tp:sys_enter")
+    writer.tell(2)
+    shown = {tuple(map(str, event["args"][2:])) for event in trace.events()}
+    check(shown, "no events")
+    check(all(not trace or len(trace) == 32 for trace, _ in shown), f"contexts: {shown}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Threads that publish the trace and span they work for as OTEP 4947 says, and tell a probe the same: for each line
+// "COUNT" that is read every thread works COUNT times. Some of it is done for no trace, and some hits are while the
+// record is being changed.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sdt.h>
+#include <unistd.h>
+
+struct record {
+  uint8_t trace_id[16];
+  uint8_t span_id[8];
+  uint8_t valid, flags;
+  uint16_t size;
+  uint8_t attributes[64];
+} __attribute__((packed));
+
+#ifdef VARIABLE_IN_PROGRAM
+__thread struct record *volatile otel_thread_ctx_v1;
+struct record *volatile *place_of_context(void) { return &otel_thread_ctx_v1; }
+#elif !defined(LIBRARY)
+struct record *volatile *place_of_context(void);
+#endif
+
+static struct record *volatile *(*place)(void);
+static pthread_barrier_t begin, end;
+static long count;
+
+static void put(uint8_t *to, uint64_t number) {
+  for (int i = 7; i >= 0; i--, number >>= 8) to[i] = (uint8_t)number;
+}
+
+static void *work(void *given) {
+  const long thread = (long)given;
+  static __thread struct record record;
+  for (long n = 0;;) {
+    pthread_barrier_wait(&begin);
+    struct record *volatile *context = place();
+    for (long last = n + count; n < last; n++) {
+      *context = NULL;
+      put(record.trace_id, (uint64_t)n);
+      put(record.trace_id + 8, (uint64_t)thread);
+      put(record.span_id, 2 * (uint64_t)n + 1);
+      record.valid = n % 11 != 5;
+      record.flags = 1;
+      if (n % 7 != 3) *context = &record;
+      DTRACE_PROBE2(writer, works, n, thread);
+    }
+    *context = NULL;
+    pthread_barrier_wait(&end);
+  }
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  const int threads = argc > 1 ? atoi(argv[1]) : 1;
+  char line[64];
+  pthread_barrier_init(&begin, NULL, (unsigned)threads + 1);
+  pthread_barrier_init(&end, NULL, (unsigned)threads + 1);
+  for (long i = 0; i < threads; i++) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, (void *)i);
+  }
+#ifndef LIBRARY
+  place = place_of_context;
+#endif
+  puts("ready");
+  fflush(stdout);
+  while (fgets(line, sizeof(line), stdin)) {
+#ifdef LIBRARY
+    if (!place) {
+      void *library = dlopen(LIBRARY, RTLD_NOW);
+      if (!library) return puts(dlerror()), 1;
+      place = (struct record * volatile *(*)(void)) dlsym(library, "place_of_context");
+    }
+#endif
+    if (line[0] == 'f') {  // forks: the child works on
+      if (fork() == 0) {
+        const long own = 1;
+        *place() = NULL;
+        static struct record record = {.valid = 1};
+        put(record.trace_id + 8, 77);
+        *place() = &record;
+        for (long n = 0; n < 50; n++) {
+          put(record.trace_id, (uint64_t)n);
+          put(record.span_id, 2 * (uint64_t)n + 1);
+          DTRACE_PROBE2(writer, forked, n, own);
+        }
+        _exit(0);
+      }
+    } else {
+      count = atol(line);
+      pthread_barrier_wait(&begin);
+      pthread_barrier_wait(&end);
+    }
+    puts("done");
+    fflush(stdout);
+  }
+}
