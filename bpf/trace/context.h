@@ -3,6 +3,7 @@
 #ifndef USDT_TRACE_CONTEXT_H
 #define USDT_TRACE_CONTEXT_H
 
+#include <usdt/bpf/filter.h>
 #include <usdt/bpf/thread_context.h>
 #include <usdt/bpf/usdt.bpf.h>
 #include "../stock.h"
@@ -75,7 +76,56 @@ static __always_inline void take_context(struct usdt_thread_context *to)
 		if (state == USDT_CONTEXT_SET && to->valid != 1)
 			state = -USDT_EAGAIN;
 	}
+	if (state != USDT_CONTEXT_SET) /* as what is kept of a call is asked later */
+		__builtin_memset(to, 0, USDT_CONTEXT_RECORD);
 	to->state = state;
+}
+
+/* Whether the number of a question's value stands for a word of the context. */
+static __always_inline bool is_of_context(__u32 n)
+{
+	return usdt_stock()->record.context_at && n >= USDT_BEGIN_TRACE && n <= USDT_BEGIN_TRACE_SPAN;
+}
+
+/* One of the three words, as a record has them. False: it could not be read. */
+static __always_inline bool context_word(const void *record, __u32 n, __u64 *word)
+{
+	const struct usdt_thread_context *context = record + usdt_stock()->record.context_at;
+
+	*word = ((const __u64 *)context)[n == USDT_BEGIN_TRACE ? 0 : n == USDT_BEGIN_TRACE_REST ? 1 : 2];
+	return context->state >= 0;
+}
+
+/* Puts the context at this hit into a question that was begun, where it is asked for. */
+static __always_inline void put_context(struct usdt_question *question)
+{
+	__u64 record, word;
+	int state = 0;
+	bool found = false;
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
+		const __u32 n = usdt_program()->filter_args[i];
+
+		if (i >= usdt_program()->filter_values)
+			break;
+		if (!is_of_context(n))
+			continue;
+		if (!found) {
+			found = true;
+			state = find_context(&record);
+			if (!state && record &&
+			    (bpf_probe_read_user(&word, sizeof(word), (const void *)record + 24) || (__u8)word != 1))
+				state = -USDT_EAGAIN;
+		}
+		word = 0;
+		if (!state && record &&
+		    bpf_probe_read_user(&word, sizeof(word), (const void *)record + 8 * (n - USDT_BEGIN_TRACE)))
+			state = -USDT_EFAULT;
+		usdt_put_value(question, i, word);
+		if (!state)
+			question->unread &= ~(1u << i);
+	}
 }
 
 #endif /* USDT_TRACE_CONTEXT_H */

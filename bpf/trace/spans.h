@@ -227,6 +227,8 @@ question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, 
 		asm volatile("" : "+r"(n));
 		if (usdt_program()->filter_texts[i]) {
 			failed = !find_kept_text(event, i, ENDS_SPANS, &value);
+		} else if (is_of_context(n)) {
+			failed = !context_word(event, n, &value);
 		} else if (n >= USDT_BEGIN_FACTS) {
 			value = fact_of_beginning(event, n);
 		} else if (n < first) {

@@ -6,6 +6,7 @@
 #include <usdt/bpf/usdt.bpf.h>
 #include <usdt/bpf/event.h>
 #include "abilities.h"
+#include "context.h"
 #include "counts.h"
 #include "open.h"
 #include "rows.h"
@@ -67,6 +68,8 @@ static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, struct usd
 		question = usdt_begin_question(ctx);
 		((struct usdt_ctx *)ctx)->sleepable = false;
 	}
+	if (usdt_stock()->record.context_at)
+		put_context(question);
 	if (can & FILLS_TABLE)
 		question->site = usdt_stock()->record.site_base + usdt_site(ctx);
 	if ((can & MAKES_CALLS) && start)
@@ -98,10 +101,14 @@ static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, struct us
 		if (i >= usdt_program()->filter_values)
 			break;
 		asm volatile("" : "+r"(n));
-		if (n >= usdt_program()->max_args)
+		if (is_of_context(n)) {
+			failed = !context_word(event, n, &value);
+		} else if (n < usdt_program()->max_args) {
+			value = args[n].bits;
+			failed = args[n].error;
+		} else {
 			return false;
-		value = args[n].bits;
-		failed = args[n].error;
+		}
 		if (usdt_program()->filter_texts[i])
 			failed = !(can & (COPIES_MEMORY | FILLS_TABLE | COUNTS_ONLY)) ||
 				 !find_kept_text(event, i, can, &value);

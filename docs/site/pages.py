@@ -30,7 +30,7 @@ HEADERS = {
     "provider": ("Headers for programs with probes",
                  "[Probes in your own program](../docs/guide/provider.md) and "
                  "[probes made at run time](../docs/runtime-probes.md) say how they are used.",
-                 ["provider/include/usdt/probe.h", "provider/include/usdt/provider.h"]),
+                 ["provider/include/usdt/probe.h", "provider/include/usdt/provider.h", "provider/include/usdt/trace_context.h"]),
     "bpf": ("Headers for BPF programs",
             "[A BPF program of your own](../docs/guide/own-program.md) says how they are used.",
             ["bpf/include/usdt/bpf/usdt.bpf.h", "bpf/include/usdt/bpf/event.h", "bpf/include/usdt/bpf/cookie.h"]),

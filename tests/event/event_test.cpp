@@ -160,6 +160,31 @@ TEST(Event, says_whose_the_process_was_where_that_was_recorded) {
   EXPECT_EQ(Event::from(record, plan, layout_of(plan))->owner(), owner);
 }
 
+TEST(Event, says_what_its_thread_worked_for_or_why_that_is_not_known) {
+  AttachPlan plan = x86_plan("8@%rdi", {0});
+  const auto without = *EventBuilder(plan).build();
+  EXPECT_EQ(context_text(*Event::from(without, plan, layout_of(plan)), HitField::trace_id).error().kind,
+            ErrorKind::not_found);
+  plan.contexts = true;
+  ThreadContext context{.trace_id = {0x4b, 0xf9, 0, 1}, .span_id = {0, 0xf0}, .flags = 1};
+  auto record = *EventBuilder(plan).thread_context(context).build();
+  EXPECT_EQ(record.size(), without.size() + sizeof(usdt_thread_context));
+  const auto event = Event::from(record, plan, layout_of(plan));
+  EXPECT_EQ(event->thread_context().value(), context);
+  EXPECT_EQ(context_text(*event, HitField::trace_id).value(), "4bf90001000000000000000000000000");
+  EXPECT_EQ(context_text(*event, HitField::span_id).value(), "00f0000000000000");
+  auto& state = reinterpret_cast<usdt_thread_context*>(record.data() + layout_of(plan).context_at())->state;
+  for (const auto& [error, words] : {std::pair(-ENOENT, "not known yet"), std::pair(-EAGAIN, "was changing it"),
+                                     std::pair(-EFAULT, "Bad address"), std::pair(-ENODATA, "kernel does not say")}) {
+    state = error;
+    EXPECT_THAT(context_text(*event, HitField::span_id).error().message, HasSubstr(words));
+  }
+  state = USDT_CONTEXT_NONE;
+  EXPECT_EQ(context_text(*event, HitField::trace_id).value(), "");
+  const auto zeros = *EventBuilder(plan).thread_context({.flags = 1}).build();
+  EXPECT_EQ(Event::from(zeros, plan, layout_of(plan))->thread_context().value(), std::nullopt);
+}
+
 TEST(Event, shows_no_frame_of_the_tracing_itself) {
   AttachPlan plan = testing::synthetic_plan("fentry", "vfs_read", Machine::x86_64, "");
   plan.sites[0].tracer_frames = 2;

@@ -230,6 +230,12 @@ INSTANTIATE_TEST_SUITE_P(
                     WrongText{"e =~ \"?????????????????????????????????????????????????????????"
                               "??????\"",
                               5, "more than 62 characters"},
+                    WrongText{"trace_id == \"x\"", 12, "32 hexadecimal digits"},
+                    WrongText{"span_id != \"0123456789abcdeg\"", 11, "16 hexadecimal digits"},
+                    WrongText{"trace_id =~ \"a*\"", 12, "equal to a number or not"},
+                    WrongText{"trace_id < \"\"", 11, "equal to a number or not"},
+                    WrongText{"trace_id == str(e)", 0, "compared with a literal"},
+                    WrongText{"span_id == 3", 11, "with a number"},
                     WrongText{"str(a) == \"x\"", 4, "a is no pointer to a text"},
                     WrongText{"a == 1 / 0", 5, "a division by 0"}, WrongText{"e == \"a\\x00b\"", 5, "a NUL"}));
 

@@ -174,6 +174,42 @@ TEST(Recording, has_whose_each_process_was_at_the_hit) {
   EXPECT_EQ(recording->next().value(), nullptr);
 }
 
+TEST(Recording, has_what_threads_worked_for) {
+  AttachPlan plan = plan_of_three_sites();
+  plan.contexts = true;
+  const File file;
+  auto writer = writer_to(file, plan);
+  std::mt19937_64 random(11);
+  const auto layout = testing::layout_of(plan, kStringSize);
+  std::vector<std::vector<std::byte>> records;
+  for (std::uint64_t n = 0; n < 3'000; ++n) {
+    testing::EventBuilder builder(plan, kStringSize);
+    builder.timestamp(n);
+    ThreadContext context{.flags = static_cast<std::uint8_t>(random() % 2)};
+    context.trace_id[random() % 16] = static_cast<std::uint8_t>(random() % 4);
+    context.span_id[random() % 8] = static_cast<std::uint8_t>(random() % 4);
+    if (n % 3 == 0) builder.thread_context(context);
+    records.push_back(*builder.build());
+    auto& state = reinterpret_cast<usdt_thread_context*>(records.back().data() + layout.context_at())->state;
+    if (n % 3 == 1) state = -EAGAIN;
+    ASSERT_TRUE(writer.event(event_of(records.back(), plan), 0));
+  }
+  ASSERT_TRUE(writer.finish({}));
+
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_TRUE(recording->plan()->contexts);
+  for (const auto& record : records) {
+    const auto was = event_of(record, plan).thread_context(), is = recording->next().value()->thread_context();
+    ASSERT_EQ(was.has_value(), is.has_value());
+    if (was)
+      ASSERT_EQ(*was, *is);
+    else
+      ASSERT_EQ(was.error().message, is.error().message);
+  }
+  EXPECT_EQ(recording->next().value(), nullptr);
+}
+
 TEST(Recording, of_an_earlier_version_knows_no_parents) {
   AttachPlan plan = plan_of_three_sites();
   plan.owners = true;

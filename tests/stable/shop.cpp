@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "usdt/probe.h"
+#include "usdt/trace_context.h"
 
 USDT_PROBE_DECLARE(shop, paid, "name:string, cents, took:duration[us], status:errno");
 
@@ -46,6 +47,14 @@ volatile long sold;
   return depth == 0 ? sell(order, {3, static_cast<int>(order->number), -5},
                            order->number % 2 ? std::optional(7L) : std::nullopt, true)
                     : wrap(order, depth - 1) + 1;
+}
+
+/// Every fourth order is of no request.
+void take_up(long number) {
+  const auto low = static_cast<std::uint8_t>(number);
+  const std::uint8_t trace_id[16] = {0xa1, 0xb2, low}, span_id[8] = {0xc3, low};
+  usdt_context_clear();
+  if (number % 4 != 3) usdt_context_set(trace_id, span_id, 1);
 }
 
 void begin(long number) { DTRACE_PROBE2(shop, begin, number, "in the shop"); }
@@ -86,6 +95,7 @@ int main(int argc, char** argv) {
                       static_cast<double>(n) + 0.25,
                       &hamburg,
                       {1, -2, static_cast<std::int8_t>(n)}};
+    take_up(n);
     begin(n);
     const long result = wrap(&order, n % 4);
     const std::string name = n % 5 ? "order " + std::to_string(n) : std::string(40, 'x') + "\t\"\xc3\xa4\xff\"";

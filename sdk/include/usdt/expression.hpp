@@ -234,6 +234,11 @@ class HitFacts {
   [[nodiscard]] virtual std::optional<std::uint64_t> field(HitField field) const = 0;
   /// Returns HitField::comm, valid as long as this. Nothing: it is not known.
   [[nodiscard]] virtual std::optional<std::string_view> comm() const = 0;
+  /// Returns HitField::trace_id or span_id as 16 bytes, with zeros behind; of no trace zeros. Nothing: it is not known.
+  [[nodiscard]] virtual std::optional<std::string> context_bytes(HitField field) const {
+    static_cast<void>(field);
+    return std::nullopt;
+  }
   /// Returns HitField::provider, name or probe, as text. Nothing: it is not known.
   [[nodiscard]] virtual std::optional<std::string> site_text(HitField field) const {
     static_cast<void>(field);

@@ -63,6 +63,7 @@ struct AskedValues {
   /// it, those of JSON and CSV do not. `false` for consumers of your own that take numbers, or name texts in `print`
   /// ("str(arg1)"): a short text may not be told from a number.
   std::optional<bool> likely_texts = {};
+  bool trace_context = false;       ///< events are shown with what their threads work for (Event::thread_context())
   bool containers = false;          ///< events have an owner (Event::owner()), by which sinks name its container
   std::uint32_t depth = 1;          ///< structs within structs that are shown with their members
   std::uint32_t string_size = 200;  ///< of a text at most so many bytes

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -33,12 +34,14 @@ Result<ContextPlaces> ContextPlaces::open(const LoadedObject& object) {
   return ContextPlaces(std::move(own));
 }
 
-void ContextPlaces::look_at(const Scope& scope) {
-  const auto end = Clock::now() + std::chrono::seconds(1);
-  const std::vector<pid_t> named = pids_of(scope);
+/// The latest come first where nobody is named: of those that wait since long ago there are seldom hits.
+void ContextPlaces::look_at(const std::vector<pid_t>& named) {
   for (const pid_t pid : named) look(pid);
   if (!named.empty()) return;
-  for (const pid_t pid : proc::numbers_in("/proc")) {
+  const auto end = Clock::now() + std::chrono::seconds(1);
+  std::vector<pid_t> all = proc::numbers_in("/proc");
+  std::ranges::sort(all, std::greater());
+  for (const pid_t pid : all) {
     if (Clock::now() > end) return;
     look(pid);
   }

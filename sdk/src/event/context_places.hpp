@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "find/thread_variable.hpp"
 #include "sys/unique_fd.hpp"
@@ -32,8 +33,8 @@ class ContextPlaces {
   /// The map of a loaded object. Errors: io.
   [[nodiscard]] static Result<ContextPlaces> open(const LoadedObject& object);
 
-  /// Looks at the processes that are traced; at all there are, for at most a second, where none are named.
-  void look_at(const Scope& scope);
+  /// Looks at these processes; at all there are, for at most a second, where none are named.
+  void look_at(const std::vector<pid_t>& named);
   /// Looks at the process of an event for which there was no place, unless that was just done.
   void look_again(const Event& event);
 

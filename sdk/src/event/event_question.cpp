@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "expr/context_words.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
 #include "plan/find_value.hpp"
@@ -38,6 +39,11 @@ std::optional<std::uint64_t> EventFacts::field(HitField field) const {
 std::optional<std::string> EventFacts::site_text(HitField field) const {
   const PlannedProbe& probe = event_.probe();
   return expr::site_text(field, {.provider = probe.provider, .name = probe.name});
+}
+
+std::optional<std::string> EventFacts::context_bytes(HitField field) const {
+  const auto text = context_text(event_, field);
+  return text ? expr::context_bytes(field, *text) : std::nullopt;
 }
 
 const Result<Stack>* EventFacts::stack(HitField field) const {
@@ -79,7 +85,8 @@ Result<void> EventQuestion::check() {
     if (asked.typed) {
       any = true;
       for (const HitFieldInfo& each : kHitFields)
-        if (each.source == HitFieldSource::owner && asked.typed->asks(each.field) && !plan_.owners)
+        if (asked.typed->asks(each.field) && ((each.source == HitFieldSource::owner && !plan_.owners) ||
+                                              (each.source == HitFieldSource::context && !plan_.contexts)))
           return fail(ErrorKind::invalid_argument,
                       fmt::format("{0}: it was not recorded: a trace with --record and --print {0} has it", each.word));
     } else if (first.empty()) {

@@ -28,6 +28,7 @@ class EventFacts final : public HitFacts {
   [[nodiscard]] std::optional<std::uint64_t> field(HitField field) const override;
   [[nodiscard]] std::optional<std::string_view> comm() const override { return event_.comm(); }
   [[nodiscard]] std::optional<std::string> site_text(HitField field) const override;
+  [[nodiscard]] std::optional<std::string> context_bytes(HitField field) const override;
   [[nodiscard]] const Result<Stack>* stack(HitField field) const override;
 
  private:

@@ -17,6 +17,7 @@
 #include <set>
 
 #include "base/try.hpp"
+#include "expr/context_words.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
@@ -131,6 +132,8 @@ TableKey key_of(const TableColumn& column, const usdt_row& row, const AttachPlan
   }
   if (column.form == KeyForm::fingerprint) return expr::Fingerprint::key_of(at);
   const bool of_site = column.field && expr::is_site_word(*column.field);
+  if (column.field && expr::is_context_word(*column.field))
+    return TableText{expr::context_digits(*column.field, {at, expr::kContextBytes}), false};
   if (column.type == ExpressionType::text && !of_site) return text_of(at, column);
   std::uint64_t bits = 0;
   std::memcpy(&bits, at, sizeof(bits));

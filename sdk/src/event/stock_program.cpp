@@ -51,7 +51,9 @@ bool has_calls(const AttachPlan& plan) {
 }  // namespace
 
 bool asks_for_owner(const AttachPlan& plan) {
-  return plan.spans && std::ranges::any_of(plan.filters, expr::asks_for_owner);
+  return plan.spans && std::ranges::any_of(plan.filters, [](const TypedExpression& question) {
+           return expr::asks_for(question, HitFieldSource::owner);
+         });
 }
 
 bool counts_beginnings(const AttachPlan& plan, const TraceOptions& options) {

@@ -118,6 +118,7 @@ class ClickHouseOutput final : public BatchOutput {
   template <class Row, class... Shared>
   void add_row(RowBatch& batch, const Row& row, const Shared&... shared);
   void take_container(const Event& event);
+  void take_context(const Event& event);
   void take_ender(const SpanEnder& thread);
   void take_stacks(const Event& event);
   void take(const ArrangedTable& look);
@@ -212,6 +213,7 @@ void ClickHouseOutput::add_event(const Event& event) {
   row_.comm = {utf8_of(event.comm(), comm_)};
   row_.weight = static_cast<float>(event.weight());
   take_container(event);
+  take_context(event);
   if (const auto ender = event.ended_by()) take_ender(*ender);
   values_.each(event, question_, [this](const std::string& name) { maps_.begin(name); });
   take_stacks(event);
@@ -231,6 +233,13 @@ void ClickHouseOutput::take_container(const Event& event) {
   if (cgroup->pod.empty()) return;
   maps_.begin("k8s.pod.uid");
   maps_.text(cgroup->pod);
+}
+
+void ClickHouseOutput::take_context(const Event& event) {
+  const auto context = event.layout().contexts ? event.thread_context() : Result<std::optional<ThreadContext>>();
+  if (!context || !*context) return;
+  for (const HitField field : {HitField::trace_id, HitField::span_id})
+    maps_.begin(to_string(field)), maps_.text(*context_text(event, field));
 }
 
 void ClickHouseOutput::take_ender(const SpanEnder& thread) {

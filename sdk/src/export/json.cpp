@@ -87,6 +87,7 @@ class JsonOutput final : public Output {
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
     if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
     if (const auto ender = event.ended_by()) ended_by(*ender);
+    if (question_.values.trace_context && event.layout().contexts) trace_context(event);
     json_key(json_, "args"), args(event);
     returned(event);
     texts(event);
@@ -98,6 +99,16 @@ class JsonOutput final : public Output {
     const PrintList& list = printed_.of(event.site());
     if (!has_word(list, HitField::kstack)) stack(event);
     if (!has_word(list, HitField::ustack)) user_stack();
+  }
+
+  void trace_context(const Event& event) {
+    const auto context = event.thread_context();
+    if (context && !*context) return;
+    for (const HitField field : {HitField::trace_id, HitField::span_id}) {
+      json_key(json_, to_string(field));
+      const auto digits = context_text(event, field);
+      digits ? json_text(json_, *digits) : tree_.error(digits.error().message);
+    }
   }
 
   void ended_by(const SpanEnder& thread) {

@@ -175,6 +175,17 @@ void OtlpOutput::add_container(const Event& event) {
   if (!cgroup->pod.empty()) attributes_.add("k8s.pod.uid", cgroup->pod);
 }
 
+/// Nothing, too, where it is not known.
+std::optional<ThreadContext> context_of(const Event& event) {
+  const auto context = event.layout().contexts ? event.thread_context() : Result<std::optional<ThreadContext>>();
+  return context ? *context : std::nullopt;
+}
+
+template <std::size_t size>
+std::string bytes_of(const std::array<std::uint8_t, size>& bytes) {
+  return {bytes.begin(), bytes.end()};
+}
+
 /// What a span and a log record have alike.
 void OtlpOutput::add_facts(const Event& event) {
   add_container(event);
@@ -207,8 +218,11 @@ std::string OtlpOutput::encode_span(const Event& event) {
   const auto start = static_cast<std::uint64_t>(wall_time(event));
   std::string encoded;
   pbf_builder<Span> span(encoded);
-  span.add_bytes(Span::trace_id, ids_.next<16>());
+  // It is within the span that the thread works for, if it works for one.
+  const auto context = context_of(event);
+  span.add_bytes(Span::trace_id, context ? bytes_of(context->trace_id) : ids_.next<16>());
   span.add_bytes(Span::span_id, ids_.next<8>());
+  if (context) span.add_bytes(Span::parent, bytes_of(context->span_id));
   span.add_string(Span::name, event_names_[event.site().probe.value]);
   span.add_enum(Span::kind, otlp::kSpanInternal);
   span.add_fixed64(Span::start, start);
@@ -225,6 +239,11 @@ std::string OtlpOutput::encode_log(const Event& event) {
   log.add_fixed64(LogRecord::observed, time_of_day());
   log.add_enum(LogRecord::severity, otlp::kSeverityInfo);
   attributes_.take(log, LogRecord::attribute);
+  if (const auto context = context_of(event)) {
+    log.add_fixed32(LogRecord::flags, context->flags);
+    log.add_bytes(LogRecord::trace_id, bytes_of(context->trace_id));
+    log.add_bytes(LogRecord::span_id, bytes_of(context->span_id));
+  }
   log.add_string(LogRecord::event_name, event_names_[event.site().probe.value]);
   return encoded;
 }

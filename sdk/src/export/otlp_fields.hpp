@@ -22,10 +22,28 @@ enum class AnyValue : pbf_tag_type { text = 1, whole = 3, real = 4, array = 5, o
 /// Of an array its elements, of an object its members.
 enum class Values : pbf_tag_type { value = 1 };
 
-enum class Span : pbf_tag_type { trace_id = 1, span_id = 2, name = 5, kind = 6, start = 7, end = 8, attribute = 9 };
+enum class Span : pbf_tag_type {
+  trace_id = 1,
+  span_id = 2,
+  parent = 4,
+  name = 5,
+  kind = 6,
+  start = 7,
+  end = 8,
+  attribute = 9
+};
 inline constexpr std::int32_t kSpanInternal = 1;
 
-enum class LogRecord : pbf_tag_type { time = 1, severity = 2, attribute = 6, observed = 11, event_name = 12 };
+enum class LogRecord : pbf_tag_type {
+  time = 1,
+  severity = 2,
+  attribute = 6,
+  flags = 8,
+  trace_id = 9,
+  span_id = 10,
+  observed = 11,
+  event_name = 12
+};
 inline constexpr std::int32_t kSeverityInfo = 9;
 
 enum class Metric : pbf_tag_type {

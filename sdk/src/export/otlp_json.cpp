@@ -25,6 +25,7 @@ enum class FieldKind : std::uint8_t {
   id,  ///< bytes, which are hexadecimal digits here and base64 elsewhere
   message,
   int64,
+  fixed32,
   fixed64,
   sfixed64,
   sint32,
@@ -72,16 +73,18 @@ constexpr Message kKeyValue{{one(KeyValue::key, "key", FieldKind::string), one(K
 constexpr Message kResource{{many(Resource::attribute, "attributes", kKeyValue)}};
 constexpr Message kScope{{one(Scope::name, "name", FieldKind::string)}};
 
-constexpr Message kSpan{{one(Span::trace_id, "traceId", FieldKind::id), one(Span::span_id, "spanId", FieldKind::id),
-                         one(Span::name, "name", FieldKind::string), one(Span::kind, "kind", FieldKind::number_of_enum),
-                         one(Span::start, "startTimeUnixNano", FieldKind::fixed64),
-                         one(Span::end, "endTimeUnixNano", FieldKind::fixed64),
-                         many(Span::attribute, "attributes", kKeyValue)}};
-constexpr Message kLogRecord{{one(LogRecord::time, "timeUnixNano", FieldKind::fixed64),
-                              one(LogRecord::observed, "observedTimeUnixNano", FieldKind::fixed64),
-                              one(LogRecord::severity, "severityNumber", FieldKind::number_of_enum),
-                              many(LogRecord::attribute, "attributes", kKeyValue),
-                              one(LogRecord::event_name, "eventName", FieldKind::string)}};
+constexpr Message kSpan{
+    {one(Span::trace_id, "traceId", FieldKind::id), one(Span::span_id, "spanId", FieldKind::id),
+     one(Span::parent, "parentSpanId", FieldKind::id), one(Span::name, "name", FieldKind::string),
+     one(Span::kind, "kind", FieldKind::number_of_enum), one(Span::start, "startTimeUnixNano", FieldKind::fixed64),
+     one(Span::end, "endTimeUnixNano", FieldKind::fixed64), many(Span::attribute, "attributes", kKeyValue)}};
+constexpr Message kLogRecord{
+    {one(LogRecord::time, "timeUnixNano", FieldKind::fixed64),
+     one(LogRecord::observed, "observedTimeUnixNano", FieldKind::fixed64),
+     one(LogRecord::severity, "severityNumber", FieldKind::number_of_enum),
+     many(LogRecord::attribute, "attributes", kKeyValue), one(LogRecord::flags, "flags", FieldKind::fixed32),
+     one(LogRecord::trace_id, "traceId", FieldKind::id), one(LogRecord::span_id, "spanId", FieldKind::id),
+     one(LogRecord::event_name, "eventName", FieldKind::string)}};
 
 constexpr Message kNumberPoint{
     {one(NumberPoint::start, "startTimeUnixNano", FieldKind::fixed64),
@@ -176,6 +179,8 @@ void write_value(JsonWriter& json, const Field& field, pbf_reader& reader) {
       return write_message(json, *field.message, reader.get_message());
     case FieldKind::int64:
       return digits(reader.get_int64());
+    case FieldKind::fixed32:
+      return void(json.Uint(reader.get_fixed32()));
     case FieldKind::fixed64:
       return digits(reader.get_fixed64());
     case FieldKind::sfixed64:

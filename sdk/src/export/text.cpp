@@ -29,6 +29,7 @@ TextOutput::TextOutput(const AnswerStart& start, const OutputPlace& place)
       likely_texts_(start.question.values.likely_texts.value_or(true)),
       kernel_stacks_below_(!start.question.stacks.kernel_in_lists),
       user_stacks_below_(!start.question.stacks.user_in_lists),
+      shows_context_(start.question.values.trace_context),
       format_(start.question.values.format),
       view_(start.question.view),
       label_(label_of(start.question, place.shared.options.label_width)),
@@ -79,6 +80,17 @@ void TextOutput::show_event(const Event& event) {
   if (user_stacks_below_ && !has_word(list, HitField::ustack)) show_frames(around_.user_stack());
 }
 
+/// Nothing of a thread that works for no trace.
+void TextOutput::show_context(const Event& event) {
+  const auto context = event.thread_context();
+  if (context && !*context) return;
+  for (const HitField field : {HitField::trace_id, HitField::span_id}) {
+    const auto digits = context_text(event, field);
+    const std::string shown = digits ? *digits : fmt::format("<{}>", digits.error().message);
+    show_piece([&] { out_.print(" {}={}", to_string(field), shown); });
+  }
+}
+
 void TextOutput::show_line(const Event& event) {
   const bool ranked = view_.slowest > 0;
   const auto took = [&] { return io::duration_text(static_cast<double>(event.duration())); };
@@ -104,6 +116,7 @@ void TextOutput::show_line(const Event& event) {
         show_piece([&] { items_.show_argument(event, n, likely_texts_); });
   }
   for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { items_.show_item(event, list[i], i); });
+  if (shows_context_) show_context(event);
   if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });
   if (ends_elsewhere(event)) show_piece([&] { show_ender(*event.ended_by()); });
   out_.print("\n");

@@ -44,6 +44,7 @@ class TextOutput final : public Output {
   void show_event(const Event& event);
   /// Lines of --slowest say first what they are about.
   void show_line(const Event& event);
+  void show_context(const Event& event);
   void show_ender(const SpanEnder& thread);
   /// A line as --format-string has it.
   void show_formatted(const Event& event);
@@ -64,6 +65,7 @@ class TextOutput final : public Output {
 
   bool likely_texts_;
   bool kernel_stacks_below_, user_stacks_below_;  ///< events
+  bool shows_context_;
   const FormatString& format_;
   const View& view_;
   std::string label_;

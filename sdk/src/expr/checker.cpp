@@ -119,8 +119,6 @@ Result<Node> Checker::field(const ExpressionNode& node) {
   const auto field = static_cast<HitField>(node.bits);
   if (info_of(field).type == Type::stack)
     return wrong(node, fmt::format("'{}' can be a key of a table, and nothing else", to_string(field)));
-  if (info_of(field).source == HitFieldSource::context)
-    return wrong(node, fmt::format("'{}' can be shown, and nothing else", to_string(field)));
   return Node{.op = Op::field, .type = info_of(field).type, .bits = static_cast<std::uint64_t>(field)};
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "expr/context_words.hpp"
 #include "expr/glob.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
@@ -148,6 +149,8 @@ class Evaluator {
   [[nodiscard]] std::optional<Text> text_of(const Node& subject) const {
     if (subject.op == Op::field) {
       if (expr::is_site_word(subject)) return whole(facts_.site_text(static_cast<HitField>(subject.bits)));
+      if (expr::is_context_word(static_cast<HitField>(subject.bits)))
+        return whole(facts_.context_bytes(static_cast<HitField>(subject.bits)));
       return whole(facts_.comm());
     }
     const std::size_t position = expression_.args()[subject.bits];

@@ -70,8 +70,8 @@ inline constexpr auto kFieldReaders = [] {
                     Reader{.field = HitField::ip, .from = From::site},
                     Reader{.field = HitField::ustack, .from = From::row},
                     Reader{.field = HitField::kstack, .from = From::row},
-                    Reader{.field = HitField::trace_id, .from = From::text},
-                    Reader{.field = HitField::span_id, .from = From::text}};
+                    Reader{.field = HitField::trace_id, .from = From::text, .beginning = USDT_BEGIN_TRACE},
+                    Reader{.field = HitField::span_id, .from = From::text, .beginning = USDT_BEGIN_TRACE_SPAN}};
 }();
 static_assert(kFieldReaders.size() == kHitFields.size() && are_in_order(kFieldReaders),
               "each field has a reader, in its place");

@@ -11,7 +11,7 @@ namespace usdt::expr {
 
 HitReader::HitReader(const TypedExpression& expression, const Surroundings& surroundings)
     : expression_(expression), surroundings_(surroundings) {
-  if (surroundings.of_span) of_beginning_ = beginning_facts(expression);
+  of_beginning_ = surroundings.of_span ? beginning_facts(expression) : context_facts(expression);
 }
 
 bool HitReader::is_leaf(const Node& node) {
@@ -65,6 +65,21 @@ bool HitReader::read_of_beginning(std::uint8_t fact, std::uint8_t to) {
   const auto behind = static_cast<std::uint64_t>(found - of_beginning_.begin());
   load(BPF_LDX | BPF_MEM | kDouble, to, kFrame, static_cast<int>(8 * (expression_.args().size() + behind)));
   return true;
+}
+
+void HitReader::text_field_to(HitField field, int at) {
+  static_assert(kPiece == sizeof(usdt_thread_context::trace_id), "one piece is the number of a trace");
+  if (info_of(field).source != HitFieldSource::context) return comm_to(at);
+  read_context(reader_of(field).beginning, 0);
+  store(kFrame, at, 0);
+  field == HitField::trace_id ? read_context(USDT_BEGIN_TRACE_REST, 0) : set(0, 0);
+  store(kFrame, at + 8, 0);
+}
+
+/// Undecided where it could not be read.
+void HitReader::read_context(std::uint8_t fact, std::uint8_t to) {
+  const auto behind = std::ranges::find(of_beginning_, fact) - of_beginning_.begin();
+  read(expression_.args().size() + static_cast<std::uint64_t>(behind), to);
 }
 
 void HitReader::comm_to(int at) {

@@ -24,8 +24,9 @@ class HitReader : protected Arithmetic {
   void leaf(const Node& node, std::uint8_t to);
   /// r0 becomes the field, unless it is a text.
   void field(HitField field);
-  /// The name of the thread, 16 bytes, to the frame.
-  void comm_to(int at);
+  /// A field that is a text, and is the thread's, 16 bytes to the frame: its name, with zeros behind; or the bytes that
+  /// a number in hexadecimal digits stands for.
+  void text_field_to(HitField field, int at);
   void frame_address(std::uint8_t to, int offset);
 
   ScratchWords scratch_;
@@ -34,13 +35,15 @@ class HitReader : protected Arithmetic {
   void read(std::uint64_t value, std::uint8_t to);
   void count(const ElementCount& counts, std::uint8_t to);
   bool read_of_beginning(std::uint8_t fact, std::uint8_t to);
+  void comm_to(int at);
+  void read_context(std::uint8_t fact, std::uint8_t to);
   void low_half();
   void task(bool group);
   void parent();
 
   const TypedExpression& expression_;
   const Surroundings& surroundings_;
-  std::vector<std::uint8_t> of_beginning_;
+  std::vector<std::uint8_t> of_beginning_;  ///< values behind those that are arguments
 };
 
 }  // namespace usdt::expr

@@ -89,7 +89,7 @@ Result<Node> Names::argument(std::size_t position, const std::string& name, cons
 
 Result<Node> Names::word(std::string_view name, const ExpressionNode& node) const {
   const HitFieldInfo* known = find_hit_field(name);
-  if (known != nullptr && known->source == HitFieldSource::site)
+  if (known != nullptr && known->field != HitField::elapsed)
     return Node{.op = Op::field, .type = known->type, .bits = static_cast<std::uint64_t>(known->field)};
   if (expression_.began == 0) return wrong(node, "elapsed: it is not said since when (Expression::began)");
   Node nsecs{.op = Op::field, .type = Type::unsigned_integer, .bits = static_cast<std::uint64_t>(HitField::nsecs)};

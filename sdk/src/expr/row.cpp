@@ -237,10 +237,9 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
                                    const TableQuestion& question) {
   const RowLayout layout = row_layout(row.root());
   if (layout.bytes > TableQuestion::kMostKeyBytes)
-    return fail(
-        ErrorKind::limit,
-        fmt::format("keys of {} bytes: at most {} fit; a number takes 8, comm and a stack 16, a text 16 or more",
-                    layout.bytes, TableQuestion::kMostKeyBytes));
+    return fail(ErrorKind::limit, fmt::format("keys of {} bytes: at most {} fit; a number takes 8, comm, a stack, "
+                                              "trace_id and span_id 16, a text 16 or more",
+                                              layout.bytes, TableQuestion::kMostKeyBytes));
   PlannedTable table{.keys = {}, .extremes = question.extremes, .max_rows = question.max_rows};
   for (std::size_t i = 0; i < layout.keys.size(); ++i) {
     const TypedExpression::Node& part = row.root().of[i + 1];

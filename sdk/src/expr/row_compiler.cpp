@@ -37,7 +37,7 @@ void RowCompiler::value_of_row(const Node& node) {
 /// that differ by NULs at their ends are two keys.
 void RowCompiler::text_key(const Node& key, int at, std::uint32_t size) {
   if (key.op == Op::fingerprint) return fingerprint_key(key.of[0], at);
-  if (key.op != Op::text_of) return comm_to(at);
+  if (key.op != Op::text_of) return text_field_to(static_cast<HitField>(key.bits), at);
   if (ends_at_nul(key)) {
     const std::uint64_t room = key.of.empty() ? size : key.of[0].bits + 1;
     read_text(key, 0, static_cast<std::size_t>(std::min<std::uint64_t>(size, room)), at);

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "expr/context_words.hpp"
 #include "expr/glob.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
@@ -72,6 +73,11 @@ std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedE
   if (key.type == ExpressionType::text && expr::is_site_word(key)) {
     auto text = facts.site_text(static_cast<HitField>(key.bits));
     return text ? std::optional<TableKey>(TableText{std::move(*text), false}) : std::nullopt;
+  }
+  if (key.op == Operator::field && expr::is_context_word(static_cast<HitField>(key.bits))) {
+    const auto field = static_cast<HitField>(key.bits);
+    const auto bytes = facts.context_bytes(field);
+    return bytes ? std::optional<TableKey>(TableText{expr::context_digits(field, *bytes), false}) : std::nullopt;
   }
   if (key.op == Operator::fingerprint) {
     const Node& of = key.of[0];

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "expr/context_words.hpp"
 #include "expr/glob.hpp"
 #include "expr/numbers.hpp"
 #include "expr/typed_nodes.hpp"
@@ -103,6 +104,28 @@ Result<Node> TextChecker::text_compared(const ExpressionNode& at, Node subject) 
   return subject;
 }
 
+namespace {
+
+bool is_context_word(const Node& node) {
+  return node.op == Op::field && expr::is_context_word(static_cast<HitField>(node.bits));
+}
+
+/// Makes the literal what programs compare.
+Result<Node> with_digits(Op op, Node subject, const ExpressionNode& with, const std::string& digits) {
+  const auto field = static_cast<HitField>(subject.bits);
+  if (op != Op::equal && op != Op::not_equal)
+    return wrong(with, fmt::format("{} is equal to a number or not", to_string(field)));
+  auto bytes = context_bytes(field, digits);
+  if (!bytes)
+    return wrong(with, fmt::format("{} is a text of {} hexadecimal digits; \"\": the thread works for no trace",
+                                   to_string(field), digits_of(field)));
+  Node made{.op = Op::matches, .bits = static_cast<std::uint64_t>(TextMatch::whole), .text = *std::move(bytes)};
+  made.of = {std::move(subject)};
+  return unless(op, std::move(made));
+}
+
+}  // namespace
+
 Result<Node> TextChecker::with_literal(Op op, const ExpressionNode& at, Node left, const ExpressionNode& with,
                                        const Node& literal) {
   if (literal.op != Op::text)
@@ -110,6 +133,7 @@ Result<Node> TextChecker::with_literal(Op op, const ExpressionNode& at, Node lef
                                                   : "a text is compared with a number");
   auto subject = TRY(text_compared(at, std::move(left)));
   if (subject.op == Op::text) return two_literals(op, at, subject, with, literal);
+  if (is_context_word(subject)) return with_digits(op, std::move(subject), with, literal.text);
   if (ends_at_nul(subject) && literal.text.find('\0') != literal.text.npos)
     return wrong(with, "a text with a NUL, which ends every text whose length is not known");
   TRY(check_order(op, at));
@@ -123,6 +147,8 @@ Result<Node> TextChecker::two_texts(Op op, const ExpressionNode& a, Node left, c
   auto first = TRY(text_compared(a, std::move(left)));
   auto second = TRY(text_compared(b, std::move(right)));
   TRY(check_order(op, a));
+  if (is_context_word(first) || is_context_word(second))
+    return wrong(a, "trace_id and span_id are compared with a literal, \"in quotes\"");
   return unless(op, pair(Op::equal, std::move(first), std::move(second)));
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "expr/context_words.hpp"
+
 namespace usdt::expr {
 
 void TextComparer::matches(const Node& node, Label yes, Label no) {
@@ -16,8 +18,14 @@ void TextComparer::matches(const Node& node, Label yes, Label no) {
 void TextComparer::matches_literal(const Node& node, Label yes, Label no) {
   const bool prefix = is_prefix(node);
   if (node.of[0].op == Op::field) {
+    const auto field = static_cast<HitField>(node.of[0].bits);
+    if (is_context_word(field)) {
+      text_field_to(field, kBuffer);
+      compare_buffer(node.text, kPiece, no);
+      return jump(yes);
+    }
     if (node.text.size() > 15) return jump(no);
-    comm_to(kBuffer);
+    text_field_to(field, kBuffer);
     compare_buffer(node.text, prefix ? node.text.size() : node.text.size() + 1, no);
     return jump(yes);
   }

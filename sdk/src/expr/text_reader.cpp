@@ -4,7 +4,7 @@
 namespace usdt::expr {
 
 void TextReader::read_piece(const Node& text, int from, int to, Label ended) {
-  if (text.op == Op::field) return comm_to(to);
+  if (text.op == Op::field) return text_field_to(static_cast<HitField>(text.bits), to);
   if (text.of.empty()) return read_memory(text, At{.word = from}, to, kStrings, [&] { set(2, kPiece + 1); });
   set(0, 0);
   store(kFrame, to, 0);

@@ -115,7 +115,7 @@ class Shares {
     share_texts(asked, shares);
   }
 
-  static void find_texts(const ExpressionNode& node, const Expression& question, TextOptions& asked) {
+  void find_texts(const ExpressionNode& node, const Expression& question, TextOptions& asked) const {
     const bool about_text = node.op == Operator::text_of ||
                             std::ranges::any_of(node.of, [](const auto& each) { return each.op == Operator::text; });
     for (const ExpressionNode& each : node.of) {
@@ -124,6 +124,7 @@ class Shares {
         continue;
       }
       const ValuePath& path = question.values[each.bits];
+      if (TypedExpression::is_word(path) && !any_has(begins_, path.root) && !any_has(ends_, path.root)) continue;
       const ArgName name = path.steps.empty() ? path.root : ArgName(path.text);
       if (const auto* number = std::get_if<std::uint8_t>(&name))
         asked.numbers.push_back(*number);
@@ -394,6 +395,7 @@ class SpanMaker {
       return wrong("provider, name, ip and probe: of a span they cannot be asked, which has two; probe can be a key");
     if (reads_text_of_beginning(*typed, typed->root()))
       return wrong("a text of a span's beginning may have changed by its end, and was not kept: write str(...)");
+    plan_.contexts |= expr::asks_for(*typed, HitFieldSource::context);
     if (options_.table) {
       auto table = TRY(expr::planned_table(*typed, args, *options_.table));
       if (!plan_.table)

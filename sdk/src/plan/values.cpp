@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "expr/beginning.hpp"
 #include "expr/compile.hpp"
 #include "expr/near_names.hpp"
 #include "expr/row.hpp"
@@ -132,6 +133,9 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Membe
   take_lengths(question_->root, places, asked);
   auto typed = TypedExpression::check(*question_, asked, places);
   if (!typed) return typed;
+  if (typed->args().size() + expr::context_facts(*typed).size() > TypedExpression::kMostValues)
+    return fail(ErrorKind::limit, fmt::format("more than {} different values: trace_id is two of them, span_id one",
+                                              TypedExpression::kMostValues));
   // Whether programs have room for it does not depend on where they run.
   TRY(expr::compile(*typed, {}));
   if (typed->root().op != Operator::row) return typed;

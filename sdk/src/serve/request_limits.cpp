@@ -22,6 +22,7 @@ Result<usdt_stock_constants> make_constants(const broker::LoadRequest& request, 
     return fail(ErrorKind::not_supported, fmt::format("usdt-broker gives nobody {}", what));
   };
   if (constants.record.stack_depth != 0 || constants.table.kernel_stack != 0) return refuse("stacks of the kernel");
+  if (constants.record.context_at != 0) return refuse("what threads work for");
   if (constants.family.ancestors.count != 0) return refuse("processes by their descent");
   if (constants.may_sleep != 0) return refuse("programs that wait for pages");
   TRY(check_programs(request, constants));

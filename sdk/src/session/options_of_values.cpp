@@ -116,7 +116,7 @@ std::vector<OptionRow> options_of_stacks() {
   };
 }
 
-/// The row about whose processes events are.
+/// The rows about whose processes events are, and what their threads work for.
 std::vector<OptionRow> options_of_owners() {
   return {
       {{.name = "containers",
@@ -124,6 +124,12 @@ std::vector<OptionRow> options_of_owners() {
         .description =
             "With --export otlp and clickhouse: the container, the pod and the cgroup (v2) of the process at each hit"},
        into([](QuestionDraft & draft) -> auto& { return draft.question.values.containers; })},
+      {{.name = "trace-context",
+        .group = kValues,
+        .description =
+            "The trace and span that the thread works for at each hit, as OpenTelemetry's programs publish them (OTEP "
+            "4947): trace_id and span_id, which --print, --where and --by know, too"},
+       into([](QuestionDraft & draft) -> auto& { return draft.question.values.trace_context; })},
   };
 }
 

@@ -41,7 +41,7 @@ Result<PlanOptions> plan_options(const Question& question, const Subjects& subje
   options.allow_unsafe_nop5 = question.attaching.allow_unsafe_nop5;
   options.kernel_backend = question.attaching.kernel_backend;
   options.owners = question.values.containers || wants(question, HitFieldSource::owner);
-  options.contexts = wants(question, HitFieldSource::context);
+  options.contexts = question.values.trace_context || wants(question, HitFieldSource::context);
   options.where = question.where;
   options.table = question.view.question;
   return options;

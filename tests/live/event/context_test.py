@@ -3,7 +3,6 @@
 """The trace and span that threads work for: hits have those that the thread itself tells its probe."""
 
 import json
-import os
 import pathlib
 import signal
 import subprocess
@@ -11,9 +10,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import LONG, check, check_equal, main, require_m32, require_root, scenario, wait_until  # noqa: E402
+from collector import Collector  # noqa: E402
+from harness import LONG, check, check_equal, main, require_m32, require_root, scenario  # noqa: E402
 
 ROOM = pathlib.Path(__file__).resolve().parent
 THREADS = 4
@@ -40,7 +41,7 @@ class Writer:
         if library is not None:
             subprocess.run(["gcc", "-O2", *machine, "-shared", "-fPIC", *library, "-o", run.dir / "libcontext.so", ROOM / "context_library.c"], check=True)
         links = ["-L.", "-lcontext", "-Wl,-rpath,."] if library is not None and OPENED not in program else []
-        subprocess.run(["gcc", "-O2", *machine, "-idirafter", "/usr/include/x86_64-linux-gnu", "-pthread", *program, "-o", "writer", ROOM / "context_writer.c", *links, "-ldl"],
+        subprocess.run(["gcc", "-O2", "-g", *machine, "-idirafter", "/usr/include/x86_64-linux-gnu", "-pthread", *program, "-o", "writer", ROOM / "context_writer.c", *links, "-ldl"],
                        cwd=run.dir, check=True)
         self.program = run.dir / "writer"
         self.process = run.adopt(subprocess.Popen([self.program, str(THREADS)], cwd=run.dir, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
@@ -52,10 +53,10 @@ class Writer:
 
 
 class Trace:
-    def __init__(self, run, writer, *options, points=None, pid=None):
+    def __init__(self, run, writer, *options, points=None, pid=None, listed="arg0, arg1, trace_id, span_id"):
         require_root()
         self.file = run.dir / "answers"
-        argv = [run.tool, points or f"usdt:{writer.program}:writer:*", "--print", "arg0, arg1, trace_id, span_id", "-f", "json", "-o", self.file,
+        argv = [run.tool, points or f"usdt:{writer.program}:writer:*", *(["--print", listed] if listed else []), "-f", "json", "-o", self.file,
                 "--ring-size", "32", *options]
         if pid is None:
             argv += ["-p", str(writer.process.pid)]
@@ -67,11 +68,15 @@ class Trace:
             self.said += line
 
     def events(self):
+        return self.spans()
+
+    def spans(self):
+        """Events of calls and spans, too."""
         self.process.send_signal(signal.SIGINT)
         self.said += self.process.communicate(timeout=60)[1]
         check_equal(self.process.returncode, 0, self.said)
         answers = [json.loads(line) for line in self.file.read_text().splitlines()]
-        return [each for each in answers if each["type"] == "event"]
+        return [each for each in answers if each["type"] in ("event", "span")]
 
 
 def wanted(n, thread):
@@ -166,6 +171,65 @@ def recordings_have_it(run):
     done = subprocess.run([run.tool, "--replay", run.dir / "contexts.rec", "--print", "arg0, arg1, trace_id, span_id", "-f", "json"], capture_output=True, text=True, check=True)
     replayed = [each for each in map(json.loads, done.stdout.splitlines()) if each["type"] == "event"]
     check_equal([each["args"] for each in replayed], [each["args"] for each in before], "what is replayed")
+
+
+@scenario
+def filters_and_keys_are_about_it(run):
+    """One number is asked for, and those who work for none; tables have rows of traces, also of calls and spans."""
+    writer = Writer(run, "opened library")
+    writer.tell(1)
+    hits = 60
+
+    def answers(*options, listed="arg0, arg1"):
+        trace = Trace(run, writer, *options, listed=listed)
+        writer.tell(hits)
+        trace.events()
+        return [json.loads(line) for line in trace.file.read_text().splitlines()]
+    of_trace = [each["args"][:2] for each in answers("--where", f'trace_id == "{8:016x}{2:016x}" || span_id == "{2 * 9 + 1:016X}"') if each["type"] == "event"]
+    check_equal(sorted(of_trace), [[8, 2], [9, 0], [9, 1], [9, 2], [9, 3]], "hits of a trace, and of spans")
+    first = 1 + hits
+    none = [each["args"][:2] for each in answers("--where", 'trace_id == "" && arg1 == 1') if each["type"] == "event"]
+    check_equal(none, [[n, 1] for n in range(first, first + hits) if n % 7 == 3], "hits of no trace")
+    first += hits
+    counted = answers("--by", "trace_id", "--where", f"arg0 >= {first + 5} && arg0 < {first + 25}", listed=None)
+    wanted_rows = {wanted(n, thread)[0]: 1 for n in range(first + 5, first + 25) for thread in range(THREADS) if isinstance(wanted(n, thread)[0], str)}
+    wanted_rows[""] = THREADS * sum(1 for n in range(first + 5, first + 25) if n % 7 == 3)
+    table = [each for each in counted if each["type"] == "table"][-1]
+    check_equal({row["key"][0]: row["count"] for row in table["rows"]}, wanted_rows, "rows of traces")
+
+
+@scenario
+def calls_and_spans_have_that_of_their_beginning(run):
+    writer = Writer(run, "program")
+    for point, condition in ((f"ucall:{writer.program}:serve", f'trace_id == "{3:016x}{1:016x}"'),
+                             (f"usdt:{writer.program}:writer:begins ~~ writer:ends", f'trace_id == "{3:016x}{1:016x}"')):
+        for where in ([], ["--where", condition]):
+            trace = Trace(run, writer, *where, points=point, listed="trace_id, span_id")
+            writer.tell("serve")
+            shown = [event["args"] for event in trace.spans()]
+            everything = [[f"{n:016x}{1:016x}", f"{n:016x}"] for n in range(1, 6)]
+            check_equal(shown, [everything[2]] if where else everything, f"{point} {where}")
+        trace = Trace(run, writer, "--by", "span_id", points=point, listed=None)
+        writer.tell("serve")
+        trace.spans()
+        table = [each for each in map(json.loads, trace.file.read_text().splitlines()) if each["type"] == "table"][-1]
+        check_equal({row["key"][0]: row["count"] for row in table["rows"]}, {f"{n:016x}": 1 for n in range(1, 6)}, f"rows of {point}")
+
+
+@scenario
+def exports_have_it(run):
+    """Logs of OpenTelemetry belong to the thread's span, and our spans are within it."""
+    writer = Writer(run, "program")
+    ids = [(f"{n:016x}{1:016x}", f"{n:016x}") for n in range(1, 6)]
+    for encoding in ("", "?encoding=json"):
+        for point, is_call in ((f"usdt:{writer.program}:writer:begins", False), (f"ucall:{writer.program}:serve", True)):
+            collector = Collector(run)
+            trace = Trace(run, writer, "--trace-context", "--export", f"otlp={collector.url}{encoding}", points=point, listed=None)
+            writer.tell("serve")
+            check_equal([(each["trace_id"], each["span_id"]) for each in trace.spans()], ids, "JSON")
+            sent = [(each.trace_id.hex(), (each.parent_span_id if is_call else each.span_id).hex())
+                    for _, each in (collector.spans() if is_call else collector.logs())]
+            check_equal(sent, ids, f"{point}{encoding}")
 
 
 @scenario

@@ -57,6 +57,26 @@ static void *work(void *given) {
   return NULL;
 }
 
+// A call, and a span of two probes, of one request.
+__attribute__((noinline)) long serve(long n) {
+  __asm__ volatile("" : "+r"(n));
+  return n + 1;
+}
+
+static void serve_some(void) {
+  static struct record record = {.valid = 1, .flags = 1};
+  put(record.trace_id + 8, 1);
+  for (long n = 1; n < 6; n++) {
+    put(record.trace_id, (uint64_t)n);
+    put(record.span_id, (uint64_t)n);
+    *place() = &record;
+    DTRACE_PROBE1(writer, begins, n);
+    serve(n);
+    *place() = NULL;
+    DTRACE_PROBE1(writer, ends, n);
+  }
+}
+
 int main(int argc, char **argv) {
   const int threads = argc > 1 ? atoi(argv[1]) : 1;
   char line[64];
@@ -93,6 +113,8 @@ int main(int argc, char **argv) {
         }
         _exit(0);
       }
+    } else if (line[0] == 's') {
+      serve_some();
     } else {
       count = atol(line);
       pthread_barrier_wait(&begin);

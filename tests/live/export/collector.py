@@ -31,7 +31,7 @@ def attributes_of(pairs):
 # Fields of 64 bits, which are text, and those of bytes, each with its size.
 WIDE = {"intValue", "asInt", "count", "zeroCount", "bucketCounts", "timeUnixNano", "startTimeUnixNano", "endTimeUnixNano",
         "observedTimeUnixNano"}
-IDS = {"traceId": 16, "spanId": 8}
+IDS = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
 
 
 def of_proto3(name, value):

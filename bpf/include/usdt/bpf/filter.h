@@ -49,13 +49,21 @@ struct usdt_row_stack {
 	X(PPID, owner->parent)        \
 	X(CGROUP, owner->cgroup)
 
-/* In usdt_program_constants::filter_args of a program at the end of spans: numbers that stand for no argument, but for
- * what was known where the span began: USDT_BEGIN_PID, USDT_BEGIN_TID and so on. */
+/* What the thread works for, three words of struct usdt_thread_context: of any hit, and of calls and spans where they
+ * began. */
+#define USDT_FACTS_OF_CONTEXT(X) \
+	X(TRACE, 0)              \
+	X(TRACE_REST, 1)         \
+	X(TRACE_SPAN, 2)
+
+/* In usdt_program_constants::filter_args, numbers that stand for no argument: at the end of spans for what was known
+ * where the span began, USDT_BEGIN_PID, USDT_BEGIN_TID and so on; and in every program those of the context. */
 #define USDT_FACT_NUMBER(name, value) USDT_BEGIN_##name,
 enum usdt_begin_fact {
 	USDT_BEGIN_FACTS = 0xf0,		  /* the first of these numbers */
 	USDT_BEGIN_BEFORE = USDT_BEGIN_FACTS - 1, /* so that it is that of the first fact */
 	USDT_FACTS_OF_RECORD(USDT_FACT_NUMBER) USDT_FACTS_OF_OWNER(USDT_FACT_NUMBER)
+	    USDT_FACTS_OF_CONTEXT(USDT_FACT_NUMBER)
 };
 #undef USDT_FACT_NUMBER
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/try.hpp"
 #include "carry/windows.hpp"
@@ -108,9 +109,11 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.windows = static_cast<std::uint8_t>(carriers.windows);
   if (program.kind.filter) {
     out.filtered = 1;
-    std::vector<std::uint8_t> values = plan.filters[*program.kind.filter].args();
-    if (program.kind.span == USDT_SPAN_END)
-      for (const std::uint8_t fact : expr::beginning_facts(plan.filters[*program.kind.filter])) values.push_back(fact);
+    const TypedExpression& question = plan.filters[*program.kind.filter];
+    std::vector<std::uint8_t> values = question.args();
+    std::ranges::copy(
+        program.kind.span == USDT_SPAN_END ? expr::beginning_facts(question) : expr::context_facts(question),
+        std::back_inserter(values));
     out.filter_values = put_numbers(values, out.filter_args);
     for (const TypedExpression::KeptText& text : plan.filters[*program.kind.filter].kept_texts())
       out.filter_texts[text.value] = static_cast<__u8>((text.slot + 1) | (text.whole ? USDT_KEPT_TEXT_WHOLE : 0));
