@@ -28,8 +28,8 @@ static __always_inline const struct usdt_context_place *place_of(__u32 pid, cons
 		   : NULL;
 }
 
-/* Where the current process has the variable; NULL: it was not looked at since it executes this program. */
-static __always_inline const struct usdt_context_place *find_context_place(const void *memory)
+/* Where process `pid`, the current one, has the variable; NULL: it was not looked at since it executes this program. */
+static __always_inline const struct usdt_context_place *find_context_place(const void *memory, __u32 pid)
 {
 	const volatile struct usdt_image_offsets *at = &usdt_stock()->image;
 	const __u64 image[USDT_IMAGE_WORDS] = {
@@ -38,37 +38,51 @@ static __always_inline const struct usdt_context_place *find_context_place(const
 	    TASK_WORD(__u64, memory, at->stack),
 	    TASK_WORD(__u64, memory, at->arguments),
 	};
-	const struct usdt_context_place *place = place_of(usdt_pid_tgid() >> 32, image);
+	const struct usdt_context_place *place = place_of(pid, image);
 
 	return place ?: place_of(0, image);
 }
 
-/* The address of the thread's record, 0: it has none. Returns 0 or a negative errno (enum usdt_context_state). */
-static __always_inline int find_context(__u64 *record)
+/* The thread pointer, as usdt_thread_base() has it, without its doubts: the process is known to have one. */
+static __always_inline int thread_pointer(const void *task, __u32 word_size, __u64 *base)
 {
-	const void *memory = TASK_WORD(void *, bpf_get_current_task_btf(), usdt_stock()->image.memory);
+	if (word_size == sizeof(__u32) && USDT_TARGET(ADDRESS_SIZE) != sizeof(__u32))
+		return usdt_thread_base(base, true);
+	if (!usdt_kernel()->thread_fsbase_offset)
+		return -USDT_ENODATA;
+	*base = TASK_WORD(__u64, task, usdt_kernel()->thread_fsbase_offset);
+	return 0;
+}
+
+/* The address of the thread's record, 0: it has none. Returns 0 or a negative errno (enum usdt_context_state). */
+static __always_inline int find_context(__u64 *record, __u32 pid)
+{
+	const void *task = bpf_get_current_task_btf();
+	const void *memory = TASK_WORD(void *, task, usdt_stock()->image.memory);
 	const struct usdt_context_place *place;
-	__u64 variable;
+	__u64 base, variable;
 	int error;
 
 	*record = 0;
 	if (!TASK_WORD(__u64, memory, usdt_stock()->image.stack)) /* a thread of the kernel */
 		return 0;
-	place = find_context_place(memory);
+	place = find_context_place(memory, pid);
 	if (!place)
 		return -USDT_ENOENT;
 	if (!place->has)
 		return TASK_WORD(__u64, memory, usdt_stock()->image.code_pages) == place->code_pages ? 0 : -USDT_ENOENT;
-	error = usdt_find_thread_variable(&place->variable, &variable);
+	error = thread_pointer(task, place->variable.word_size, &base);
+	if (!error)
+		error = usdt_find_thread_variable(&place->variable, base, &variable);
 	if (error)
 		return error == -USDT_ENOENT ? 0 : error;
 	return usdt_read_word(record, place->variable.word_size, variable) ? -USDT_EFAULT : 0;
 }
 
-static __always_inline void take_context(struct usdt_thread_context *to)
+static __always_inline void take_context(struct usdt_thread_context *to, __u32 pid)
 {
 	__u64 record;
-	int state = find_context(&record);
+	int state = find_context(&record, pid);
 
 	if (!state && record) {
 		state = bpf_probe_read_user(to, USDT_CONTEXT_RECORD, (const void *)record) ? -USDT_EFAULT
@@ -113,7 +127,7 @@ static __always_inline void put_context(struct usdt_question *question)
 			continue;
 		if (!found) {
 			found = true;
-			state = find_context(&record);
+			state = find_context(&record, usdt_pid_tgid() >> 32);
 			if (!state && record &&
 			    (bpf_probe_read_user(&word, sizeof(word), (const void *)record + 24) || (__u8)word != 1))
 				state = -USDT_EAGAIN;

@@ -64,7 +64,7 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	if (!(can & MAKES_NO_RECORD) && usdt_stock()->record.owners)
 		take_owner((void *)event + usdt_stock()->record.size - sizeof(struct usdt_owner));
 	if (usdt_stock()->record.context_at)
-		take_context((void *)event + usdt_stock()->record.context_at);
+		take_context((void *)event + usdt_stock()->record.context_at, event->pid);
 	fill_args(event, ctx, can, false);
 }
 

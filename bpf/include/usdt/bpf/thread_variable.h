@@ -31,18 +31,18 @@ static __always_inline int usdt_read_word(__u64 *word, __u32 size, __u64 address
 	return bpf_probe_read_user(word, sizeof(*word), (const void *)address);
 }
 
-/* The address of the variable for the current thread. 0; or -ENOENT: the thread has none, since it has not used the
- * library yet; -EFAULT; or the errors of usdt_thread_base(). */
-static __always_inline int usdt_find_thread_variable(const struct usdt_thread_variable *variable, __u64 *address)
+/* The address of the variable for the thread whose thread pointer is `base`. 0; or -ENOENT: the thread has none, since
+ * it has not used the library yet; or -EFAULT. */
+static __always_inline int usdt_find_thread_variable(const struct usdt_thread_variable *variable, __u64 base,
+						     __u64 *address)
 {
 	const __u32 size = variable->word_size;
 	const __u64 none = size == sizeof(__u32) ? (__u32)-1 : (__u64)-1;
-	__u64 base, vector, word;
-	int error = usdt_thread_base(&base, size == sizeof(__u32));
+	__u64 vector, word;
 
 	*address = base + variable->offset;
-	if (error || !variable->module)
-		return error;
+	if (!variable->module)
+		return 0;
 	if (usdt_read_word(&vector, size, base + variable->vector_at) || usdt_read_word(&word, size, vector))
 		return -USDT_EFAULT;
 	if (word < variable->generation)
