@@ -120,6 +120,9 @@ struct ThreadBlocks {
   /// Byte at which glibc has the address of the thread's vector of blocks (DTV); nothing: programs in the kernel do not
   /// know this machine's thread pointer.
   std::optional<std::int8_t> vector;
+  /// The member of thread_struct that begins with the thread pointer (include/asm/processor.h of the kernel); empty:
+  /// there is none.
+  std::string_view pointer;
 };
 
 /// Names and numbers by which glibc's dynamic loader finds the libraries of this machine.

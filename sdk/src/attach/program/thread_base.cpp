@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "arch/arch.hpp"
 #include "btf/types.hpp"
 
 namespace usdt::backends {
@@ -29,9 +30,7 @@ void set_thread_base(usdt_kernel_constants& kernel, const AttachPlan& plan) {
   kernel.thread_args = 1;
   const auto types = btf::Types::load();
   if (!types) return;
-  // arm64 has the pointer first in a struct of what user space sees (arch/arm64/include/asm/processor.h).
-  const char* pointer = plan.kernel_machine == Machine::aarch64 ? "uw" : "fsbase";
-  kernel.thread_fsbase_offset = offset_in_task(**types, pointer);
+  kernel.thread_fsbase_offset = offset_in_task(**types, arch::for_machine(plan.kernel_machine).thread_blocks.pointer);
   kernel.thread_tls_offset = offset_in_task(**types, "tls_array");
 }
 
