@@ -30,10 +30,10 @@ std::vector<OwnedEvent> events_in_flight(const std::shared_ptr<const AttachPlan>
                                          const OverheadGuard* guard) {
   EventCopies copies;
   std::vector<std::byte> aged;
+  const std::uint64_t now = monotonic_now();  // of all: else those that are looked at later seem older than they are
   const auto keep = [&](std::span<const std::byte> record) {
     usdt_event head;
     std::memcpy(&head, record.data(), sizeof(head));
-    const std::uint64_t now = monotonic_now();
     head.duration = now - std::min(now, static_cast<std::uint64_t>(head.ts));
     aged.assign(record.begin(), record.end());
     std::memcpy(aged.data(), &head, sizeof(head));
