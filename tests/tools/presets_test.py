@@ -34,6 +34,7 @@ on-request = true
 cost = "each is a line"
 fires-only-if = ["environment APP_PROBES=1", "argument --pro*"]
 otherwise = "counts"
+known-as = ["appsnoop", "usnoop"]
 
 [question.hidden]
 title = "nobody knows"
@@ -45,6 +46,7 @@ fires-only-if = ["unseen its journal is on"]
 title = "of another version"
 probes = ["app:gone"]
 on-request = true
+known-as = ["appstat"]
 """
 
 
@@ -85,6 +87,23 @@ class Presets(tool.TempDirCase):
         self.assertEqual(self.questions("--preset", "own", *at)[0], ["counts"])
         self.assertEqual(self.questions("--preset", "own.hidden", *at)[0], ["hidden"])
         self.assertEqual(self.questions("--preset", "own.hidden,counts", *at)[0], ["hidden", "counts"])
+
+    def test_a_question_has_the_name_of_another_tracer_s_tool_too(self):
+        self.assertEqual(self.questions("--preset", "appsnoop", "--", self.app)[0], ["each"])
+        self.assertEqual(self.listed()["own", "each"]["known_as"], ["appsnoop", "usnoop"])
+        self.assertEqual(self.listed()["own", "hidden"]["known_as"], [])
+        self.assertIn("known as appsnoop, usnoop", tool.usdt_list("--presets", env={"USDT_PRESETS": str(self.folder)}).stdout)
+        self.assertIn("there is no preset 'appsnop': 'appsnoop'?", self.trace("--preset", "appsnop").stderr)
+
+    def test_a_name_that_several_presets_have_is_answered_with_them(self):
+        self.write("presets/other.toml", OWN.replace('["appsnoop", ', '["').replace('"usnoop"', 'usnoop"').replace('["appstat"]', '["usnoop"]'))
+        done = self.trace("--preset", "usnoop", "--", self.app)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("'usnoop' is asked by other.each,absent, own.each: name one", done.stderr)
+
+    def test_a_preset_comes_before_what_another_is_known_as(self):
+        self.write("presets/appsnoop.toml", OWN)
+        self.assertEqual(self.questions("--preset", "appsnoop", "--", self.app)[0], ["counts"])
 
     def test_names_that_are_none_get_the_one_that_was_meant(self):
         for word, said in (("pyhton", "there is no preset 'pyhton': 'python'?"), ("own.count", "called 'count': 'counts'?"),

@@ -79,9 +79,12 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
   return names;
 }
 
-tl::unexpected<Error> there_is_none(std::string_view what, std::string_view name,
-                                    const std::vector<std::string>& names) {
-  const std::string near = nearest(std::string(name), names);
+/// `others` may be meant, too, and are too many to be listed.
+tl::unexpected<Error> there_is_none(std::string_view what, std::string_view name, const std::vector<std::string>& names,
+                                    const std::vector<std::string>& others = {}) {
+  std::vector<std::string> known = names;
+  known.insert(known.end(), others.begin(), others.end());
+  const std::string near = nearest(std::string(name), known);
   return fail(ErrorKind::not_found,
               near.empty() ? fmt::format("there is no {} '{}': there are {}", what, name, fmt::join(names, ", "))
                            : fmt::format("there is no {} '{}': '{}'?", what, name, near));
@@ -104,6 +107,35 @@ Result<std::vector<std::string>> choose_questions(const Preset& preset, std::str
     if (std::ranges::find(chosen, name) == chosen.end()) chosen.push_back(name);
   }
   return chosen;
+}
+
+/// The presets that have questions which other tracers call so, and these.
+std::vector<ChosenPreset> known_as(const std::vector<Preset>& all, std::string_view name) {
+  std::vector<ChosenPreset> found;
+  for (const Preset& preset : all) {
+    std::vector<std::string> questions;
+    for (const ScriptQuestion& question : preset.script.questions)
+      if (std::ranges::find(question.known_as, name) != question.known_as.end()) questions.push_back(question.name);
+    if (!questions.empty()) found.push_back({preset, std::move(questions)});
+  }
+  return found;
+}
+
+std::vector<std::string> names_of_other_tracers(const std::vector<Preset>& all) {
+  std::vector<std::string> names;
+  for (const Preset& preset : all)
+    for (const ScriptQuestion& question : preset.script.questions)
+      names.insert(names.end(), question.known_as.begin(), question.known_as.end());
+  return names;
+}
+
+/// A name may mean questions of several presets, since other tracers are told of which language.
+Result<ChosenPreset> choose_known_as(std::vector<ChosenPreset> found, std::string_view name) {
+  if (found.size() == 1) return std::move(found.front());
+  std::vector<std::string> each;
+  for (const ChosenPreset& chosen : found)
+    each.push_back(fmt::format("{}.{}", chosen.preset.name, fmt::join(chosen.questions, ",")));
+  return fail(ErrorKind::invalid_argument, fmt::format("'{}' is asked by {}: name one", name, fmt::join(each, ", ")));
 }
 
 }  // namespace
@@ -136,7 +168,8 @@ Result<ChosenPreset> choose_preset(std::string_view text) {
   if (found == presets.all.end()) {
     for (const Error& error : presets.errors)
       if (error.message.find(fmt::format("{}{}", name, kEnding)) != std::string::npos) return fail(error);
-    return there_is_none("preset", name, names_of(presets.all));
+    if (auto others = known_as(presets.all, text); !others.empty()) return choose_known_as(std::move(others), text);
+    return there_is_none("preset", name, names_of(presets.all), names_of_other_tracers(presets.all));
   }
   auto questions = choose_questions(*found, text.substr(std::min(end + 1, text.size())));
   if (!questions) return fail(questions.error());

@@ -36,8 +36,9 @@ struct ChosenPreset {
 };
 
 /// Finds the preset of "NAME" or "NAME.QUESTION[,QUESTION]": those questions, else all but those that are asked on
-/// request alone. Errors: not_found (no such preset or question; the message proposes others), invalid_argument (its
-/// file is no script).
+/// request alone. Where no preset has the name, it may be what other tracers call questions of one ("gethostlatency").
+/// Errors: not_found (no such preset or question; the message proposes others), invalid_argument (its file is no
+/// script; a name of other tracers that several presets have, which the message lists).
 [[nodiscard]] Result<ChosenPreset> choose_preset(std::string_view text);
 
 }  // namespace usdt::tools

@@ -192,6 +192,7 @@ class Reader {
     }
     if (name == "title") return taken(take_text(node, name, question.title));
     if (name == "cost") return taken(take_text(node, name, question.cost));
+    if (name == "known-as") return taken(take_texts(node, name, question.known_as));
     if (name == "otherwise") return taken(take_text(node, name, question.otherwise));
     if (name == "fires-only-if") return taken(conditions(node, question));
     if (name != "on-request") return false;

@@ -50,6 +50,7 @@ struct ScriptQuestion {
   std::string cost = {};                      ///< why a trace of it may cost much
   std::vector<Condition> fires_only_if = {};  ///< one of them has to hold of a process, else there are no hits
   std::string otherwise = {};  ///< the name of the question that takes its place where none holds; empty: none
+  std::vector<std::string> known_as = {};  ///< what other tracers call it: "gethostlatency"
 
   /// Whether it has an option of this name.
   [[nodiscard]] bool has(std::string_view option) const {

@@ -2,6 +2,7 @@
 #include "presets.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +88,8 @@ class PresetPage {
       line(fmt::format("{} {}", listed.question->on_request ? ' ' : '*', name_of(preset, listed)),
            listed.question->title, usdt::io::Style::plain);
       if (!listed.question->cost.empty()) line("", listed.question->cost, usdt::io::Style::dim);
+      if (!listed.question->known_as.empty())
+        line("", fmt::format("known as {}", fmt::join(listed.question->known_as, ", ")), usdt::io::Style::dim);
       if (listed.readiness != Readiness::ready)
         line("", fmt::format("{}: {}", to_string(listed.readiness), listed.why), usdt::io::Style::bad);
       else if (preset.pid == 0 && !listed.question->fires_only_if.empty())
@@ -119,6 +122,7 @@ void print_json(const ListedPreset& preset, usdt::io::Stream& out) {
     line.texts("probes", listed.question->probes);
     line.text_or_null("cost", listed.question->cost);
     line.text_or_null("fires_only_if", usdt::tools::describe(listed.question->fires_only_if));
+    line.texts("known_as", listed.question->known_as);
     line.texts("tried", preset.preset->script.tried);
     if (preset.pid == 0) continue;
     line.number("pid", static_cast<std::uint32_t>(preset.pid));

@@ -60,9 +60,9 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
   const auto wrong = [&](std::string_view why) { return usdt::fail(script.wrong(option.place, why)); };
   if (known == nullptr) {
     std::vector<std::string> names =
-        table == Table::top
-            ? std::vector<std::string>{"title", "needs", "programs", "tried", "arguments", "question"}
-            : std::vector<std::string>{"probes", "title", "cost", "on-request", "fires-only-if", "otherwise"};
+        table == Table::top ? std::vector<std::string>{"title", "needs", "programs", "tried", "arguments", "question"}
+                            : std::vector<std::string>{"probes",        "title",     "cost",    "on-request",
+                                                       "fires-only-if", "otherwise", "known-as"};
     for (const CLI::Option* each : app.get_options())
       names.insert(names.end(), each->get_lnames().begin(), each->get_lnames().end());
     const std::string near = usdt::tools::nearest(option.name, names);
