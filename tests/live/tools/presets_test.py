@@ -1,85 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Presets asked of the distribution's programs: their numbers are what the programs did. Each question of each preset is
-asked by a scenario; the last one looks whether that is so."""
+asked by a scenario, here or in presets_servers_test.py; the last one looks whether that is so."""
 
 import json
 import os
 import pathlib
 import pty
-import signal
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import check, check_equal, main, require_file, require_program, require_root, scenario, wait_until  # noqa: E402
-from postgres import Postgres  # noqa: E402
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-ASKED = {}  # by the scenarios here, as they are written: {preset: questions}
-
-
-class Answers:
-    """What a trace of a preset answered: {question: its JSON objects}, and its notices."""
-
-    def __init__(self, preset, lines, said):
-        self.preset, self.said, self.of = preset, said, {}
-        for each in map(json.loads, lines):
-            self.of.setdefault(each["question"], []).append(each)
-
-    def objects(self, question, kind):
-        return [each for each in self.of[question] if each["type"] == kind]
-
-    def rows(self, question):
-        """{keys, without a tuple if there is one: the row} of the table."""
-        rows = self.objects(question, "table")[-1]["rows"]
-        return {row["key"][0] if len(row["key"]) == 1 else tuple(row["key"]): row for row in rows}
-
-    def counts(self, question):
-        return {key: row["count"] for key, row in self.rows(question).items()}
-
-    def spans(self, question):
-        """How many were in the table of latencies, or in the list."""
-        return self.objects(question, "summary")[-1]["events"]
-
-    def args(self, question):
-        listed = [event for each in self.objects(question, "slowest") for event in each["events"]]
-        return [event["args"] for event in self.objects(question, "event") + self.objects(question, "span") + listed]
-
-
-def asked(*names):
-    """Says which questions a scenario asks."""
-    def decorate(function):
-        for name in names:
-            preset, questions = name.split(".")
-            ASKED.setdefault(preset, set()).update(questions.split(","))
-        return function
-    return decorate
-
-
-def answers(run, preset, command=None, environment=None, options=(), work=None):
-    """Asks a preset of a command, or of processes that are named in `options` while `work` is done."""
-    require_root()
-    file = run.dir / f"{preset}.answers"
-    argv = [run.tool, "--preset", preset, "-f", "json", "-o", file, *options, *(["--", *command] if command else [])]
-    told = {**os.environ, "USDT_PRESETS": str(run.dir / "presets"), **(environment or {})}
-    process = run.adopt(subprocess.Popen([str(word) for word in argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                         stdin=subprocess.DEVNULL, env=told, cwd=run.dir))
-    said = ""
-    if work:
-        wanted = preset.count(",") + 1
-        while said.count("attached ") < wanted:
-            line = process.stderr.readline()
-            check(line != "", f"{preset}: ended\n{said}")
-            said += line
-        work()
-        process.send_signal(signal.SIGINT)
-    said += process.communicate(timeout=120)[1]
-    check(process.returncode == 0, f"{preset}: {process.returncode}\n{said}")
-    return Answers(preset, file.read_text().splitlines(), said)
-
+from harness import check, check_equal, main, require_file, require_program, require_root, scenario  # noqa: E402
+from presets_support import answers, asked, questions_asked  # noqa: E402
 
 PYTHON = "/usr/bin/python3.11"
 PROGRAM = """
@@ -92,8 +27,8 @@ import colorsys
 """
 
 
-@scenario
 @asked("python.gc,imports,calls,slow-calls,lines,audit")
+@scenario
 def python_is_asked_for_collections_imports_calls_lines_and_audit_events(run):
     require_file(PYTHON)
     program = run.dir / "program.py"
@@ -115,8 +50,8 @@ for ($i = 0; $i < 30; $i++) { try { f($i); } catch (Exception $e) {} }
 """
 
 
-@scenario
 @asked("php.requests,exceptions,functions,slow-functions,files")
+@scenario
 def php_is_asked_for_requests_exceptions_functions_and_files(run):
     require_program("php8.2")
     program = run.dir / "program.php"
@@ -146,8 +81,8 @@ traced
 """
 
 
-@scenario
 @asked("ruby.exceptions,allocations,strings,requires,marking,sweeping,methods,c-methods")
+@scenario
 def ruby_is_asked_for_exceptions_allocations_files_collections_and_methods(run):
     require_program("ruby3.1")
     program = run.dir / "program.rb"
@@ -169,8 +104,8 @@ int main() { for (int i = 0; i < 9; i++) try { if (i % 3) throw std::runtime_err
 """
 
 
-@scenario
 @asked("libstdc++.thrown,places,unwinding")
+@scenario
 def exceptions_of_cpp_are_told_by_type_and_time(run):
     (run.dir / "throws.cpp").write_text(THROWS)
     program = run.build("throws", [run.dir / "throws.cpp"], compiler="g++")
@@ -191,8 +126,8 @@ int main(void) {
 """
 
 
-@scenario
 @asked("libc.hosts,environment,allocations,allocation-times,allocating")
+@scenario
 def the_c_library_is_asked_for_hosts_variables_and_allocations(run):
     (run.dir / "libc.c").write_text(LIBC)
     program = run.build("libc", [run.dir / "libc.c"], ["-O0", "-fno-builtin"])
@@ -205,8 +140,8 @@ def the_c_library_is_asked_for_hosts_variables_and_allocations(run):
     check(sum(row["sum"] for row in got.objects("allocating", "table")[-1]["rows"]) >= 30 * 70000, "bytes")
 
 
-@scenario
 @asked("sqlite.prepared,steps")
+@scenario
 def sqlite_is_asked_for_statements(run):
     require_program("sqlite3")
     got = answers(run, "sqlite", ["sqlite3", ":memory:", "create table a(b); insert into a values (1), (2); select b from a;"])
@@ -214,8 +149,8 @@ def sqlite_is_asked_for_statements(run):
     check(got.spans("steps") >= 5, "steps")
 
 
-@scenario
 @asked("bash.lines")
+@scenario
 def bash_is_asked_for_lines_that_people_type(run):
     require_root()
     leader, follower = pty.openpty()
@@ -254,8 +189,8 @@ thread.join()
 """
 
 
-@scenario
 @asked("openssl.handshakes,sizes,written")
+@scenario
 def openssl_is_asked_for_handshakes_and_what_is_written(run):
     require_file(PYTHON)
     require_program("openssl")
@@ -286,8 +221,8 @@ public class Shop {
 """
 
 
-@scenario
 @asked("hotspot.gc,safepoints,threads,classes,monitors,allocations,methods")
+@scenario
 def java_is_asked_for_pauses_threads_classes_monitors_allocations_and_methods(run):
     require_program("java", "javac")
     (run.dir / "Shop.java").write_text(JAVA)
@@ -304,26 +239,6 @@ def java_is_asked_for_pauses_threads_classes_monitors_allocations_and_methods(ru
     check_equal(got.counts("allocations").get("Shop"), 20000, "objects")
     check(got.spans("monitors") >= 1, "contended monitors")
     check(any("Shop" in str(args) for args in got.args("classes")), "classes")
-
-
-@scenario
-@asked("postgresql.queries,parsing,planning,executing,lock-waits,lwlock-waits,reads,sorts,checkpoints")
-def postgresql_is_asked_for_statements_locks_blocks_sorts_and_checkpoints(run):
-    with Postgres(run) as server:
-        server.sql("create table shop (n int)")
-        statements = ["insert into shop select generate_series(1, 1000)", "select count(*) from shop", "select n from shop order by n desc", "checkpoint"]
-        got = answers(run, "postgresql.queries,parsing,planning,executing,lock-waits,lwlock-waits,reads,sorts,checkpoints",
-                      options=["-p", server.pid, "--children", "--hold-exec"], work=lambda: server.sql(*statements))
-    texts = [str(args) for args in got.args("queries")]
-    for statement in statements:
-        check(any(statement in text for text in texts), f"{statement}: {texts}")
-    check_equal(got.spans("parsing"), len(statements), "statements that were parsed")
-    check(got.spans("planning") >= 3 and got.spans("executing") >= 2, "phases")
-    check_equal(got.spans("sorts"), 1, "sorts")
-    check_equal(got.spans("checkpoints"), 1, "checkpoints")
-    check_equal(got.spans("lock-waits"), 0, "nobody waited for a lock")
-    check(got.rows("reads"), "blocks")
-    check("lwlock-waits" in got.of, "waits for lightweight locks")
 
 
 OWN = """
@@ -379,7 +294,7 @@ def each_question_of_each_preset_is_asked_here(run):
     there = {}
     for each in map(json.loads, listed.stdout.splitlines()):
         there.setdefault(each["preset"], set()).add(each["question"])
-    check_equal(ASKED, there, "questions that scenarios ask")
+    check_equal(questions_asked(), there, "questions that scenarios ask")
 
 
 if __name__ == "__main__":
