@@ -82,6 +82,21 @@ class Presets(tool.TempDirCase):
         page = (ROOT / "docs/presets.md").read_text()
         self.assertEqual({file.stem for file in FILES}, set(re.findall(r"^\| `([^`]+)` \|", page, re.M)))
 
+    def test_the_page_has_each_name_of_another_tracer_s_tool_and_what_it_means(self):
+        listed = self.listed()
+        means = {}
+        for (preset, question), each in listed.items():
+            for name in each["known_as"] if preset != "own" else []:
+                means.setdefault(name, {}).setdefault(preset, []).append(question)
+        page = (ROOT / "docs/presets.md").read_text().split("## Tools of bcc and bpftrace")[1]
+        rows = re.findall(r"^\| (\w[\w, ]+) \| (.*?) \|", page, re.M)[1:]  # without the heading
+        self.assertEqual(set(means), {name for names, _ in rows for name in names.split(", ")})
+        for names, here in rows:
+            said = dict(re.findall(r"`([^`.]+)\.([^`]+)`", here))
+            for name in names.split(", ") if said else []:
+                for preset, questions in means[name].items():
+                    self.assertEqual(said[preset].split(","), questions, name)
+
     def test_a_name_asks_all_but_those_on_request_and_a_question_that_alone(self):
         at = ["--", self.app]
         self.assertEqual(self.questions("--preset", "own", *at)[0], ["counts"])
@@ -107,7 +122,7 @@ class Presets(tool.TempDirCase):
 
     def test_names_that_are_none_get_the_one_that_was_meant(self):
         for word, said in (("pyhton", "there is no preset 'pyhton': 'python'?"), ("own.count", "called 'count': 'counts'?"),
-                           ("zzzzzz", "there are bash, hotspot")):
+                           ("zzzzzz", "there are bash, gnutls")):
             done = self.trace("--preset", word)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(said, done.stderr)

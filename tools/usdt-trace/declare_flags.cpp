@@ -81,8 +81,9 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
         ->type_name("FILE");
     app.add_option(
            "--preset", flags.script.preset,
-           "Ask the questions about a program that are known by its name, or one of them: 'python', 'python.gc' "
-           "(usdt-list --presets); options beside it as beside --script")
+           "Ask the questions about a program that are known by its name, or one of them: 'python', 'python.gc'; also "
+           "by "
+           "the name of a tool of bcc: 'gethostlatency' (usdt-list --presets); options beside it as beside --script")
         ->type_name("NAME[.QUESTION]");
     app.add_option("-f,--format", flags.output.shown.format, "How answers are shown: " + describe_formats())
         ->check(usdt::tools::one_of(names_of_formats(true)))

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
 from harness import check, check_equal, main, scenario, wait_until  # noqa: E402
 from postgres import Postgres  # noqa: E402
-from presets_support import answers, asked  # noqa: E402
+from presets_support import answers, asked, check_ready  # noqa: E402
 from servers import Libvirt, MariaDb, Nginx, Redis  # noqa: E402
 
 
@@ -22,6 +22,7 @@ from servers import Libvirt, MariaDb, Nginx, Redis  # noqa: E402
 @scenario
 def postgresql_is_asked_for_statements_locks_blocks_sorts_and_checkpoints(run):
     with Postgres(run) as server:
+        check_ready(run, server.pid, "postgresql")
         server.sql("create table shop (n int)")
         statements = ["insert into shop select generate_series(1, 1000)", "select count(*) from shop", "select n from shop order by n desc", "checkpoint"]
         got = answers(run, "postgresql.queries,times,parsing,planning,executing,lock-waits,lwlock-waits,reads,sorts,checkpoints",
@@ -43,6 +44,7 @@ def postgresql_is_asked_for_statements_locks_blocks_sorts_and_checkpoints(run):
 @scenario
 def redis_is_asked_for_commands_keys_and_files(run):
     server = Redis(run)
+    check_ready(run, server.pid, "redis")
     server.commands("config resetstat")
     used = ["set tea 1", "get tea", "get tea", "incr tea", "lpush list a b c", "eval \"return redis.call('get', KEYS[1])\" 1 tea", "multi", "get tea", "exec",
             "auth nobody secret", "debug sleep 0.05", "set gone 1 px 1", "save", "bgsave"]
@@ -71,6 +73,7 @@ def redis_is_asked_for_commands_keys_and_files(run):
 def nginx_is_asked_for_requests_errors_files_and_other_servers(run):
     server = Nginx(run, f"location /gone {{ return 410; }} location /slowly {{ limit_rate 100k; alias {run.dir}/files; }} "
                         f"location /elsewhere {{ proxy_pass http://unix:{run.dir}/nginx.sock:/small; }}")
+    check_ready(run, server.pid, "nginx")
     (server.files / "small").write_text("tea")
     (server.files / "large").write_bytes(bytes(60000))
     asked_for = ["/small"] * 5 + ["/missing"] * 3 + ["/gone"] * 2 + ["/elsewhere"] * 4 + ["/slowly/large"]
@@ -90,6 +93,7 @@ def nginx_is_asked_for_requests_errors_files_and_other_servers(run):
 @scenario
 def mariadb_is_asked_for_statements_errors_locks_and_sorts(run):
     server = MariaDb(run)
+    check_ready(run, server.pid, "mariadb")
     server.sql("create database shop", "create table shop.tea (n int primary key, m int) engine=innodb", "insert into shop.tea values (1, 3), (2, 2), (3, 1)")
     statements = ["select n from tea order by m", "select n from tea order by m", "select sleep(0.2)", "prepare p from 'select 1'", "execute p"]
 
@@ -132,6 +136,8 @@ def mariadb_is_asked_for_statements_errors_locks_and_sorts(run):
 @scenario
 def libvirt_is_asked_for_commands_to_qemu_events_calls_and_objects(run):
     with Libvirt(run) as server:
+        check_ready(run, server.pid, "libvirt")
+
         def work():
             for _ in range(3):
                 server.virsh("qemu-monitor-command", "shop", '{"execute":"query-version"}')

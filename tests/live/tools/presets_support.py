@@ -74,3 +74,11 @@ def answers(run, preset, command=None, environment=None, options=(), work=None):
     said += process.communicate(timeout=120)[1]
     check(process.returncode == 0, f"{preset}: {process.returncode}\n{said}")
     return Answers(preset, file.read_text().splitlines(), said)
+
+
+def check_ready(run, pid, preset):
+    """What usdt-list says of each question about a process that has all probes."""
+    listed = subprocess.run([run.tool.with_name("usdt-list"), "--presets", "-p", str(pid), "-f", "json"], capture_output=True, text=True,
+                            check=True, env={**os.environ, "USDT_PRESETS": str(run.dir / "presets")}, cwd=run.dir)
+    states = {each["question"]: each["state"] for each in map(json.loads, listed.stdout.splitlines()) if each["preset"] == preset}
+    check(states and set(states.values()) == {"ready"}, f"{preset}: {states}")

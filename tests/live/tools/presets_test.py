@@ -7,15 +7,18 @@ import json
 import os
 import pathlib
 import pty
+import re
+import shlex
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import check, check_equal, main, require_file, require_program, require_root, scenario  # noqa: E402
-from presets_support import answers, asked, questions_asked  # noqa: E402
+from harness import check, check_equal, free_port, main, require_file, require_program, require_root, scenario, wait_line, wait_until  # noqa: E402
+from presets_support import answers, asked, check_ready, questions_asked  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PYTHON = "/usr/bin/python3.11"
 PROGRAM = """
 import gc
@@ -27,13 +30,13 @@ import colorsys
 """
 
 
-@asked("python.gc,imports,calls,slow-calls,lines,audit")
+@asked("python.gc,imports,calls,slow-calls,flow,stat,lines,audit")
 @scenario
 def python_is_asked_for_collections_imports_calls_lines_and_audit_events(run):
     require_file(PYTHON)
     program = run.dir / "program.py"
     program.write_text(PROGRAM)
-    got = answers(run, "python.gc,imports,calls,slow-calls,lines,audit", [PYTHON, "-S", program.name])
+    got = answers(run, "python.gc,imports,calls,slow-calls,flow,stat,lines,audit", [PYTHON, "-S", program.name])
     check_equal(got.rows("gc")[1]["count"], 7, "collections of generation 1")
     check(["colorsys"] in got.args("imports"), f"imports: {got.args('imports')}")
     check_equal([count for (name, _, line), count in got.counts("calls").items() if (name, line) == ("callee", 4)], [300], "calls")
@@ -41,18 +44,26 @@ def python_is_asked_for_collections_imports_calls_lines_and_audit_events(run):
     check(turns and turns[0] >= 300, f"turns of a loop: {turns}")
     check(got.spans("slow-calls") > 0, "no slow calls")
     check(["cpython.run_file"] in got.args("audit"), "audit events")
+    flow = got.args("flow")
+    check_equal([(name, function) for name, function, _, line in flow if function == "callee"],
+                [("function__entry", "callee"), ("function__return", "callee")] * 300, "calls and returns")
+    each = got.counts("stat")
+    check_equal(each["function__entry"], sum(1 for args in flow if args[0] == "function__entry"), "calls")
+    check_equal(each["gc__start"], sum(got.counts("gc").values()), "collections")
     check("each call of a Python function is a hit" in got.said, got.said)
 
 
 SCRIPT = """<?php
+for ($i = 0; $i < 3; $i++) echo $nope;
+trigger_error("too hot", E_USER_WARNING);
 function f($n) { if ($n % 3 == 0) throw new RuntimeException("no"); return $n; }
 for ($i = 0; $i < 30; $i++) { try { f($i); } catch (Exception $e) {} }
 """
 
 
-@asked("php.requests,exceptions,functions,slow-functions,files")
+@asked("php.requests,exceptions,errors,functions,slow-functions,files,flow,stat")
 @scenario
-def php_is_asked_for_requests_exceptions_functions_and_files(run):
+def php_is_asked_for_requests_exceptions_errors_functions_and_files(run):
     require_program("php8.2")
     program = run.dir / "program.php"
     program.write_text(SCRIPT)
@@ -60,12 +71,19 @@ def php_is_asked_for_requests_exceptions_functions_and_files(run):
     got = answers(run, "php", command)
     check_equal(got.counts("exceptions"), {"RuntimeException": 10}, "exceptions")
     check_equal(got.spans("requests"), 1, "requests")
-    silent = answers(run, "php.functions", command)
+    errors = [(kind, line, bytes.fromhex(message)) for kind, line, message in got.args("errors")]
+    check_equal([(kind, line) for kind, line, _ in errors], [(2, 2)] * 3 + [(512, 3)], "errors: their types and lines")
+    check_equal([message[24:].split(b"\0")[0] for _, _, message in errors], [b"Undefined variable $nope"] * 3 + [b"too hot"], "their messages")
+    silent = answers(run, "phpcalls", command)
     check_equal(silent.counts("functions"), {}, "functions without the variable")
     check("its probes fire only if it was started with USE_ZEND_DTRACE=1 in its environment, and the command is not" in silent.said, silent.said)
-    got = answers(run, "php.functions,slow-functions,files", command, {"USE_ZEND_DTRACE": "1"})
+    got = answers(run, "php.functions,slow-functions,files,flow,stat", command, {"USE_ZEND_DTRACE": "1"})
     check_equal([count for (_, _, name, _), count in got.counts("functions").items() if name == "f"], [30], "calls of f")
     check(got.spans("slow-functions") > 0, "no slow functions")
+    flow = [(args[0], args[3]) for args in got.args("flow")]
+    check_equal([flow.count((name, "f")) for name in ("function__entry", "function__return")], [30, 30], "calls and returns of f")
+    check_equal(got.counts("stat"), {"function__entry": sum(1 for name, _ in flow if name == "function__entry"), "exception__thrown": 10,
+                                     "request__startup": 1, "compile__file__entry": 1}, "how many of each")
     check_equal([args[0] for args in got.args("files")], [str(program)], "files")
 
 
@@ -81,13 +99,13 @@ traced
 """
 
 
-@asked("ruby.exceptions,allocations,strings,requires,marking,sweeping,methods,c-methods")
+@asked("ruby.exceptions,allocations,strings,requires,marking,sweeping,methods,c-methods,flow,stat")
 @scenario
 def ruby_is_asked_for_exceptions_allocations_files_collections_and_methods(run):
     require_program("ruby3.1")
     program = run.dir / "program.rb"
     program.write_text(RUBY)
-    got = answers(run, "ruby.exceptions,allocations,strings,requires,marking,sweeping,methods,c-methods", ["ruby3.1", program.name])
+    got = answers(run, "ruby.exceptions,allocations,strings,requires,marking,sweeping,methods,c-methods,flow,stat", ["ruby3.1", program.name])
     file = program.name
     check_equal(got.counts("exceptions")[("ArgumentError", file, 3)], 12, "exceptions")
     check_equal(got.counts("allocations")[("Shop", file, 2)], 50, "objects")
@@ -97,6 +115,10 @@ def ruby_is_asked_for_exceptions_allocations_files_collections_and_methods(run):
     check(got.spans("marking") > 0 and got.spans("sweeping") > 0, "collections")
     check(any("set" in str(args) for args in got.args("requires")), "required files")
     check(got.rows("strings"), "strings")
+    flow = [(args[0], args[2]) for args in got.args("flow")]
+    check_equal([flow.count((name, "work")) for name in ("method__entry", "method__return")], [40, 40], "calls and returns of a method")
+    each = got.counts("stat")
+    check_equal((each["raise"], each["cmethod__entry"]), (sum(got.counts("exceptions").values()), sum(1 for name, _ in flow if name == "cmethod__entry")), "how many of each")
 
 
 THROWS = """#include <stdexcept>
@@ -116,8 +138,27 @@ def exceptions_of_cpp_are_told_by_type_and_time(run):
 
 
 LIBC = """#include <netdb.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void* hold(void* of) { pthread_mutex_lock(&mutex); usleep(50000); pthread_mutex_unlock(&mutex); return of; }
+static void* kept[20];
+static void forget(void) {
+  for (int i = 0; i < 7; i++) kept[i] = malloc(1000);
+  for (int i = 7; i < 11; i++) kept[i] = calloc(3, 100);
+  for (int i = 11; i < 13; i++) kept[i] = realloc(0, 500);
+  kept[13] = aligned_alloc(64, 640);
+  for (int i = 14; i < 17; i++) kept[i] = realloc(malloc(10), 2000);
+}
+static void clean(void) {
+  for (int i = 0; i < 50; i++) { free(malloc(i)); free(calloc(i, 10)); free(realloc(0, 10)); free(realloc(malloc(10), 100000)); free(aligned_alloc(64, 64)); }
+}
 int main(void) {
+  clean(); forget(); clean();
+  pthread_t threads[3];
+  for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, hold, 0);
+  for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
   for (int i = 0; i < 20; i++) getenv("PRESETS_TEST");
   for (int i = 0; i < 30; i++) free(malloc(70000 + i));
   struct addrinfo* found;
@@ -126,18 +167,51 @@ int main(void) {
 """
 
 
-@asked("libc.hosts,environment,allocations,allocation-times,allocating")
+@asked("libc.hosts,environment,threads,locks,allocations,allocation-times,allocating")
 @scenario
-def the_c_library_is_asked_for_hosts_variables_and_allocations(run):
+def the_c_library_is_asked_for_hosts_variables_threads_locks_and_allocations(run):
     (run.dir / "libc.c").write_text(LIBC)
     program = run.build("libc", [run.dir / "libc.c"], ["-O0", "-fno-builtin"])
-    got = answers(run, "libc.hosts,environment,allocations,allocation-times,allocating", [program])
+    got = answers(run, "libc.hosts,environment,threads,locks,allocations,allocation-times,allocating", [program])
     check_equal(got.counts("environment")["PRESETS_TEST"], 20, "variables")
     check_equal([args[:2] for args in got.args("hosts")], [["127.0.0.1", 0]], "names of hosts")
     buckets = got.objects("allocations", "table")[-1]["rows"][0]["buckets"]
     check_equal([each["count"] for each in buckets if each["first"] == 65536], [30], "allocations of 64 KiB and more")
     check(got.spans("allocation-times") >= 30, "times of allocations")
     check(sum(row["sum"] for row in got.objects("allocating", "table")[-1]["rows"]) >= 30 * 70000, "bytes")
+    made = got.objects("threads", "event")
+    address = hold_address(program)
+    check_equal([int(str(event["args"][0]), 0) & 0xfff for event in made], [address & 0xfff] * 3, "functions of threads")
+    check(all("main" in str(event["ustack"]) for event in made), f"who makes them: {made}")
+    waits = [event["duration_ns"] for each in got.objects("locks", "slowest") for event in each["events"]]
+    check(waits[0] >= 90e6 and waits[1] >= 45e6 and waits[2] < 45e6, f"waits for a mutex that each of three has for 50 ms: {waits[:4]}")
+
+
+def hold_address(program):
+    return int(subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.split(" t hold")[0].split()[-1], 16)
+
+
+@asked("libc.leaks,realloc-leaks")
+@scenario
+def what_is_not_freed_is_told_with_its_size_and_by_whom(run):
+    (run.dir / "libc.c").write_text(LIBC)
+    program = run.build("libc", [run.dir / "libc.c"], ["-O0", "-g", "-fno-builtin"])
+    got = answers(run, "memleak", [program])
+
+    def forgotten(question):
+        """Sizes of what forget() made, without the flags of a chunk, by what it called."""
+        sizes = {}
+        for event in [each for found in got.objects(question, "in_flight") for each in found["events"]]:
+            if "forget" in str(event["ustack"]):
+                sizes.setdefault(event["probe"].split(":")[-1], []).append(event["args"][1] & ~7)
+            check("clean" not in str(event["ustack"]), f"freed: {event}")
+        return {name: sorted(of) for name, of in sizes.items()}
+
+    def chunk(size):
+        """As glibc does on machines of 64 bits: the size of the next chunk is before it, and chunks begin at 16 bytes."""
+        return max(32, (size + 8 + 15) // 16 * 16)
+    check_equal(forgotten("leaks"), {"malloc": [chunk(500)] * 2 + [chunk(1000)] * 7, "calloc": [chunk(300)] * 4, "aligned_alloc": [chunk(640)]}, "malloc()")
+    check_equal(forgotten("realloc-leaks"), {"realloc": [chunk(2000)] * 3}, "realloc()")
 
 
 @asked("sqlite.prepared,steps")
@@ -169,7 +243,7 @@ def bash_is_asked_for_lines_that_people_type(run):
             os.write(leader, f"echo line-$(( {n} * 2 ))\n".encode())
             until(f"line-{2 * n}\r".encode())
     until(b"ready> ")
-    got = answers(run, "bash", options=["-p", shell.pid], work=type_lines)
+    got = answers(run, "bashreadline", options=["-p", shell.pid], work=type_lines)
     check_equal([args[0] for args in got.args("lines")], [f"echo line-$(( {n} * 2 ))" for n in range(5)], "lines")
 
 
@@ -189,18 +263,67 @@ thread.join()
 """
 
 
-@asked("openssl.handshakes,sizes,written")
-@scenario
-def openssl_is_asked_for_handshakes_and_what_is_written(run):
-    require_file(PYTHON)
-    require_program("openssl")
+TLS_SERVER = """
+import socket, ssl, time
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); context.load_cert_chain("cert.pem", "key.pem")
+listener = socket.create_server(("127.0.0.1", 0)); print(listener.getsockname()[1], flush=True)
+with context.wrap_socket(listener.accept()[0], server_side=True) as tls:
+    for n in range(10): tls.write(b"tea %d\\n" % n); time.sleep(0.05)
+    tls.unwrap()
+"""
+
+
+def make_certificate(run):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2",
                     "-subj", "/CN=localhost"], cwd=run.dir, check=True, capture_output=True)
+
+
+@asked("openssl.handshakes,sizes,written,received,calls")
+@scenario
+def openssl_is_asked_for_handshakes_and_what_is_written_and_read(run):
+    require_file(PYTHON)
+    require_program("openssl")
+    make_certificate(run)
     (run.dir / "tls.py").write_text(TLS)
     got = answers(run, "openssl.handshakes,sizes,written", [PYTHON, "tls.py"])
     check_equal(got.spans("handshakes"), 2, "handshakes of both ends")
     check_equal([bytes.fromhex(args[0]) for args in got.args("written")], [b"GET /secret HTTP/1.1"] * 10, "what was written")
     check_equal([row["sum"] for row in got.rows("sizes").values()], [200], "bytes that were written")
+    # The program openssl reads by SSL_read() what a server of Python says.
+    (run.dir / "says.py").write_text(TLS_SERVER)
+    server = run.start(PYTHON, "says.py", stdout=subprocess.PIPE, bufsize=0, cwd=run.dir)
+    got = answers(run, "openssl.received,written,calls", ["openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{wait_line(server)}"])
+    check_equal(b"".join(bytes.fromhex(args[0]) for args in got.args("received")), b"".join(b"tea %d\n" % n for n in range(10)), "what was read")
+    calls = got.rows("calls")
+    check_equal({name: row["count"] for name, row in calls.items()}, {"SSL_read": got.objects("received", "summary")[-1]["hits"],
+                                                                     "SSL_write": len(got.args("written"))}, "calls")
+    check("'sslsniff' is asked by gnutls.sent,received, openssl.written,received: name one" in refused(run, "sslsniff"), "a name of two")
+
+
+def refused(run, preset):
+    return subprocess.run([run.tool, "--preset", preset], capture_output=True, text=True).stderr
+
+
+@asked("gnutls.handshakes,sizes,sent,received")
+@scenario
+def gnutls_is_asked_for_handshakes_and_what_is_sent_and_received(run):
+    require_program("gnutls-serv", "gnutls-cli", "openssl")
+    make_certificate(run)
+    port = free_port()
+    server = run.start("gnutls-serv", "--echo", "--quiet", "--port", port, "--x509certfile", "cert.pem", "--x509keyfile", "key.pem",
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=run.dir)
+    wait_until(lambda: f":{port:04X} " in pathlib.Path("/proc/net/tcp").read_text(), "the server")
+    check_ready(run, server.pid, "gnutls")
+    client = "for n in 1 2 3 4 5; do echo tea-$n; sleep 0.05; done | gnutls-cli --insecure --logfile /dev/null -p {} 127.0.0.1"
+
+    def work():
+        subprocess.run(["bash", "-c", client.format(port)], cwd=run.dir, check=True, stdout=subprocess.DEVNULL)
+    got = answers(run, "gnutls.handshakes,sizes,sent,received", options=["-p", server.pid], work=work)
+    lines = b"".join(b"tea-%d\n" % n for n in range(1, 6))
+    check_equal(got.counts("handshakes"), {0: 1}, "handshakes")
+    for question in ("sent", "received"):
+        check_equal(b"".join(bytes.fromhex(args[0]) for args in got.args(question)), lines, question)
+    check_equal([row["sum"] for row in got.rows("sizes").values()], [len(lines)], "bytes that were sent")
 
 
 JAVA = """
@@ -221,7 +344,7 @@ public class Shop {
 """
 
 
-@asked("hotspot.gc,safepoints,threads,classes,monitors,allocations,methods")
+@asked("hotspot.gc,safepoints,threads,classes,monitors,allocations,methods,stat")
 @scenario
 def java_is_asked_for_pauses_threads_classes_monitors_allocations_and_methods(run):
     require_program("java", "javac")
@@ -234,11 +357,38 @@ def java_is_asked_for_pauses_threads_classes_monitors_allocations_and_methods(ru
     silent = answers(run, "hotspot.methods", command)
     check("its probes fire only if it was started with -XX:+DTraceMethodProbes" in silent.said, silent.said)
     flags = ["java", "-Xint", "-Xmx64m", "-XX:+DTraceMonitorProbes", "-XX:+DTraceAllocProbes", "-XX:+DTraceMethodProbes", "Shop"]
-    got = answers(run, "hotspot.classes,monitors,allocations,methods", flags)
+    got = answers(run, "hotspot.classes,monitors,allocations,methods,stat", flags)
     check_equal(got.counts("methods").get(("Shop", "work")), 50000, f"methods {list(got.counts('methods').items())[:5]}")
     check_equal(got.counts("allocations").get("Shop"), 20000, "objects")
     check(got.spans("monitors") >= 1, "contended monitors")
     check(any("Shop" in str(args) for args in got.args("classes")), "classes")
+    each = got.counts("stat")
+    check(each["method__entry"] >= 50000 and each["object__alloc"] >= 20000 and each["gc__begin"] >= 1, f"how many of each: {each}")
+    check_equal(each["class__loaded"], len(got.args("classes")), "classes")
+
+
+SAMPLED = """#include <sys/sdt.h>
+static char memory[400];
+__attribute__((noinline)) static void take(int n) { DTRACE_PROBE3(otel_memory, alloc, &memory[n], (long)(n < 100 ? 64 : 4096), 524288L); }
+int main(void) {
+  for (int n = 0; n < 300; n++) { take(n); if (n % 3) DTRACE_PROBE1(otel_memory, free, &memory[n]); }
+  return 0;
+}
+"""
+
+
+@asked("otel-memory.allocating,sizes,lifetimes,live")
+@scenario
+def allocators_that_take_samples_are_asked_for_who_allocates_and_what_is_live(run):
+    (run.dir / "sampled.c").write_text(SAMPLED)
+    program = run.build("sampled", [run.dir / "sampled.c"], ["-O1", "-fno-omit-frame-pointer"])
+    got = answers(run, "otel-memory.allocating,sizes,lifetimes,live", [program])
+    check_equal([row["sum"] for row in got.objects("allocating", "table")[-1]["rows"] if "take" in str(row)], [300 * 524288], "bytes by stack")
+    buckets = got.objects("sizes", "table")[-1]["rows"][0]["buckets"]
+    check_equal({each["first"]: each["count"] for each in buckets if each["count"]}, {64: 100, 4096: 200}, "sizes")
+    check_equal(got.spans("lifetimes"), 200, "what was freed")
+    live = [event["args"][0] for each in got.objects("live", "in_flight") for event in each["events"]]
+    check_equal([address - live[0] for address in live], list(range(0, 300, 3)), "what was not freed, the oldest first")
 
 
 OWN = """
@@ -285,6 +435,54 @@ def another_question_is_asked_of_processes_in_which_probes_never_fire(run):
     check(f"each: its probes do not fire in process {silent.pid}: only if" in some.said, some.said)
     children = answers(run, "shop.each", options=["-p", silent.pid, "--children"], work=lambda: sell(silent))
     check_equal(len(children.args("each")), 3, "hits of one whose children may fire")
+
+
+LINES = """#include <stdlib.h>
+#include <unistd.h>
+static void nap(int us) { usleep(us); }
+int main(void) { for (int n = 0; n < 7; n++) nap(100); for (int n = 0; n < 5; n++) nap(50000); return 0; }
+"""
+
+
+def lines_of_the_page():
+    """{tool of bcc: the line that docs/presets.md has instead}, each as its words."""
+    page = (ROOT / "docs/presets.md").read_text().split("## Tools of bcc and bpftrace")[1]
+    found = re.findall(r"^[#$] (usdt-(?:[^#\n]|\\\n)*?) *# (\w+)$", page, re.M)
+    return {tool: shlex.split(line.replace("\\\n", " ")) for line, tool in found}
+
+
+@scenario
+def lines_that_stand_for_tools_of_bcc_answer_what_these_do(run):
+    require_root()
+    (run.dir / "program.c").write_text(LINES)
+    run.build("program", [run.dir / "program.c"], ["-O0", "-fno-omit-frame-pointer"])
+    lines, left = lines_of_the_page(), set()
+
+    def ask(tool, **how):
+        left.discard(tool)
+        name, *words = lines[tool]
+        words[words.index("--") if "--" in words else len(words):0] = ["-f", "json"]
+        return run.adopt(subprocess.Popen([run.tool.with_name(name), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=run.dir, **how))
+
+    def answer(tool):
+        out, said = ask(tool).communicate(timeout=60)
+        check(out != "", f"{tool}: {said}")
+        return [json.loads(line) for line in out.splitlines()]
+
+    def rows(tool):
+        return [each for each in answer(tool) if each["type"] == "table"][-1]["rows"]
+    left.update(lines)
+    check_equal(sum(probe["hits"] for probe in answer("funccount")[-1]["probes"]), 12, "funccount")
+    check_equal(sum(each["count"] for each in rows("funclatency")[0]["buckets"] if each["first"] >= 33554432), 5, "funclatency")
+    for tool in ("funcslower", "trace"):
+        check_equal([each["args"] for each in answer(tool) if each["type"] == "event"], [[50000]] * 5, tool)
+    check_equal({row["key"][0]: row["count"] for row in rows("argdist")}, {100: 7, 50000: 5}, "argdist")
+    check_equal(sorted(row["count"] for row in rows("stackcount") if "nap" in str(row)), [5, 7], "stackcount")
+    lines["tplist"] = [str(os.getpid()) if word == "4711" else word for word in lines["tplist"]]
+    check(any(each.get("provider") == "libc" or "python" in str(each) for each in answer("tplist")), "tplist")
+    waits = [row for row in rows("offcputime") if "main" in str(row) and "nanosleep" in str(row)]
+    check_equal(sum(row["count"] for row in waits), 12, f"offcputime: {waits}")
+    check_equal(left, set(), "lines that were not run")
 
 
 @scenario
