@@ -111,10 +111,17 @@ class Presets(tool.TempDirCase):
         self.assertIn("there is no preset 'appsnop': 'appsnoop'?", self.trace("--preset", "appsnop").stderr)
 
     def test_a_name_that_several_presets_have_is_answered_with_them(self):
-        self.write("presets/other.toml", OWN.replace('["appsnoop", ', '["').replace('"usnoop"', 'usnoop"').replace('["appstat"]', '["usnoop"]'))
+        self.write("presets/other.toml", OWN.replace('"appsnoop", ', "").replace("appstat", "usnoop"))
         done = self.trace("--preset", "usnoop", "--", self.app)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("'usnoop' is asked by other.each,absent, own.each: name one", done.stderr)
+
+    def test_of_several_that_have_a_name_the_one_is_meant_that_is_about_the_process_or_the_command(self):
+        os.makedirs(self.path("waiting"))
+        self.write("presets/other.toml", OWN.replace('programs = ["app"]', 'programs = ["another"]').replace("appstat", "usnoop"))
+        for words in (["--", self.app], ["-p", self.waiting(APP_PROBES="1")]):
+            self.assertEqual(self.questions("--preset", "usnoop", *words)[0], ["each"])
+        self.assertIn("name one", self.trace("--preset", "usnoop", "--", "/bin/true").stderr)
 
     def test_a_preset_comes_before_what_another_is_known_as(self):
         self.write("presets/appsnoop.toml", OWN)

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -130,7 +131,14 @@ std::vector<std::string> names_of_other_tracers(const std::vector<Preset>& all) 
 }
 
 /// A name may mean questions of several presets, since other tracers are told of which language.
-Result<ChosenPreset> choose_known_as(std::vector<ChosenPreset> found, std::string_view name) {
+Result<ChosenPreset> choose_known_as(std::vector<ChosenPreset> found, std::string_view name,
+                                     const std::function<std::vector<TargetFile>()>& files) {
+  if (found.size() > 1) {
+    std::vector<ChosenPreset> about;
+    std::ranges::copy_if(found, std::back_inserter(about),
+                         [of = files()](const ChosenPreset& each) { return is_about(each.preset, of); });
+    if (!about.empty()) found = std::move(about);
+  }
   if (found.size() == 1) return std::move(found.front());
   std::vector<std::string> each;
   for (const ChosenPreset& chosen : found)
@@ -139,6 +147,13 @@ Result<ChosenPreset> choose_known_as(std::vector<ChosenPreset> found, std::strin
 }
 
 }  // namespace
+
+bool is_about(const Preset& preset, const std::vector<TargetFile>& files) {
+  return std::ranges::any_of(files, [&](const TargetFile& file) {
+    const std::string name = file.path.filename().string();
+    return std::ranges::any_of(preset.script.programs, [&](const std::string& glob) { return glob_match(glob, name); });
+  });
+}
 
 Presets find_presets() {
   Presets found;
@@ -155,7 +170,7 @@ Presets find_presets() {
   return found;
 }
 
-Result<ChosenPreset> choose_preset(std::string_view text) {
+Result<ChosenPreset> choose_preset(std::string_view text, const std::function<std::vector<TargetFile>()>& files) {
   Presets presets = find_presets();
   // Names of presets and of questions may have dots of their own: the longest beginning that is a preset's counts.
   std::size_t end = text.size();
@@ -168,7 +183,8 @@ Result<ChosenPreset> choose_preset(std::string_view text) {
   if (found == presets.all.end()) {
     for (const Error& error : presets.errors)
       if (error.message.find(fmt::format("{}{}", name, kEnding)) != std::string::npos) return fail(error);
-    if (auto others = known_as(presets.all, text); !others.empty()) return choose_known_as(std::move(others), text);
+    if (auto others = known_as(presets.all, text); !others.empty())
+      return choose_known_as(std::move(others), text, files);
     return there_is_none("preset", name, names_of(presets.all), names_of_other_tracers(presets.all));
   }
   auto questions = choose_questions(*found, text.substr(std::min(end + 1, text.size())));

@@ -3,6 +3,7 @@
 // those in a directory of the system's or of the user's come beside them, or take their place.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ struct Presets {
 /// write to.
 [[nodiscard]] Presets find_presets();
 
+/// Whether a preset is about one of the files that a process has mapped.
+[[nodiscard]] bool is_about(const Preset& preset, const std::vector<TargetFile>& files);
+
 /// A preset, and which of its questions are asked.
 struct ChosenPreset {
   Preset preset;
@@ -36,9 +40,11 @@ struct ChosenPreset {
 };
 
 /// Finds the preset of "NAME" or "NAME.QUESTION[,QUESTION]": those questions, else all but those that are asked on
-/// request alone. Where no preset has the name, it may be what other tracers call questions of one ("gethostlatency").
-/// Errors: not_found (no such preset or question; the message proposes others), invalid_argument (its file is no
-/// script; a name of other tracers that several presets have, which the message lists).
-[[nodiscard]] Result<ChosenPreset> choose_preset(std::string_view text);
+/// request alone. Where no preset has the name, it may be what other tracers call questions of one ("gethostlatency");
+/// of several that one which is about `files`, what is asked about. Errors: not_found (no such preset or question; the
+/// message proposes others), invalid_argument (its file is no script; a name of other tracers that several presets
+/// have, which the message lists).
+[[nodiscard]] Result<ChosenPreset> choose_preset(std::string_view text,
+                                                 const std::function<std::vector<TargetFile>()>& files);
 
 }  // namespace usdt::tools

@@ -23,14 +23,6 @@ using usdt::tools::Fires;
 using usdt::tools::Preset;
 using usdt::tools::ScriptQuestion;
 
-bool is_about(const Preset& preset, const std::vector<usdt::TargetFile>& files) {
-  return std::ranges::any_of(files, [&](const usdt::TargetFile& file) {
-    const std::string name = file.path.filename().string();
-    return std::ranges::any_of(preset.script.programs,
-                               [&](const std::string& glob) { return usdt::glob_match(glob, name); });
-  });
-}
-
 /// The first probe of a question that the process has not; empty: it has all.
 std::string missing_probe(const ScriptQuestion& question, pid_t pid) {
   const auto points = usdt::parse_points(question.probes);
@@ -159,7 +151,7 @@ std::vector<ListedPreset> list_presets(const usdt::tools::Presets& presets, cons
     const auto files = usdt::files_of_process(pid);
     if (!files) continue;
     for (const Preset& preset : presets.all)
-      if (is_about(preset, *files)) add(preset, pid);
+      if (usdt::tools::is_about(preset, *files)) add(preset, pid);
   }
   return all;
 }

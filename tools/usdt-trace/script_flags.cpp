@@ -3,11 +3,13 @@
 #include "script_flags.hpp"
 
 #include <fmt/format.h>
+#include <sys/types.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -222,9 +224,25 @@ usdt::Result<std::vector<Flags>> make_questions(const Script& script, const CLI:
   return questions;
 }
 
+/// What the processes of -p have mapped, and the command will have.
+std::vector<usdt::TargetFile> files_asked_about(const CLI::App& app, const CommandLine& line) {
+  std::vector<usdt::TargetFile> files;
+  const auto add = [&](usdt::Result<std::vector<usdt::TargetFile>> found) {
+    if (found) std::ranges::move(*found, std::back_inserter(files));
+  };
+  const CLI::Option* const pids = app.get_option("--pid");
+  if (pids->count() > 0)
+    for (const pid_t pid : pids->as<std::vector<pid_t>>()) add(usdt::files_of_process(pid));
+  if (!line.command.empty())
+    if (const auto program = usdt::find_program(line.command.front())) add(usdt::files_of_program(*program));
+  return files;
+}
+
 /// What of a preset is asked; of a script each question.
-usdt::Result<usdt::tools::ChosenPreset> find_script(const ScriptPart& named) {
-  if (!named.preset.empty()) return usdt::tools::choose_preset(named.preset);
+usdt::Result<usdt::tools::ChosenPreset> find_script(const ScriptPart& named, const CLI::App& app,
+                                                    const CommandLine& line) {
+  if (!named.preset.empty())
+    return usdt::tools::choose_preset(named.preset, [&] { return files_asked_about(app, line); });
   auto script = usdt::tools::read_script(named.file);
   if (!script) return usdt::fail(script.error());
   usdt::tools::ChosenPreset all;
@@ -244,7 +262,7 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
                         fmt::format("{} does not go with --{}, whose questions have theirs",
                                     name == "probe" ? "a probe" : "--" + name, is_preset ? "preset" : "script"));
   }
-  auto chosen = find_script(flags.script);
+  auto chosen = find_script(flags.script, app, line);
   if (!chosen) return usdt::fail(chosen.error());
   Script& script = chosen->preset.script;
   leave_chosen(script, chosen->questions);
