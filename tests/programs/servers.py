@@ -7,7 +7,15 @@ import re
 import shutil
 import subprocess
 
-from harness import check, require_program, require_root, wait_until
+from harness import Skip, check, require_program, require_root, wait_until
+
+
+def require_version(program, version):
+    """Presets that were tried with one version may not be right about another."""
+    require_program(program)
+    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip()
+    if f" {version}." not in said:
+        raise Skip(f"{program} {version} is not installed, but {said}")
 
 
 class Server:
@@ -33,7 +41,8 @@ class Redis(Server):
 
     def __init__(self, run):
         require_root()
-        require_program("redis-cli", "redis-check-rdb")
+        require_program("redis-check-rdb")
+        require_version("redis-cli", "7.0")
         os.symlink(shutil.which("redis-check-rdb"), run.dir / "redis-server")
         super().__init__(run, [run.dir / "redis-server", "--port", "0", "--unixsocket", run.dir / "redis.sock", "--save", "", "--dir", run.dir,
                                "--enable-debug-command", "yes"], run.dir / "redis.sock")
@@ -77,7 +86,8 @@ class MariaDb(Server):
 
     def __init__(self, run):
         require_root()
-        require_program("mariadbd", "mariadb")
+        require_program("mariadb")
+        require_version("mariadbd", "10.11")
         data = run.dir / "data"
         data.mkdir()
         super().__init__(run, ["mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", f"--socket={run.dir}/maria.sock", "--skip-networking",
@@ -99,7 +109,8 @@ class Libvirt(Server):
 
     def __init__(self, run):
         require_root()
-        require_program("libvirtd", "virsh", "setpriv", "qemu-system-x86_64")
+        require_program("virsh", "setpriv", "qemu-system-x86_64")
+        require_version("libvirtd", "9.0")
         user = pwd.getpwnam("nobody")
         home = run.dir / "home"
         home.mkdir()
