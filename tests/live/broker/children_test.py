@@ -124,12 +124,13 @@ def another_users_process_beside_a_family_is_not_touched(run):
 
 @scenario
 def a_storm_of_short_processes_is_counted_and_keeps_nobody_from_being_found(run):
+    """They live for 0 to 9 ms: on any machine some are seen, and gone before they are attached."""
     service = Service(run)
     program = own_program(run, ANNA)
     result = service.trace(ANNA, "--strict", probe_of(program), *shell(
-        f"for i in $(seq 150); do {program} fire:1; done; (sleep {3 * FOUND}; exec {program} fire:6) & wait"), timeout=120)
+        f"for i in $(seq 150); do {program} fire:1; sleep 0.00$((i % 10)); done; (sleep {3 * FOUND}; exec {program} fire:6) & wait"), timeout=120)
     started = result.summary["started"]
-    check(started["too_short"] > 0, f"processes that live for a millisecond: {started}\n{result.stderr}")
+    check(started["too_short"] > 0, f"processes that live for some milliseconds: {started}\n{result.stderr}")
     check("ended before they could be attached" in result.stderr, result.stderr)
     check_equal(result.code, 3, "exit code of --strict where processes were not seen")
     check(count_from(6) in numbers(result), f"hits by process: {numbers(result)}")
