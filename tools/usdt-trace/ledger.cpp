@@ -88,16 +88,16 @@ std::string Ledger::headline(const usdt::Account& total) const {
                        unasked > 0 ? "; lost: " + lost_text(total) : "");
   }
   const std::string all = counted(total.hits, "hit");
-  if (flags_.question.view.question && plan_.spans)
-    return fmt::format("{} of {} in the table; lost: {}", total.delivered, counted(total.begun(), "span"),
-                       lost_text(total));
-  if (flags_.question.view.question)
-    return fmt::format("{} of {} in the table; lost: {}", total.delivered, all, lost_text(total));
   if (flags_.question.view.in_flight) {
     const std::uint64_t begun = plan_.spans ? total.begun() : total.hits;
     return fmt::format("{} in flight of {}; lost: {}", total.unfinished, counted(begun, plan_.spans ? "span" : "call"),
                        lost_text(total));
   }
+  if (flags_.question.view.question && plan_.spans)
+    return fmt::format("{} of {} in the table; lost: {}", total.delivered, counted(total.begun(), "span"),
+                       lost_text(total));
+  if (flags_.question.view.question)
+    return fmt::format("{} of {} in the table; lost: {}", total.delivered, all, lost_text(total));
   if (flags_.question.view.slowest > 0)
     return fmt::format("the {} slowest of {}; lost: {}",
                        std::min<std::uint64_t>(total.delivered, flags_.question.view.slowest),
@@ -120,7 +120,8 @@ void Ledger::print_guarded(const usdt::Account& total) const {
   if (limits.max_rate > 0)
     print_left_out(total, usdt::kOfRate, plan_.spans ? "span" : "hit",
                    fmt::format("(--max-rate {}/s)", limits.max_rate));
-  if (total.faster > 0 && flags_.question.view.slowest == 0)  // of a program's recording
+  const bool leaves_out_ended = flags_.question.view.slowest > 0 || flags_.question.view.in_flight;
+  if (total.faster > 0 && !leaves_out_ended)  // of a program's recording
     say(fmt::format("  {} took less than the slowest that were recorded", counted(total.faster, "hit")));
   if (flags_.question.limits.max_overhead > 0 && !facts_.summary.overhead)  // of a recording
     say(fmt::format("  {} not looked at (--max-overhead {:g}); events stand for {}", counted(total.not_sampled, "hit"),
@@ -169,7 +170,7 @@ void Ledger::print_filtered(const usdt::Account& total) const {
                     total.abandoned == 0 ? "" : fmt::format("{} abandoned, ", total.abandoned), total.unmatched,
                     total.unpaired == 0 ? "" : fmt::format(", {} whose pair could not be told", total.unpaired)));
   if (plan_.spans) hint_at_pairs(total);
-  if (flags_.question.where != nullptr)
+  if (flags_.question.where != nullptr && !flags_.question.view.in_flight)
     say(fmt::format("  --where held for {} of {}", total.matched(plan_.spans.has_value()),
                     counted(total.sampled(plan_.spans.has_value()), plan_.spans ? "span" : "hit")));
   if (total.undecided > 0)

@@ -35,8 +35,8 @@ struct TargetFile {
 /// Finds a program by name along PATH, or by path. Errors: not_found, no_permission (found but not executable).
 [[nodiscard]] Result<std::filesystem::path> find_program(std::string_view name);
 /// Lists the file at `path` and every library it needs, directly or not (DT_NEEDED with RPATH, RUNPATH and $ORIGIN,
-/// LD_LIBRARY_PATH, ld.so.cache, default directories); for Java the virtual machine, too. Libraries that are not found
-/// are left out. A "#!" script stands for its interpreter.
+/// LD_LIBRARY_PATH, ld.so.cache, default directories), and those of LD_PRELOAD; for Java the virtual machine, too.
+/// Libraries that are not found are left out. A "#!" script stands for its interpreter.
 [[nodiscard]] Result<std::vector<TargetFile>> files_of_program(const std::filesystem::path& path);
 /// Lists every file that process `pid` has mapped executable, each inode once, the main program first. It works for
 /// other mount namespaces, containers, deleted and replaced binaries, memfds, and after the first thread has ended.

@@ -22,6 +22,10 @@
 namespace usdt {
 inline namespace v1 {
 
+/// Tells which events of spans and calls are asked: whole ones, or beginnings without an end (Tracer::in_flight()),
+/// which have nothing of an end but how long they have been open.
+enum class EventState : std::uint8_t { ended, in_flight };
+
 /// Asks a question of events that exist already, such as those of a Recording. It answers as the kernel would
 /// (PlanOptions::where), as far as events have what it asks for. Threads: one at a time.
 class EventFilter {
@@ -29,7 +33,7 @@ class EventFilter {
   /// Makes a filter for events of `plan`, which has to live as long, and may grow. Errors: invalid_argument (no site
   /// has what the question is about, with the reason at one of them; it asks for what no event has).
   [[nodiscard]] static Result<EventFilter> make(const std::shared_ptr<const Expression>& question,
-                                                const AttachPlan& plan);
+                                                const AttachPlan& plan, EventState state = EventState::ended);
   EventFilter(EventFilter&&) noexcept;
   EventFilter& operator=(EventFilter&&) noexcept;
   ~EventFilter();
@@ -57,7 +61,8 @@ class EventTable {
   /// TableQuestion::kMostKeyBytes).
   [[nodiscard]] static Result<EventTable> make(const Expression* where, const TableQuestion& table,
                                                const AttachPlan& plan,
-                                               const std::vector<Index<PlannedProbe>>& probes = {});
+                                               const std::vector<Index<PlannedProbe>>& probes = {},
+                                               EventState state = EventState::ended);
   EventTable(EventTable&&) noexcept;
   EventTable& operator=(EventTable&&) noexcept;
   ~EventTable();

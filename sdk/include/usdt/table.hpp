@@ -201,6 +201,7 @@ struct TableRow {
   Int128 minimum = 0;  ///< TableQuestion::extremes; if the values are reals, what real_of_extreme() takes
   Int128 maximum = 0;
   RealSum real_sum = {};  ///< TableQuestion::real_sums
+  double variance = 0;    ///< of the sum, where that is an estimate of others (View::variance)
 
   /// Adds the count, sums and extremes of other hits with these keys.
   void add(const TableRow& other);

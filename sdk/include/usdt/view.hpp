@@ -31,7 +31,20 @@ namespace usdt {
 inline namespace v1 {
 
 /// A number that each row has.
-enum class RowNumber : std::uint8_t { count, sum, average, minimum, maximum, distinct, p50, p90, p99, p999 };
+enum class RowNumber : std::uint8_t {
+  count,
+  sum,
+  average,
+  minimum,
+  maximum,
+  distinct,
+  p50,
+  p90,
+  p99,
+  p999,
+  growth,  ///< of the sum, or without one of the count: View::grows()
+  error,   ///< the standard error of the sum: View::variance
+};
 /// How the last key of a table is divided into buckets.
 enum class Histogram : std::uint8_t { none, log2, linear };
 /// Says which rows of a table come first.
@@ -63,13 +76,21 @@ struct View {
   bool rates = false;                             ///< rows have hits a second
   RowOrder order = RowOrder::number;              ///< of rows
   std::size_t slowest = 0;                        ///< so many events are shown; 0: a table, or all of them
-  bool in_flight = false;                         ///< these are the beginnings of calls and spans that have not ended
-  bool user_stacks = false;                       ///< a key is the stack of the process,
-  bool kernel_stacks = false;                     ///< a key is the stack of the kernel
+  bool in_flight = false;  ///< these, or what the table is of, are calls and spans that have begun and not ended
+  /// What each event adds to the variance of its row's sum, which is an estimate; null: the sum is exact.
+  std::shared_ptr<const Expression> variance = {};
+  bool user_stacks = false;    ///< a key is the stack of the process,
+  bool kernel_stacks = false;  ///< a key is the stack of the kernel
   /// Whether no event is shown, but what they come to.
   [[nodiscard]] bool no_events() const noexcept { return count_only || question != nullptr; }
   /// Whether events are shown as they come.
   [[nodiscard]] bool each_event() const noexcept { return !no_events() && slowest == 0; }
+  /// Whether the table is of what has not ended: rows are made again at each look, of beginnings.
+  [[nodiscard]] bool has_rows_in_flight() const noexcept { return in_flight && question != nullptr; }
+  /// Returns what the kernel is asked to make a table of its hits by; null: no table.
+  [[nodiscard]] std::shared_ptr<const TableQuestion> question_of_hits() const { return in_flight ? nullptr : question; }
+  /// Whether rows tell how much they grew since the look before.
+  [[nodiscard]] bool grows() const;
   /// Whether a key is a stack.
   [[nodiscard]] bool has_stacks() const noexcept { return user_stacks || kernel_stacks; }
   /// Whether the last key is a bucket.
@@ -90,6 +111,7 @@ struct View {
 struct ViewText {
   bool count = false;  ///< without a table: only how many hits each probe had
   std::string by = {}, sum = {}, average = {}, minimum = {}, maximum = {}, distinct = {};
+  std::string variance = {};
   std::string log2 = {}, linear = {}, heat_map = {};  ///< "hist", "lhist" ("EXPR:FROM:TO:STEP"), "heatmap"
   unsigned sub_bits = 0;                              ///< "hist-detail"
   bool latency = false;
@@ -99,6 +121,7 @@ struct ViewText {
   std::optional<std::uint64_t> top = {};
   std::size_t slowest = 0;
   std::size_t in_flight = 0;
+  bool growth = false;
   std::optional<double> interval = {};  ///< seconds
 };
 
@@ -125,6 +148,7 @@ struct ArrangedRow : TableRow {
   std::vector<Bar> bars = {};               ///< in the order of numbers, without empty ones
   std::optional<ExpressionType> type = {};  ///< of the value, of which the extremes are; nothing: there is none
   std::optional<double> per_second = {};    ///< hits a second; nothing: not known
+  double growth = 0;                        ///< RowNumber::growth
 
   /// The number where it is a real; nothing: it is an integer.
   [[nodiscard]] std::optional<double> real(RowNumber number) const;
@@ -164,10 +188,28 @@ class HitRates {
   double seconds_ = 0;  ///< between them
 };
 
+/// Tells how much rows grew from one look at a table to the next.
+class RowGrowth {
+ public:
+  /// Returns by how much the sum of a row, or without one its count, differs from what it was.
+  [[nodiscard]] double of(const ArrangedRow& row) const;
+  /// Keeps the rows as they are, for the next look.
+  void keep(const std::vector<ArrangedRow>& rows);
+  /// Makes growth count from the first look on, if there was one.
+  void begin_at_first() { before_ = first_.value_or(Numbers()); }
+
+ private:
+  using Numbers = std::map<std::vector<TableKey>, double>;
+
+  std::optional<Numbers> first_ = {};
+  Numbers before_ = {};
+};
+
 /// Folds rows as `view` asks and puts them in View::order. `rates` null: rates are not known, and the largest numbers
-/// come first in place of them.
+/// come first in place of them. `growth` null: rows have grown from nothing.
 [[nodiscard]] std::vector<ArrangedRow> arrange_rows(const View& view, const PlannedTable& table,
-                                                    const std::vector<TableRow>& rows, const HitRates* rates = nullptr);
+                                                    const std::vector<TableRow>& rows, const HitRates* rates = nullptr,
+                                                    const RowGrowth* growth = nullptr);
 
 /// Hits of one stretch of time, by bucket.
 struct HeatSlice {

@@ -22,9 +22,10 @@ EventFilter::EventFilter(EventFilter&&) noexcept = default;
 EventFilter& EventFilter::operator=(EventFilter&&) noexcept = default;
 EventFilter::~EventFilter() = default;
 
-Result<EventFilter> EventFilter::make(const std::shared_ptr<const Expression>& question, const AttachPlan& plan) {
+Result<EventFilter> EventFilter::make(const std::shared_ptr<const Expression>& question, const AttachPlan& plan,
+                                      EventState state) {
   if (!question) return fail(ErrorKind::invalid_argument, "no question to ask");
-  EventFilter filter(std::make_unique<Impl>(Impl{event::EventQuestion(*question, plan)}));
+  EventFilter filter(std::make_unique<Impl>(Impl{event::EventQuestion(*question, plan, state)}));
   TRY(filter.impl_->question.check());
   return filter;
 }
@@ -39,8 +40,8 @@ std::optional<bool> EventFilter::operator()(const Event& event) {
 std::string_view EventFilter::refusal(Index<PlannedSite> site) { return impl_->question.at(site).refusal; }
 
 struct EventTable::Impl {
-  Impl(const Expression* where, const TableQuestion& what, const AttachPlan& p)
-      : plan(p), question(expr::row_of(where, what), p), wanted(what) {}
+  Impl(const Expression* where, const TableQuestion& what, const AttachPlan& p, EventState state)
+      : plan(p), question(expr::row_of(where, what), p, state), wanted(what) {}
 
   /// The question about the events of a site. `refusal` says why they are in no row; empty: they may be.
   struct Asked {
@@ -75,12 +76,12 @@ EventTable& EventTable::operator=(EventTable&&) noexcept = default;
 EventTable::~EventTable() = default;
 
 Result<EventTable> EventTable::make(const Expression* where, const TableQuestion& table, const AttachPlan& plan,
-                                    const std::vector<Index<PlannedProbe>>& probes) {
-  auto impl = std::make_unique<Impl>(where, table, plan);
+                                    const std::vector<Index<PlannedProbe>>& probes, EventState state) {
+  auto impl = std::make_unique<Impl>(where, table, plan, state);
   TRY(impl->question.check());
   bool found = false;
   for (const Index<PlannedSite> site : plan.sites.indices()) {
-    if (plan.spans && !plan.sites[site].span) continue;
+    if (!impl->question.has_events(site)) continue;
     if (!probes.empty() && std::ranges::find(probes, plan.sites[site].probe) == probes.end()) continue;
     const auto& typed = impl->question.at(site).typed;
     if (!typed) continue;

@@ -50,18 +50,20 @@ const Result<Stack>* EventFacts::stack(HitField field) const {
   return field == HitField::kstack ? stacks_.kernel : stacks_.user;
 }
 
-/// Whether the site's events are whole calls or spans, which alone have a duration.
-bool EventQuestion::is_call(Index<PlannedSite> site) {
-  while (calls_.size() < plan_.sites.size()) {
-    calls_.assign(plan_.sites.size(), false);
-    for (const AttachGroup& group : plan_.groups)
-      for (const Index<PlannedSite> each : group.sites) calls_[each.value] = group.moment == Moment::both;
-  }
-  return calls_[site.value] || plan_.sites[site].span;
+/// Looks at the sites that the plan has by now.
+const EventQuestion::Site& EventQuestion::know(Index<PlannedSite> site) {
+  if (sites_.size() == plan_.sites.size()) return sites_[site.value];
+  sites_.assign(plan_.sites.size(), {.has_events = !plan_.spans, .lasts = false});
+  for (const AttachGroup& group : plan_.groups)
+    for (const Index<PlannedSite> each : group.sites) sites_[each.value].lasts = group.moment == Moment::both;
+  for (const Index<PlannedSite> each : plan_.sites.indices())
+    if (const auto& span = plan_.sites[each].span)
+      sites_[(state_ == EventState::in_flight ? span->begin : each).value] = {.has_events = true, .lasts = true};
+  return sites_[site.value];
 }
 
 const EventQuestion::Asked& EventQuestion::at(Index<PlannedSite> site) {
-  const std::pair key(plan_.sites[site].args.value, is_call(site));
+  const std::pair key(plan_.sites[site].args.value, know(site).lasts);
   const auto [known, is_new] = asked_.try_emplace(key);
   Asked& made = known->second;
   if (!is_new) return made;
@@ -78,10 +80,11 @@ const EventQuestion::Asked& EventQuestion::at(Index<PlannedSite> site) {
 
 Result<void> EventQuestion::check() {
   std::string_view first;
-  bool any = plan_.sites.empty();
+  bool any = false, none = true;
   for (const Index<PlannedSite> site : plan_.sites.indices()) {
-    if (plan_.spans && !plan_.sites[site].span) continue;
+    if (!has_events(site)) continue;
     const Asked& asked = at(site);
+    none = false;
     if (asked.typed) {
       any = true;
       for (const HitFieldInfo& each : kHitFields)
@@ -93,7 +96,7 @@ Result<void> EventQuestion::check() {
       first = asked.refusal;
     }
   }
-  if (!any) return fail(ErrorKind::invalid_argument, std::string(first));
+  if (!any && !none) return fail(ErrorKind::invalid_argument, std::string(first));
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "usdt/event.hpp"
+#include "usdt/event_filter.hpp"
 #include "usdt/expression.hpp"
 #include "usdt/plan.hpp"
 
@@ -45,20 +46,28 @@ class EventQuestion {
     std::string refusal = {};  ///< why it cannot be asked there
   };
 
-  EventQuestion(Expression question, const AttachPlan& plan) : question_(std::move(question)), plan_(plan) {}
+  EventQuestion(Expression question, const AttachPlan& plan, EventState state = EventState::ended)
+      : question_(std::move(question)), plan_(plan), state_(state) {}
 
   /// Checks that some site has what the question is about. Errors: invalid_argument (none has, with the first reason;
   /// it asks for what no event has).
   [[nodiscard]] Result<void> check();
+  /// Whether events of the site are asked: those of spans, not of their ends; while spans are in flight, of beginnings.
+  [[nodiscard]] bool has_events(Index<PlannedSite> site) { return know(site).has_events; }
   /// Returns what is asked of the events of a site.
   const Asked& at(Index<PlannedSite> site);
 
  private:
-  [[nodiscard]] bool is_call(Index<PlannedSite> site);
+  struct Site {
+    bool has_events = false;
+    bool lasts = false;  ///< they are whole calls or spans, which alone have a duration
+  };
+  [[nodiscard]] const Site& know(Index<PlannedSite> site);
 
   Expression question_;
   const AttachPlan& plan_;
-  std::vector<bool> calls_;  ///< by site
+  EventState state_;
+  std::vector<Site> sites_;  ///< by their numbers
   std::map<std::pair<std::uint32_t, bool>, Asked> asked_;
 };
 

@@ -32,14 +32,15 @@ std::string keys_text(const View& view) {
 
 std::string shown_text(const View& view) {
   if (view.count_only) return "hits by probe";
-  if (view.in_flight) return fmt::format("the {} calls or spans that have been open longest", view.slowest);
+  if (view.in_flight && !view.question)
+    return fmt::format("the {} calls or spans that have been open longest", view.slowest);
   if (view.slowest > 0) return fmt::format("the {} slowest", view.slowest);
   if (view.question == nullptr) return {};
   if (view.heat_map) return fmt::format("heat map of {}", view.value);
   if (view.histogram != Histogram::none) return fmt::format("histogram of {}", view.value);
   std::vector<std::string> numbers;
   for (const RowNumber each : view.shown) numbers.push_back(header_of(each, view));
-  return fmt::format("{}", fmt::join(numbers, ", "));
+  return fmt::format("{}{}", fmt::join(numbers, ", "), view.in_flight ? " of what has not ended" : "");
 }
 
 std::string processes_text(const AskedProcesses& processes) {

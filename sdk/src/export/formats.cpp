@@ -77,6 +77,7 @@ Result<void> check_metrics(const Question& question) {
           Rule{question.view.has_stacks(),
                "metrics have labels, which stacks are too long for: --export flame has them"},
           Rule{question.view.slowest > 0, "metrics are numbers: --slowest and --in-flight show events"},
+          Rule{question.view.in_flight, "metrics have the hits of the whole trace, and not what is in flight"},
           Rule{question.view.heat_map, "metrics have a time of their own: --hist or --latency in place of --heatmap"},
       });
 }

@@ -42,6 +42,10 @@ std::string_view member_of(RowNumber shown) {
       return "p99";
     case RowNumber::p999:
       return "p99.9";
+    case RowNumber::growth:
+      return "growth";
+    case RowNumber::error:
+      return "error";
   }
   return {};
 }

@@ -68,6 +68,10 @@ std::string header_of(RowNumber shown, const View& view) {
       return "P99";
     case RowNumber::p999:
       return "P99.9";
+    case RowNumber::growth:
+      return "GROWTH";
+    case RowNumber::error:
+      return "ERROR";
   }
   return {};
 }
@@ -75,8 +79,8 @@ std::string header_of(RowNumber shown, const View& view) {
 std::string number_text(RowNumber shown, const ArrangedRow& row) {
   const auto real = row.real(shown);
   if (!real) return decimal_text(row, shown);
-  const bool added_up = shown == RowNumber::sum || shown == RowNumber::average;
-  return real_text(added_up ? ExpressionType::real64 : *row.type, *real);
+  const bool is_value = shown == RowNumber::minimum || shown == RowNumber::maximum;
+  return real_text(is_value ? *row.type : ExpressionType::real64, *real);
 }
 
 std::string shown_number(RowNumber shown, const View& view, const ArrangedRow& row) {

@@ -133,12 +133,14 @@ void TableRow::add(const TableRow& other) {
   count += other.count;
   sum += other.sum;
   real_sum.add(other.real_sum);
+  variance += other.variance;
 }
 
 void TableRow::subtract(const TableRow& some) {
   count -= some.count;
   sum -= some.sum;
   real_sum.subtract(some.real_sum);
+  variance -= some.variance;
 }
 
 void TableRow::scale(double weight) {

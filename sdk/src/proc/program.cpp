@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -62,6 +63,7 @@ class Closure {
 
   Result<std::vector<TargetFile>> of(const fs::path& program) {
     TRY(add(program, 0));
+    add_preloaded();
     for (std::size_t i = 0; i < files_.size() && files_.size() < kMaxFiles; ++i) {
       add_needed(i);
       add_virtual_machine(i);
@@ -84,6 +86,17 @@ class Closure {
     const auto head = proc::read_head(path.c_str());
     files_.push_back({path, head ? head->ident : proc::ElfIdent{}, std::move(info), parent});
     return {};
+  }
+
+  /// Adds what the environment has the loader open before all others (ld.so(8): names with blanks or colons between
+  /// them). Static programs have no loader.
+  void add_preloaded() {
+    const char* names = std::getenv("LD_PRELOAD");
+    if (names == nullptr || files_[0].info.interpreter.empty()) return;
+    std::string with_colons = names;
+    std::ranges::replace(with_colons, ' ', ':');
+    for (const std::string& name : proc::split_path(with_colons))
+      if (const auto path = locate(name, 0); !name.empty() && path) (void)add(*path, 0);
   }
 
   void add_needed(std::size_t index) {

@@ -38,9 +38,9 @@ std::uint16_t count_causes(const Question& question, const AttachPlan& plan) {
   for (const auto& [is_asked, cause] : {std::pair(question.limits.sample > 1, kOfSample),
                                         {question.limits.max_overhead > 0, kOfOverhead},
                                         {question.limits.max_rate > 0, kOfRate},
-                                        {question.view.slowest > 0, kOfSlowest},
-                                        {question.where != nullptr, kOfWhere},
-                                        {question.view.question != nullptr, kOfTable},
+                                        {question.view.slowest > 0 || question.view.in_flight, kOfSlowest},
+                                        {question.where != nullptr && !question.view.in_flight, kOfWhere},
+                                        {question.view.question_of_hits() != nullptr, kOfTable},
                                         {calls, kOfCalls},
                                         {plan.spans.has_value(), kOfSpans}})
     if (is_asked) causes |= cause;

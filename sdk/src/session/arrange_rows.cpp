@@ -52,9 +52,17 @@ unsigned permille_of(RowNumber shown) {
     case RowNumber::minimum:
     case RowNumber::maximum:
     case RowNumber::distinct:
+    case RowNumber::growth:
+    case RowNumber::error:
       break;
   }
   return 0;
+}
+
+/// The number that rows are ordered by.
+RowNumber order_number(const View& view) {
+  if (view.grows()) return RowNumber::growth;
+  return view.latency ? RowNumber::sum : view.shown.size() > 1 ? view.shown[1] : RowNumber::count;
 }
 
 /// A number that orders reals.
@@ -72,8 +80,10 @@ bool View::is_about_durations() const {
   return node.op == Operator::field && static_cast<HitField>(node.bits) == HitField::duration;
 }
 
+bool View::grows() const { return std::ranges::find(shown, RowNumber::growth) != shown.end(); }
+
 Int128 weight_of(const View& view, const ArrangedRow& row) {
-  const RowNumber by = view.latency ? RowNumber::sum : view.shown.size() > 1 ? view.shown[1] : RowNumber::count;
+  const RowNumber by = order_number(view);
   if (const auto real = row.real(by)) return order_of(*real);
   constexpr int kParts = 1 << 16;  // of one, so that averages that differ are in order
   return by == RowNumber::average ? row.sum * kParts / static_cast<Int128>(row.count) : row.integer(by);
@@ -90,6 +100,10 @@ std::optional<double> ArrangedRow::real(RowNumber shown) const {
     case RowNumber::minimum:
     case RowNumber::maximum:
       return real_of_extreme(*type, shown == RowNumber::minimum ? minimum : maximum);
+    case RowNumber::growth:
+      return growth;
+    case RowNumber::error:
+      return std::sqrt(variance);
     case RowNumber::count:
     case RowNumber::distinct:
     case RowNumber::p50:
@@ -120,6 +134,10 @@ Int128 ArrangedRow::integer(RowNumber number) const {
     case RowNumber::p99:
     case RowNumber::p999:
       return percentile(permille_of(number));
+    case RowNumber::growth:
+      return static_cast<Int128>(std::llround(growth));
+    case RowNumber::error:
+      return static_cast<Int128>(std::llround(std::ceil(std::sqrt(variance))));
   }
   return 0;
 }
@@ -141,7 +159,7 @@ BucketRange range_of(const View& view, const std::optional<ExpressionType>& real
 }
 
 std::vector<ArrangedRow> arrange_rows(const View& view, const PlannedTable& table, const std::vector<TableRow>& rows,
-                                      const HitRates* rates) {
+                                      const HitRates* rates, const RowGrowth* growth) {
   std::map<std::vector<TableKey>, ArrangedRow> folded;
   const auto reals = table.keys.empty() ? std::nullopt : table.keys.back().ranges_of;
   for (const TableRow& row : rows) {
@@ -159,6 +177,9 @@ std::vector<ArrangedRow> arrange_rows(const View& view, const PlannedTable& tabl
   }
   if (view.rates && rates != nullptr) {
     for (ArrangedRow& row : all) row.per_second = rates->of(row.keys);
+  }
+  if (view.grows()) {
+    for (ArrangedRow& row : all) row.growth = growth != nullptr ? growth->of(row) : RowGrowth().of(row);
   }
   if (view.order == RowOrder::keys) return all;
   const bool by_rate = view.order == RowOrder::rate && rates != nullptr;

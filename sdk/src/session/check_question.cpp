@@ -37,11 +37,14 @@ Result<void> check_view(const Question& question) {
           Rule{view.heat_map && !replays(question) && *view.interval < shortest,
                "--heatmap: of less than 100 ms a live trace does not know what came when; --record and --replay do"},
           Rule{view.count_only && records(question), "--count has no events to record"},
-          Rule{none && (!question.values.print.empty() || has_stacks(question) || has_limit(question)),
+          Rule{none && (!question.values.print.empty() || (has_stacks(question) && !view.has_rows_in_flight()) ||
+                        has_limit(question)),
                "--count shows no events, nor do tables: --print, --strings, --kstack, --ustack and --max-events do not "
                "go with them"},
           Rule{none && !question.values.format.empty(), "--format-string is of events: --count and tables show none"},
           Rule{view.question && records(question), "--record is of events, and a table has none"},
+          Rule{view.variance && !view.in_flight && !replays(question),
+               "--variance goes with --in-flight and with --replay: the kernel adds up one number of each hit"},
           Rule{view.interval && !view.question && view.slowest == 0,
                "--interval is about a table (see --by, --sum and --hist), --slowest or --in-flight"},
       });
@@ -49,7 +52,6 @@ Result<void> check_view(const Question& question) {
 
 /// Checks what leaves events out, and what wants all of them.
 Result<void> check_slowest(const Question& question) {
-  if (question.view.slowest == 0) return {};
   if (question.view.in_flight)
     return check_rules(
         question,
@@ -60,6 +62,7 @@ Result<void> check_slowest(const Question& question) {
                  "--in-flight looks at all of them: --sample, --max-rate and --max-overhead do not go with it"},
             Rule{has_limit(question), "--in-flight shows so many beginnings: --max-events does not go with it"},
         });
+  if (question.view.slowest == 0) return {};
   return check_rules(
       question, std::array{
                     Rule{question.view.count_only, "--slowest shows events, and --count has none"},

@@ -80,7 +80,7 @@ TraceOptions LiveQuestion::options() const {
   options.max_rate = question_.limits.max_rate;
   options.max_overhead = question_.limits.max_overhead;
   options.max_additions = question_.following.max_followed;
-  options.slow_only = question_.view.slowest > 0;
+  options.slow_only = question_.view.slowest > 0 || question_.view.in_flight;
   options.wait_for_pages = question_.attaching.wait_for_pages;
   options.descendants_only = run_.command() && question_.following.follow;
   if (options.descendants_only) options.command = *run_.command();
@@ -222,6 +222,7 @@ Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
   constexpr std::uint64_t batch = 4096;
   const auto give = [this](const Event& event) {
     around_->begin(event);
+    if (question_.view.in_flight) return;  // it has ended
     if (question_.view.slowest > 0) return view_->keep_if_slow(event);
     if (dump_on_ && !dumped_ && (dumped_ = (*dump_on_)(event).value_or(false))) run_.end();
     consumer_.event(event);
@@ -247,7 +248,7 @@ Result<void> LiveQuestion::finish() {
   finished_ = true;
   watch_->tell_changes(following_.begun());
   watch_->tell_moved_code_of_all();
-  view_->find_in_flight();  // while it can be told who goes on
+  const auto found = view_->find_in_flight();  // while it can be told who goes on
   detach();
   consumer_.flush_rest();
   while (given_ < question_.limits.max_events) {
@@ -257,7 +258,7 @@ Result<void> LiveQuestion::finish() {
   }
   tracer_->drain(nullptr);
   const bool has_view = question_.view.question || question_.view.slowest > 0;
-  auto shown = has_view ? view_->show_last() : Result<void>();
+  auto shown = has_view && found ? view_->show_last() : found;
   consumer_.ending(summary());
   consumer_.flush_rest();
   const SessionSummary account = summary();

@@ -26,7 +26,6 @@ LiveView::LiveView(const Question& question, const PlannedTable* table, Tracer& 
 /// Keeps an event if it is among the slowest; the kernel leaves out faster ones from now on. Its stacks are named
 /// later, which takes a while.
 void LiveView::keep_if_slow(const Event& event) {
-  if (view_.in_flight) return;
   if (slowest_.add(event, around_.wall_offset())) tracer_.leave_out_faster(slowest_.least());
 }
 
@@ -50,14 +49,36 @@ void LiveView::name_new_stacks() {
   next_naming_ = Clock::now() + pause_of_work * (own_time() - began);
 }
 
-void LiveView::find_in_flight() {
-  if (!view_.in_flight) return;
+Result<void> LiveView::find_in_flight() {
+  if (!view_.in_flight) return {};
+  if (view_.question) return add_up_in_flight();
+  auto where = TRY(filter_in_flight(question_, tracer_.plan()));
   slowest_ = SlowestEvents(view_.slowest);
   for (const OwnedEvent& open : tracer_.in_flight()) {
+    if (where && !(*where)(*open).value_or(false)) continue;
     around_.begin(*open);
     slowest_.add(*open, around_.wall_offset());
   }
   name_stacks_of_slowest();
+  return {};
+}
+
+/// Makes the table of what is in flight now. Nothing of an earlier look is in it.
+Result<void> LiveView::add_up_in_flight() {
+  auto rows = TRY(EventRows::make(question_, tracer_.plan()));
+  for (const OwnedEvent& open : tracer_.in_flight()) {
+    around_.begin(*open);
+    rows.add(*open, view_.has_stacks() ? around_.stacks(question_.stacks, *open) : EventStacks());
+  }
+  in_flight_.emplace(std::move(rows));
+  return {};
+}
+
+void LiveView::show_in_flight(bool last) {
+  if (last) growth_.begin_at_first();
+  const auto arranged = arrange_rows(view_, in_flight_->table(), in_flight_->rows(), nullptr, &growth_);
+  consumer_.table({.table = in_flight_->table(), .rows = arranged, .overhead = tracer_.overhead(), .last = last});
+  growth_.keep(arranged);
 }
 
 Result<void> LiveView::show_when_due() {
@@ -70,7 +91,7 @@ Result<void> LiveView::show_when_due() {
     slicer_ = HeatSlicer(wall_time());
     return {};
   }
-  find_in_flight();
+  TRY(find_in_flight());
   return show(false);
 }
 
@@ -91,6 +112,7 @@ Result<void> LiveView::show(bool last) {
     consumer_.slowest(slowest_, last);
     return {};
   }
+  if (in_flight_) show_in_flight(last);
   if (table_ == nullptr) return {};
   auto rows = TRY(this->rows());
   if (view_.heat_map) {

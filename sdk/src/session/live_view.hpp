@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <vector>
 
+#include "session/event_rows.hpp"
 #include "session/live_run.hpp"
 #include "usdt/answers.hpp"
 #include "usdt/slowest.hpp"
@@ -28,8 +30,9 @@ class LiveView {
   void name_stacks_of_slowest();
   /// Names the stacks of rows while their processes live; where there are many rows, not all the time.
   void name_new_stacks();
-  /// Keeps the calls that are open now, in place of the slowest (View::in_flight).
-  void find_in_flight();
+  /// Keeps the calls that are open now, in place of the slowest or as a table (View::in_flight). Errors: those of
+  /// EventFilter::make() and EventTable::make().
+  [[nodiscard]] Result<void> find_in_flight();
   /// Shows what there is so far when it is time (View::interval). Missed looks do not delay the next one. Errors: those
   /// of Tracer::table().
   [[nodiscard]] Result<void> show_when_due();
@@ -40,6 +43,8 @@ class LiveView {
 
  private:
   [[nodiscard]] Result<void> show(bool last);
+  [[nodiscard]] Result<void> add_up_in_flight();
+  void show_in_flight(bool last);
   /// The tracer's rows, and those of processes that have ended.
   [[nodiscard]] Result<std::vector<TableRow>> rows();
   void keep_rows_of_ended();
@@ -57,6 +62,8 @@ class LiveView {
   HeatSlicer slicer_{0};
   HitRates rates_ = {};
   SlowestEvents slowest_{question_.view.slowest};
+  std::optional<EventRows> in_flight_ = {};  ///< at the last look
+  RowGrowth growth_ = {};
 };
 
 }  // namespace usdt::session

@@ -48,6 +48,9 @@ std::vector<OptionRow> options_of_columns() {
       row_of({"min", &ViewText::minimum, "The same of its smallest value, which may be a real"}),
       row_of({"max", &ViewText::maximum, "The same of its largest value, likewise"}),
       row_of({"distinct", &ViewText::distinct, "How many different values an expression has"}),
+      row_of({"variance", &ViewText::variance,
+              "Of --sum, where hits are a sample and it is an estimate: what a hit adds to its variance. Each row has "
+              "the standard error, the root of the sum. For --in-flight and recordings"}),
   };
 }
 
@@ -101,7 +104,8 @@ std::vector<OptionRow> options_of_durations() {
         .value_name = "N",
         .description =
             "Of spans and calls the N (100 if it is left out) that have begun and not ended, the oldest first, with "
-            "what was known then: at the end, and each --interval",
+            "what was known then: at the end, and each --interval. With --by and its like a table of all of them, the "
+            "N largest rows",
         .bare_value = "100",
         .least = 1,
         .most = 1000,
@@ -149,6 +153,13 @@ std::vector<OptionRow> options_of_rows() {
             "the whole trace",
         .scope = OptionScope::question},
        into([](QuestionDraft & draft) -> auto& { return draft.view.rate; })},
+      {{.name = "growth",
+        .group = kTables,
+        .description =
+            "With --in-flight, --by and --interval: how much the sum or the count of each row grew since the table "
+            "before, at the end since the first one; those that grew most come first",
+        .scope = OptionScope::question},
+       into([](QuestionDraft & draft) -> auto& { return draft.view.growth; })},
       {{.name = "interval",
         .group = kTables,
         .kind = OptionKind::time,

@@ -61,8 +61,9 @@ class ViewParser {
 
   Result<View> parse() {
     using Step = Result<void> (ViewParser::*)();
-    for (const Step step : {&ViewParser::add_keys, &ViewParser::add_value, &ViewParser::add_folded_key,
-                            &ViewParser::choose_events, &ViewParser::choose_rows, &ViewParser::check_folded}) {
+    for (const Step step :
+         {&ViewParser::add_keys, &ViewParser::add_value, &ViewParser::add_folded_key, &ViewParser::choose_events,
+          &ViewParser::add_growth, &ViewParser::add_error, &ViewParser::choose_rows, &ViewParser::check_folded}) {
       TRY((this->*step)());
     }
     view_.count_only = text_.count && !is_table();
@@ -206,13 +207,36 @@ class ViewParser {
           "--slowest shows events, and a table has none: --by, --sum, --hist, --latency and their like do "
           "not go with it",
           prefix_);
-    if (text_.in_flight > 0 && (is_table() || text_.slowest > 0))
-      return refuse(
-          "--in-flight shows what has not ended: neither tables (--by, --sum, --hist, --latency and their "
-          "like) nor --slowest go with it",
-          prefix_);
+    if (text_.in_flight > 0 && (view_.heat_map || text_.slowest > 0))
+      return refuse("--in-flight shows what has not ended: neither --heatmap nor --slowest goes with it", prefix_);
     view_.in_flight = text_.in_flight > 0;
-    view_.slowest = std::max(text_.slowest, text_.in_flight);
+    if (is_table() && view_.in_flight)
+      view_.top = text_.in_flight;
+    else
+      view_.slowest = std::max(text_.slowest, text_.in_flight);
+    return {};
+  }
+
+  /// Adds how much rows grew, which is of tables that are made anew again and again.
+  Result<void> add_growth() {
+    if (!text_.growth) return {};
+    if (!is_table() || !view_.in_flight || !view_.interval || view_.folds_last_key())
+      return refuse(
+          "--growth is of the rows of what is in flight from one look to the next: it goes with --in-flight, "
+          "--interval, and --by or --sum",
+          prefix_);
+    view_.shown.push_back(RowNumber::growth);
+    return {};
+  }
+
+  /// Adds the error of a sum that is an estimate.
+  Result<void> add_error() {
+    if (text_.variance.empty()) return {};
+    if (text_.sum.empty() || view_.shown[1] != RowNumber::sum || view_.folds_last_key())
+      return refuse("--variance is about the sum of each row: it goes with --sum, and with no histogram", prefix_);
+    auto variance = TRY(expression(text_.variance, "--variance"));
+    view_.variance = std::make_shared<const Expression>(std::move(variance));
+    view_.shown.push_back(RowNumber::error);
     return {};
   }
 
@@ -222,10 +246,12 @@ class ViewParser {
     if (text_.top) view_.top = *text_.top;
     view_.folded = text_.folded;
     const bool rows = is_table() && view_.histogram == Histogram::none && !view_.folded;
-    if (text_.rate && !rows)
-      return refuse("--rate is of the rows of a table: see --by; histograms, --folded and events have none", prefix_);
+    if (text_.rate && (!rows || view_.in_flight))
+      return refuse(
+          "--rate is of the rows of a table: see --by; histograms, --folded, events and what is in flight have none",
+          prefix_);
     if (text_.rate) view_.order = RowOrder::rate;
-    view_.rates = text_.rate || (rows && view_.interval);
+    view_.rates = text_.rate || (rows && view_.interval && !view_.in_flight);
     for (const Expression& key : question_->keys) {
       view_.user_stacks |= is_field(key, HitField::ustack);
       view_.kernel_stacks |= is_field(key, HitField::kstack);

@@ -43,6 +43,13 @@ void take_listed_stacks(const Prints& print, AskedStacks& stacks) {
   if (stacks.user_in_lists) stacks.user_depth = AskedStacks::kUsualUserDepth;
 }
 
+/// Takes the stacks that are keys of a table of beginnings.
+void take_stacks_of_keys(const View& view, AskedStacks& stacks) {
+  if (!view.has_rows_in_flight()) return;
+  if (view.user_stacks && stacks.user_depth == 0) stacks.user_depth = AskedStacks::kUsualUserDepth;
+  if (view.kernel_stacks && stacks.kernel_depth == 0) stacks.kernel_depth = AskedStacks::kUsualKernelDepth;
+}
+
 /// The expression with another beginning.
 std::shared_ptr<const Expression> begun_at(const std::shared_ptr<const Expression>& expression,
                                            std::uint64_t nanoseconds) {
@@ -71,6 +78,7 @@ void begin_question(Question& question, std::uint64_t nanoseconds) {
   question.began = nanoseconds;
   question.where = begun_at(question.where, nanoseconds);
   question.recording.dump_on = begun_at(question.recording.dump_on, nanoseconds);
+  question.view.variance = begun_at(question.view.variance, nanoseconds);
   if (!question.view.question) return;
   auto table = std::make_shared<TableQuestion>(*question.view.question);
   for (Expression& key : table->keys) key.began = nanoseconds;
@@ -81,7 +89,9 @@ void begin_question(Question& question, std::uint64_t nanoseconds) {
 void complete_question(Question& question) {
   name_once(question.processes.pids);
   make_room(question.values);
-  if (question.recording.replay.empty()) take_listed_stacks(question.values.print, question.stacks);
+  if (!question.recording.replay.empty()) return;
+  take_listed_stacks(question.values.print, question.stacks);
+  take_stacks_of_keys(question.view, question.stacks);
 }
 
 }  // namespace v1

@@ -8,6 +8,7 @@
 
 #include "base/try.hpp"
 #include "session/check_printed.hpp"
+#include "session/event_rows.hpp"
 #include "session/find_points.hpp"
 #include "session/option_names.hpp"
 #include "session/wanted_values.hpp"
@@ -25,10 +26,12 @@ bool asks_for(const ExpressionNode& node, HitField word) {
 
 /// Whether anything that is shown or asked of events is known by `source`.
 bool wants(const Question& question, HitFieldSource source) {
+  std::vector<const Expression*> asked = session::expressions_in_flight(question);
+  if (question.recording.dump_on) asked.push_back(question.recording.dump_on.get());
   return std::ranges::any_of(kHitFields, [&](const HitFieldInfo& each) {
     return each.source == source &&
            (question.values.print.has_word(each.field) ||
-            (question.recording.dump_on && asks_for(question.recording.dump_on->root, each.field)));
+            std::ranges::any_of(asked, [&](const Expression* of) { return asks_for(of->root, each.field); }));
   });
 }
 
@@ -42,8 +45,8 @@ Result<PlanOptions> plan_options(const Question& question, const Subjects& subje
   options.kernel_backend = question.attaching.kernel_backend;
   options.owners = question.values.containers || wants(question, HitFieldSource::owner);
   options.contexts = question.values.trace_context || wants(question, HitFieldSource::context);
-  options.where = question.where;
-  options.table = question.view.question;
+  if (!question.view.in_flight) options.where = question.where;
+  options.table = question.view.question_of_hits();
   return options;
 }
 
@@ -149,6 +152,7 @@ Result<PlannedQuestion> QuestionPlanner::plan_selection(const FoundPoints& found
     return fail(explained(plan.error(), plan_with, options, question_.option_prefix));
   }
   TRY(check_durations(question_, *plan));
+  TRY(session::check_in_flight(question_, *plan));
   PlannedQuestion planned{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) planned.printed.lists.push_back(choice.list(i));
   for (const PlannedProbe& probe : planned.plan.probes)

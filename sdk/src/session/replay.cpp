@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "session/event_rows.hpp"
 #include "session/option_names.hpp"
 #include "usdt/event_filter.hpp"
 #include "usdt/recorded_question.hpp"
@@ -136,7 +137,7 @@ struct QuestionReplay::Impl {
     estimates_.resize(plan_.probes.size());
     if (question_.view.question) {
       TRY(check_stacks());
-      auto table = TRY(EventTable::make(question_.where.get(), *question_.view.question, plan_, chosen_probes()));
+      auto table = TRY(session::EventRows::make(question_, plan_, chosen_probes()));
       table_.emplace(std::move(table));
     } else if (question_.where) {
       auto filter = EventFilter::make(question_.where, plan_);
@@ -317,7 +318,7 @@ struct QuestionReplay::Impl {
   Printed printed_;
   std::string recorded_where_;
   std::optional<EventFilter> filter_;
-  std::optional<EventTable> table_;
+  std::optional<session::EventRows> table_;
   SlowestEvents slowest_{question_.view.slowest};
   std::optional<HeatSlicer> slicer_;     ///< from the first event on,
   std::int64_t begin_ = 0, latest_ = 0;  ///< whose time is `begin_`

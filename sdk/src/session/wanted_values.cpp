@@ -43,13 +43,40 @@ TextOptions texts_of(const PrintList& list, const Question& question) {
   return texts;
 }
 
+/// Asks for the texts that an expression is about.
+void ask_for_texts(const Expression& expression, const ExpressionNode& node, TextOptions& texts) {
+  for (const ExpressionNode& each : node.of) ask_for_texts(expression, each, texts);
+  if (node.op != Operator::text_of || node.of[0].op != Operator::value) return;
+  PrintItem item;
+  item.form = PrintItem::Form::text;
+  item.value = expression.values[node.of[0].bits];
+  if (node.of.size() > 1 && node.of[1].op == Operator::value)
+    item.length = arg_name_of(expression.values[node.of[1].bits]);
+  ask_for_text(item, texts);
+}
+
 }  // namespace
+
+std::vector<const Expression*> expressions_in_flight(const Question& question) {
+  std::vector<const Expression*> asked;
+  if (!question.view.in_flight) return asked;
+  if (question.where) asked.push_back(question.where.get());
+  if (question.view.variance) asked.push_back(question.view.variance.get());
+  if (!question.view.question) return asked;
+  for (const Expression& key : question.view.question->keys) asked.push_back(&key);
+  if (question.view.question->value) asked.push_back(&*question.view.question->value);
+  return asked;
+}
 
 WantedValues wanted_by(const PrintChoice& choice, const Question& question) {
   WantedValues wanted;
   for (ListNumber i = 0; i < choice.count(); ++i) {
     wanted.texts.push_back(texts_of(choice.list(i), question));
     wanted.values.push_back(values_of(choice.list(i), question));
+    for (const Expression* asked : expressions_in_flight(question)) {
+      ask_for_texts(*asked, asked->root, wanted.texts.back());
+      for (const ValuePath& path : asked->values) wanted.values.back().paths.push_back(path);
+    }
   }
   return wanted;
 }

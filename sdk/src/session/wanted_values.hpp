@@ -16,6 +16,9 @@ struct WantedValues {
   std::vector<ValueOptions> values = {};
 };
 
+/// Returns what is asked about beginnings that have no end (View::in_flight), of which events answer it.
+[[nodiscard]] std::vector<const Expression*> expressions_in_flight(const Question& question);
+
 [[nodiscard]] WantedValues wanted_by(const PrintChoice& choice, const Question& question);
 
 /// Makes each probe's texts and values those of its list. `options` refer to both others.
