@@ -182,6 +182,16 @@ static int signals(void) {
   return 0;
 }
 
+/* One allocation at a time, until the test ends. */
+static int churn(void) {
+  const pid_t test = getppid();
+  while (getppid() == test) {
+    for (int n = 0; n < 100; ++n) free(malloc(5000));
+    usleep(200);
+  }
+  return 0;
+}
+
 /* Opens and closes the library itself, which has no function in use then. */
 static int opens(const char* library) {
   for (int n = 0; n < 3; ++n) {
@@ -209,8 +219,11 @@ static int leaks(void) {
     *place = caches_it(500 + next_random() % 3000);
     free(passes_it(20000));
     if (n % 200 == 0) usleep(2000);
+    if (n == 20000) {
+      printf("warm\n"); /* the cache is full */
+      wait_for_order();
+    }
   }
-  printf("leaked\n");
   return 0;
 }
 
@@ -227,6 +240,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "estimates") == 0) failed = estimates();
   if (strcmp(argv[1], "threads") == 0) failed = threads();
   if (strcmp(argv[1], "signals") == 0) failed = signals();
+  if (strcmp(argv[1], "churn") == 0) failed = churn();
   if (strcmp(argv[1], "opens") == 0) failed = opens(argv[3]);
   if (strcmp(argv[1], "leaks") == 0) failed = leaks();
   printf("done %d\n", failed);

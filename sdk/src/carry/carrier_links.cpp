@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <algorithm>
 #include <map>
+#include <vector>
 
 #include "carry/carrying.hpp"
 
@@ -28,12 +30,25 @@ PlannedLink at_rets(const PlannedLink& link, const AttachPlan& plan) {
   return ends;
 }
 
+/// Returns the groups in the order in which they are attached. Where spans end comes before where they begin: a span
+/// whose end nobody sees yet would stay in flight, as what is never freed does.
+std::vector<Index<AttachGroup>> in_order(const AttachPlan& plan) {
+  std::vector<Index<AttachGroup>> groups;
+  for (const Index<AttachGroup> group : plan.groups.indices()) groups.push_back(group);
+  if (!plan.spans) return groups;
+  std::ranges::stable_partition(groups, [&](Index<AttachGroup> group) {
+    return std::ranges::all_of(plan.groups[group].sites,
+                               [&](Index<PlannedSite> site) { return site.value >= plan.spans->begins; });
+  });
+  return groups;
+}
+
 }  // namespace
 
 void make_links(Carrying& carrying) {
   const AttachPlan& plan = carrying.sites.plan();
   CarrierPlan& out = carrying.out;
-  for (const Index<AttachGroup> group : plan.groups.indices()) {
+  for (const Index<AttachGroup> group : in_order(plan)) {
     std::map<Index<PlannedProgram>, PlannedLink> by_program;
     for (const Index<PlannedSite> site : plan.groups[group].sites) {
       const Carried& how = carrying.carried[site.value];

@@ -45,12 +45,15 @@ class Heap:
     def order(self):
         self.process.stdin.write(b"x\n")
 
-    def work(self):
-        """What it logs until it is done."""
+    def work(self, when_warm=lambda: None):
+        """What it logs until it is done. It may stop in between, when what it keeps is as much as it will be."""
         self.order()
         lines = []
         while not lines or not lines[-1].startswith("done"):
             lines.append(wait_line(self.process, 120))
+            if lines[-1] == "warm":
+                when_warm()
+                self.order()
         check_equal(lines.pop(), "done 0", "what the program says of itself")
         return lines
 
@@ -59,12 +62,12 @@ class Heap:
         check_equal(self.process.wait(20), 0, "the program's end")
 
 
-def trace(run, heap, probes, *options, work=None):
+def trace(run, heap, probes, *options, questions=1, when_warm=lambda tracing: None):
     """Traces a waiting program while it works: the trace, and what the program said."""
     tracing = run.trace_start(probes, *options, "-p", heap.pid)
-    wait_until(lambda: tracing.stderr().count("attached ") > 0 or not tracing.alive(), "attached")
+    wait_until(lambda: tracing.stderr().count("attached ") >= questions or not tracing.alive(), "attached")
     check(tracing.alive(), tracing.stderr())
-    said = (work or heap.work)()
+    said = heap.work(lambda: when_warm(tracing))
     tracing.signal(signal.SIGINT)
     done = tracing.finish(120)
     done.check_code(0)
@@ -206,6 +209,17 @@ def programs_of_the_distribution_run_with_it_and_are_traced_from_their_start(run
     check(counts["alloc"] >= 300 and counts["free"] >= 300, f"of 500 of 100,000 bytes by a mean of 64 KiB: {counts}")
 
 
+@scenario
+def what_is_freed_while_the_trace_is_attached_is_not_in_flight(run):
+    heap = Heap(run, "churn")
+    heap.order()
+    for _ in range(with_long(30, 4)):
+        done = run.trace("--preset=heap.live", "-p", heap.pid, "-d", "0.3")
+        done.check_code(0)
+        count = sum(row["count"] for row in table_of(done, "live")["rows"])
+        check(count <= 1, f"{count} allocations in flight of a program that has one at a time")
+
+
 def table_of(done, question, number=-1):
     return [each for each in done.records if each["type"] == "table" and each.get("question") == question][number]
 
@@ -236,18 +250,35 @@ def functions_of(row):
 @scenario
 def a_planted_leak_is_ranked_first(run):
     for number in range(with_long(20, 3)):
-        for question in ("leaks", "growth"):
-            heap = Heap(run, "leaks", number + 1, mean="32K")
-            done, _ = trace(run, heap, f"--preset=heap.{question}")
-            heap.end()
-            first = table_of(done, question)["rows"][0]
-            check("leaks_it" in functions_of(first), f"run {number}, {question}: {functions_of(first)}")
+        heap = Heap(run, "leaks", number + 1, mean="32K")
+        done, _ = trace(run, heap, "--preset=heap.leaks")
+        heap.end()
+        first = table_of(done, "leaks")["rows"][0]
+        check("leaks_it" in functions_of(first), f"run {number}: {first['count']} samples of {functions_of(first)}")
+
+
+@scenario
+def what_grows_is_told_from_what_is_large(run):
+    """From the first look on, when the cache is full and larger than what has leaked by then, the leak alone grows."""
+    heap = Heap(run, "leaks", 1, mean="32K")
+
+    def wait_for_look(tracing):
+        wait_until(lambda: '"type":"table"' in tracing.stdout(), "the first look")
+    done, _ = trace(run, heap, "--preset=heap.growth", when_warm=wait_for_look)
+    heap.end()
+    first, last = ({functions_of(row)[3]: row for row in table_of(done, "growth", number)["rows"]} for number in (0, -1))
+    check(first["caches_it"]["sum"] > first["leaks_it"]["sum"], f"what is large: {first}")
+    grown = {name: row["growth"] for name, row in last.items()}
+    check_equal(max(grown, key=grown.get), "leaks_it", f"what grew most: {grown}")
+    check_equal(functions_of(table_of(done, "growth")["rows"][0])[3], "leaks_it", "the first row")
+    for name, row in last.items():
+        check_equal(row["growth"], row["sum"] - first.get(name, {"sum": 0})["sum"], f"growth of {name}")
 
 
 @scenario
 def who_allocates_how_long_it_lives_and_of_what_size_is_answered(run):
     heap = Heap(run, "leaks", 1, mean="32K")
-    done, _ = trace(run, heap, "--preset=heap.live,allocated,oldest,lifetimes,sizes,left-out")
+    done, _ = trace(run, heap, "--preset=heap.live,allocated,oldest,lifetimes,sizes,left-out", questions=6)
     heap.end()
     allocated = table_of(done, "allocated")["rows"]
     check("passes_it" in functions_of(allocated[0]), f"who allocates most: {functions_of(allocated[0])}")
@@ -255,7 +286,7 @@ def who_allocates_how_long_it_lives_and_of_what_size_is_answered(run):
     oldest = [each for each in done.records if each["type"] == "in_flight"][-1]["events"]
     durations = [event["duration_ns"] for event in oldest]
     check(len(oldest) == 20 and durations == sorted(durations, reverse=True), f"the oldest: {durations}")
-    check(any("leaks_it" in str(event) for event in oldest), f"the oldest: {oldest[0]}")
+    check(all("leaks_it" in str(event) or "caches_it" in str(event) for event in oldest), f"the oldest: {oldest}")
     buckets = {each["first"]: each["count"] for each in table_of(done, "sizes")["rows"][0]["buckets"]}
     check(max(buckets, key=buckets.get) == 16384, f"most samples are of 20,000 bytes: {buckets}")
     check(table_of(done, "lifetimes")["rows"][0]["count"] > 1000, "lifetimes")
