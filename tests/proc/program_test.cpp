@@ -33,6 +33,22 @@ TEST(FilesOfProgram, the_program_comes_first_then_its_loader_and_libraries) {
   EXPECT_TRUE(has_file(*files, "ld-linux"));
 }
 
+TEST(FilesOfProgram, libraries_that_the_environment_preloads_are_among_them) {
+  const auto libc = find_library("libc.so.6");
+  ASSERT_TRUE(libc);
+  test::TempDir dir;
+  dir.copy(*libc, "libfirst.so");
+  dir.copy(*libc, "libsecond.so");
+  const test::ScopedEnv found("LD_LIBRARY_PATH", dir.path().string());
+  const test::ScopedEnv env("LD_PRELOAD", (dir.path() / "libfirst.so").string() + " libsecond.so:no-such.so ");
+  const auto files = files_of_program(PROC_SLEEPER);
+  ASSERT_TRUE(files) << files.error().message;
+  EXPECT_EQ(files->front().path, PROC_SLEEPER);
+  EXPECT_TRUE(has_file(*files, "libfirst.so"));
+  EXPECT_TRUE(has_file(*files, "libsecond.so"));
+  EXPECT_FALSE(has_file(*files, "no-such.so"));
+}
+
 TEST(FilesOfProgram, every_file_is_listed_once) {
   const auto files = files_of_program("/proc/self/exe");
   ASSERT_TRUE(files) << files.error().message;

@@ -37,6 +37,37 @@ TEST(View, has_the_columns_that_are_asked_for) {
   EXPECT_FALSE(view->folds_last_key());
 }
 
+TEST(View, may_be_a_table_of_what_is_in_flight) {
+  const auto view = parse_view({.by = "ustack", .sum = "w", .variance = "w * (w - size)", .in_flight = 20});
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_TRUE(view->has_rows_in_flight());
+  EXPECT_EQ(view->question_of_hits(), nullptr) << "the kernel keeps beginnings, and no rows";
+  EXPECT_EQ(view->top, 20U);
+  EXPECT_EQ(view->slowest, 0U);
+  EXPECT_THAT(view->shown, ElementsAre(RowNumber::count, RowNumber::sum, RowNumber::error));
+  EXPECT_EQ(parse_view({.by = "pid", .top = 3, .in_flight = 20})->top, 3U);
+  const auto growing = parse_view({.by = "pid", .in_flight = 5, .growth = true, .interval = 1});
+  ASSERT_TRUE(growing) << growing.error().message;
+  EXPECT_TRUE(growing->grows());
+  EXPECT_FALSE(growing->rates) << "rows may become smaller";
+}
+
+TEST(View, refuses_errors_and_growth_of_what_has_none) {
+  for (const ViewText& text :
+       {ViewText{.by = "pid", .growth = true, .interval = 1}, ViewText{.in_flight = 5, .growth = true},
+        ViewText{.by = "pid", .in_flight = 5, .growth = true},
+        ViewText{.log2 = "size", .in_flight = 5, .growth = true, .interval = 1}})
+    EXPECT_THAT(parse_view(text, "--").error().message, StartsWith("--growth is of the rows of what is in flight"));
+  for (const ViewText& text :
+       {ViewText{.by = "pid", .variance = "arg0"}, ViewText{.average = "arg1", .variance = "arg0"},
+        ViewText{.sum = "arg1", .variance = "arg0", .log2 = "arg1"}})
+    EXPECT_FALSE(parse_view(text));
+  EXPECT_THAT(parse_view({.by = "pid", .rate = true, .in_flight = 5}, "--").error().message,
+              StartsWith("--rate is of"));
+  EXPECT_THAT(parse_view({.heat_map = "duration", .in_flight = 5}, "--").error().message,
+              StartsWith("--in-flight shows"));
+}
+
 TEST(View, refuses_what_does_not_go_together_in_the_words_of_who_asks) {
   EXPECT_THAT(parse_view({.sum = "arg0", .average = "arg1"}, "--").error().message,
               StartsWith("--avg arg1: one trace"));
@@ -144,6 +175,40 @@ TEST(HitRates, are_of_the_time_between_two_looks) {
   EXPECT_DOUBLE_EQ(rates.of({std::int64_t{1}}), 10);
   rates.look(*view, {row_of({std::int64_t{1}}, 30)}, began + std::chrono::seconds(3), true);
   EXPECT_DOUBLE_EQ(rates.of({std::int64_t{1}}), 10);
+}
+
+TEST(RowGrowth, is_since_the_look_before_and_at_the_end_since_the_first) {
+  const auto view = parse_view({.by = "arg0", .sum = "arg1", .in_flight = 5, .growth = true, .interval = 1});
+  PlannedTable table = table_of(1);
+  table.value = ExpressionType::unsigned_integer;
+  RowGrowth growth;
+  const auto grown = [&](std::int64_t first, std::int64_t second) {
+    const std::vector<TableRow> rows{row_of({std::int64_t{1}}, 1, first), row_of({std::int64_t{2}}, 1, second)};
+    const auto arranged = arrange_rows(*view, table, rows, nullptr, &growth);
+    growth.keep(arranged);
+    std::vector<std::pair<std::int64_t, std::int64_t>> by_key;
+    for (const ArrangedRow& row : arranged)
+      by_key.emplace_back(std::get<std::int64_t>(row.keys[0]),
+                          static_cast<std::int64_t>(row.integer(RowNumber::growth)));
+    return by_key;
+  };
+  using Grown = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  EXPECT_EQ(grown(100, 7), (Grown{{1, 100}, {2, 7}})) << "from nothing";
+  EXPECT_EQ(grown(90, 12), (Grown{{2, 5}, {1, -10}})) << "what grew most comes first";
+  EXPECT_EQ(grown(95, 12), (Grown{{1, 5}, {2, 0}}));
+  growth.begin_at_first();
+  EXPECT_EQ(grown(95, 20), (Grown{{2, 13}, {1, -5}}));
+}
+
+TEST(ArrangeRows, have_the_root_of_the_variances_of_what_they_are_made_of) {
+  const auto view = parse_view({.by = "arg0", .sum = "arg1", .variance = "arg2", .in_flight = 5});
+  TableRow row = row_of({std::int64_t{1}}, 2, 5);
+  row.variance = 9;
+  TableRow other = row;
+  other.variance = 16;
+  row.add(other);
+  const auto arranged = arrange_rows(*view, table_of(1), {row});
+  EXPECT_EQ(decimal_text(arranged[0], RowNumber::error), "5");
 }
 
 }  // namespace

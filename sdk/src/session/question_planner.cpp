@@ -50,6 +50,13 @@ Result<PlanOptions> plan_options(const Question& question, const Subjects& subje
   return options;
 }
 
+/// Adds the values there are to an error about one that there is not.
+Error with_values_of(const AttachPlan& plan, Error error) {
+  const Printed all{.lists = {}, .of_probe = std::vector<ListNumber>(plan.probes.size())};
+  error.message = fmt::format("{}: {}", error.message, session::what_there_is(plan, all, 0));
+  return error;
+}
+
 /// Adds the values there are to an error about --where or a table.
 template <class Plan>
 Error explained(Error error, const Plan& plan, PlanOptions options, std::string_view prefix) {
@@ -59,9 +66,8 @@ Error explained(Error error, const Plan& plan, PlanOptions options, std::string_
   options.table = nullptr;
   const auto without = plan(options);
   if (!without) return error;  // it is not about that
-  const Printed all{.lists = {}, .of_probe = std::vector<ListNumber>(without->probes.size())};
-  error.message = fmt::format("{}{}: {}", about, error.message, session::what_there_is(*without, all, 0));
-  return error;
+  error.message = about + error.message;
+  return with_values_of(*without, std::move(error));
 }
 
 /// Says whether lists that nothing was printed by before name what is there.
@@ -152,7 +158,8 @@ Result<PlannedQuestion> QuestionPlanner::plan_selection(const FoundPoints& found
     return fail(explained(plan.error(), plan_with, options, question_.option_prefix));
   }
   TRY(check_durations(question_, *plan));
-  TRY(session::check_in_flight(question_, *plan));
+  if (auto asked = session::check_in_flight(question_, *plan); !asked)
+    return fail(with_values_of(*plan, std::move(asked.error())));
   PlannedQuestion planned{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) planned.printed.lists.push_back(choice.list(i));
   for (const PlannedProbe& probe : planned.plan.probes)

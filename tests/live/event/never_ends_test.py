@@ -195,6 +195,35 @@ def what_ended_is_not_in_flight(run):
         check_equal((shown[-1], summary["probes"][0]["in_flight"]), ([], 0), f"{mode}: {notices}")
 
 
+@scenario
+def what_is_in_flight_is_a_table_of_any_keys(run):
+    """Rows are of beginnings, with their values and stacks, and for how long they have been open."""
+    program, threads = build(run), 6
+
+    def asked(key, where="duration > 1ms"):
+        return run.trace([word.format(program) for word in SPAN], "--in-flight", "--by", key, "--max", "duration", "--where", where,
+                         "-d", "1.5", command=[program, "hang", threads])
+
+    def rows(key, *where):
+        done = asked(key, *where)
+        tables = [record["rows"] for record in done.records if record["type"] == "table"]
+        check(tables, done.describe())
+        return [(row["key"][0], row["count"], row["max"]) for row in tables[-1]]
+    values = rows("arg0")
+    check_equal(sorted(value for value, _, _ in values), [5000 + n for n in range(threads)], "values of the beginnings")
+    check(all(count == 1 and 0.2e9 < open_for < 60e9 for _, count, open_for in values), f"for how long: {values}")
+    check_equal([open_for for _, _, open_for in values], sorted((each[2] for each in values), reverse=True), "the largest first")
+    check_equal(len(rows("tid")), threads, "threads")
+    check_equal([(name, count) for name, count, _ in rows("comm")], [(program.name, threads)], "of one name")
+    (stack, count, _), = rows("ustack")
+    check_equal(count, threads, "of one stack")
+    check("start_thread" in str(stack) or "clone" in str(stack), f"whole stacks: {stack}")
+    check_equal(rows("arg0", "duration > 1m"), [], "none has been open for a minute")
+    for question in (("nothing",), ("arg0", "nothing > 1")):
+        refused = asked(*question)
+        check(refused.code == 2 and "nothing: there is no such argument: never:start" in refused.stderr, refused.describe())
+
+
 # Begins and ends what it is told to, and says where the memory is that it keeps.
 TOLD = r"""
 #include <stdio.h>
