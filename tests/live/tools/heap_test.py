@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402 (finds the harness)
 from harness import Skip, check, check_equal, main, require_root, scenario, wait_line, wait_until, with_long  # noqa: E402
+from presets_support import asked  # noqa: E402
 
 ALLOC, FREE = "otel_memory:alloc", "otel_memory:free"
 LOGGED = 70000  # sizes from here on are in the program's log
@@ -224,6 +225,7 @@ def table_of(done, question, number=-1):
     return [each for each in done.records if each["type"] == "table" and each.get("question") == question][number]
 
 
+@asked("heap.live")
 @scenario
 def live_memory_is_within_its_bound(run):
     """In 95 of 100 runs, as the documents say: by three standard errors it is some 99.7."""
@@ -247,6 +249,7 @@ def functions_of(row):
     return [frame.get("function", "").split("+")[0] for frame in row["key"][0]]
 
 
+@asked("heap.leaks")
 @scenario
 def a_planted_leak_is_ranked_first(run):
     for number in range(with_long(20, 3)):
@@ -257,6 +260,7 @@ def a_planted_leak_is_ranked_first(run):
         check("leaks_it" in functions_of(first), f"run {number}: {first['count']} samples of {functions_of(first)}")
 
 
+@asked("heap.growth")
 @scenario
 def what_grows_is_told_from_what_is_large(run):
     """From the first look on, when the cache is full and larger than what has leaked by then, the leak alone grows."""
@@ -275,6 +279,7 @@ def what_grows_is_told_from_what_is_large(run):
         check_equal(row["growth"], row["sum"] - first.get(name, {"sum": 0})["sum"], f"growth of {name}")
 
 
+@asked("heap.live,allocated,oldest,lifetimes,sizes,left-out")
 @scenario
 def who_allocates_how_long_it_lives_and_of_what_size_is_answered(run):
     heap = Heap(run, "leaks", 1, mean="32K")

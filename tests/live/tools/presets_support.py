@@ -47,7 +47,7 @@ def asked(*_):
 def questions_asked():
     """{preset: questions} that scenarios of these files say to ask."""
     found = {}
-    for file in pathlib.Path(__file__).parent.glob("presets*_test.py"):
+    for file in pathlib.Path(__file__).parent.glob("*_test.py"):
         for decorator in re.findall(r"^@asked\((.*)\)\n@scenario\ndef ", file.read_text(), re.M):
             for preset, questions in re.findall(r'"([^".]+)\.([^"]+)"', decorator):
                 found.setdefault(preset, set()).update(questions.split(","))
