@@ -28,7 +28,7 @@ from harness import (Result, Run, Skip, Tracing, check, check_equal, main, requi
 
 NOW = pathlib.Path(os.environ.get("USDT_PACKAGES", chroot.HOME / "debs"))
 BEFORE = pathlib.Path(os.environ.get("USDT_PACKAGES_BEFORE", chroot.HOME / "before"))
-RUNS = ("usdt-tools", "usdt-agent", "usdt-broker", "libusdt1.0", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
+RUNS = ("usdt-tools", "usdt-agent", "usdt-broker", "usdt-heap", "libusdt1.0", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
 BUILDS = ("libusdt1.0", "libusdt-c0", "libusdt-provider1", "libusdt-dev", "libusdt-provider-dev")
 CALLS = 1000
 PROGRAM = f"""
