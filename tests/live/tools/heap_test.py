@@ -3,6 +3,7 @@
 """libusdt-heap.so before a program's allocator, and the preset "heap" over it: events and sums are what the program says
 that it did (heap.c)."""
 
+import json
 import math
 import os
 import pathlib
@@ -219,6 +220,21 @@ def what_is_freed_while_the_trace_is_attached_is_not_in_flight(run):
         done.check_code(0)
         count = sum(row["count"] for row in table_of(done, "live")["rows"])
         check(count <= 1, f"{count} allocations in flight of a program that has one at a time")
+
+
+@scenario
+def what_is_missing_is_said_and_what_can_be_asked_is_listed(run):
+    require_root()
+    without = run.start("/bin/sleep", "60")
+    done = run.trace("--preset=heap.live", "-p", without.pid, "-d", "1")
+    check(done.code != 0 and "LD_PRELOAD=*libusdt-heap.so* in its environment" in done.stderr, done.describe())
+    heap = Heap(run, "churn")
+    listed = subprocess.run([run.tool.with_name("usdt-list"), "--presets", "-f", "json", "-p", str(heap.pid)],
+                            capture_output=True, text=True, check=True).stdout
+    states = {each["question"]: each["state"] for each in map(json.loads, listed.splitlines()) if each["preset"] == "heap"}
+    check(len(states) == 8 and set(states.values()) == {"ready"}, f"{states}")
+    done = run.trace("--preset=heap.live", "-p", heap.pid, "-d", "0.3")
+    check("LD_PRELOAD" not in done.stderr, done.stderr)
 
 
 def table_of(done, question, number=-1):
