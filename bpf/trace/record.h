@@ -7,6 +7,7 @@
 #include <usdt/bpf/event.h>
 #include "abilities.h"
 #include "context.h"
+#include "scripts.h"
 #include "stacks.h"
 #include "texts.h"
 #include "threads.h"
@@ -61,6 +62,8 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 		event->stack_size = take_stack(ctx, stack);
 	if ((can & COPIES_MEMORY) && usdt_stock()->user_stack.at)
 		take_user_stack(ctx, event);
+	if ((can & COPIES_MEMORY) && usdt_stock()->scripts.at)
+		take_script_stack((void *)event + usdt_stock()->scripts.at);
 	if (!(can & MAKES_NO_RECORD) && usdt_stock()->record.owners)
 		take_owner((void *)event + usdt_stock()->record.size - sizeof(struct usdt_owner));
 	if (usdt_stock()->record.context_at)

@@ -12,7 +12,8 @@ import unittest
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "bpf" / "include"
 HEADERS = sorted(path.relative_to(INCLUDE) for path in (INCLUDE / "usdt" / "bpf").rglob("*.h"))
-SHARED = ["types.h", "processes.h", "spec.h", "cookie.h", "constants.h", "stock_constants.h", "event.h", "pt_regs.h"]
+SHARED = ["types.h", "processes.h", "spec.h", "cookie.h", "constants.h", "stock_constants.h", "event.h", "interpreter.h",
+          "pt_regs.h"]
 MACHINES = ["x86", "i386", "arm64", "riscv"]
 CLANG = os.environ.get("CLANG", "clang")
 KERNEL_HEADERS = ["-idirafter", f"/usr/include/{sysconfig.get_config_var('MULTIARCH')}"]

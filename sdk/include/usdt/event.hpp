@@ -45,6 +45,15 @@ struct Text {
 /// Returns the string slot of a record in which the text of argument `n` is; nothing: no text is captured for it.
 [[nodiscard]] std::optional<std::size_t> string_slot(const EncodedSpec& spec, std::size_t n) noexcept;
 
+/// Holds the functions of a script that were running at a hit, as they were recorded: pointers, which Symbolizer gives
+/// names to. Valid as long as the event.
+struct RecordedScript {
+  usdt_script_state state = USDT_SCRIPT_NONE;  ///< how far they could be followed
+  std::uint16_t runtime = USDT_RUNTIME_NONE;   ///< usdt_runtime
+  std::uint16_t version = 0;                   ///< major version in the upper byte, minor one in the lower
+  std::span<const usdt_script_frame> frames = {};
+};
+
 /// Holds the stack of a process as it was recorded at a hit; Symbolizer makes frames of it. Valid as long as the event.
 struct RecordedStack {
   /// The addresses found by frame pointers: of the hit, then the return address of each function around it.
@@ -104,10 +113,11 @@ struct EventLayout {
   /// The copy of the stack: up to a multiple of `user_copy_piece`, a power of two, and then so many pieces.
   std::uint32_t user_copy_piece = 0;
   std::uint32_t user_copy_pieces = 0;
-  double weight = 1;      ///< hits, calls or spans that each record stands for (TraceOptions::sample)
-  bool owners = false;    ///< records have a struct usdt_owner (PlanOptions::owners)
-  bool enders = false;    ///< records have a struct usdt_ender: of spans that may end in another thread
-  bool contexts = false;  ///< records have a struct usdt_thread_context (PlanOptions::contexts)
+  std::uint32_t script_depth = 0;  ///< functions of scripts, at most; 0: none are recorded
+  double weight = 1;               ///< hits, calls or spans that each record stands for (TraceOptions::sample)
+  bool owners = false;             ///< records have a struct usdt_owner (PlanOptions::owners)
+  bool enders = false;             ///< records have a struct usdt_ender: of spans that may end in another thread
+  bool contexts = false;           ///< records have a struct usdt_thread_context (PlanOptions::contexts)
   /// With `owners`, in recordings: processes have a parent. Those of earlier versions do not.
   bool parents = true;
   /// The bytes of all texts of an OwnedEvent, which lie one behind another in the order of the arguments. Nothing:
@@ -131,11 +141,17 @@ struct EventLayout {
     const std::size_t size = texts_at() + (packed_texts ? *packed_texts : string_slots * std::size_t{string_size});
     return static_cast<std::uint32_t>((size + 7) / 8 * 8);
   }
-  /// Returns the offset of struct usdt_ender, if records have one: behind the stack, at a multiple of 8 bytes.
-  [[nodiscard]] std::uint32_t ender_at() const noexcept {
+  /// Returns the offset of struct usdt_script_stack, if records have one: behind the stack, at a multiple of 8 bytes.
+  [[nodiscard]] std::uint32_t script_at() const noexcept {
     if (user_stack_depth == 0) return user_stack_at();
     const std::uint32_t copy = user_copy_piece * (user_copy_pieces + 1);
     return user_stack_at() + static_cast<std::uint32_t>(sizeof(usdt_user_stack) + user_addresses * 8ULL + copy);
+  }
+  /// Returns the offset of struct usdt_ender, if records have one: behind the stacks, at a multiple of 8 bytes.
+  [[nodiscard]] std::uint32_t ender_at() const noexcept {
+    if (script_depth == 0) return script_at();
+    return script_at() +
+           static_cast<std::uint32_t>(sizeof(usdt_script_stack) + script_depth * sizeof(usdt_script_frame));
   }
   /// Returns the offset of struct usdt_thread_context, if records have one: behind these, at a multiple of 8 bytes.
   [[nodiscard]] std::uint32_t context_at() const noexcept {
@@ -200,6 +216,9 @@ class Event {
   /// Returns the stack of the process (TraceOptions::user_stack_depth), to be named by Symbolizer::user_stack(). Empty:
   /// none was asked for, or this is a hit in a thread of the kernel. Errors: io (the kernel could not tell).
   [[nodiscard]] Result<RecordedStack> user_stack() const;
+  /// Returns the functions of a script that were running (TraceOptions::script_frames), to be named with the stack by
+  /// Symbolizer::user_stack(). Empty: none were asked for, or recorded.
+  [[nodiscard]] RecordedScript script() const noexcept;
   /// Returns the record it came in (bpf/event.h): layout().record_size() bytes.
   [[nodiscard]] std::span<const std::byte> record() const noexcept {
     return {reinterpret_cast<const std::byte*>(header_), layout_.record_size()};

@@ -45,19 +45,20 @@ struct SessionNotice {
     unused_print,     ///< a print list is for no probe yet
     recording,        ///< how a recording was made, and what was said then
     // During a trace:
-    waiting,     ///< something is waited for
-    following,   ///< the means by which a follower learns of files
-    scope,       ///< fewer processes are traced than were named
-    attached,    ///< how much is traced
-    others_pay,  ///< processes that are not traced have the breakpoints
-    followed,    ///< something came, and is traced or not
-    released,    ///< files that are gone were detached
-    changed,     ///< a file that is traced changed
-    moved_code,  ///< a process runs other memory in the place of a file
-    given_up,    ///< more calls are open than there is room for
-    cgroup,      ///< a cgroup went, or came again
-    detaching,   ///< the end takes a while
-    ended,       ///< something to say at the end
+    waiting,      ///< something is waited for
+    following,    ///< the means by which a follower learns of files
+    scope,        ///< fewer processes are traced than were named
+    attached,     ///< how much is traced
+    others_pay,   ///< processes that are not traced have the breakpoints
+    followed,     ///< something came, and is traced or not
+    released,     ///< files that are gone were detached
+    changed,      ///< a file that is traced changed
+    moved_code,   ///< a process runs other memory in the place of a file
+    given_up,     ///< more calls are open than there is room for
+    interpreter,  ///< a process runs an interpreter whose functions are not among the stacks
+    cgroup,       ///< a cgroup went, or came again
+    detaching,    ///< the end takes a while
+    ended,        ///< something to say at the end
   };
   Kind kind = Kind::missing;
   std::string subject = {};  ///< the pattern, file or point that it is about; empty: several

@@ -47,6 +47,15 @@ enum class FrameIssue : std::uint8_t {
   no_rule,        ///< no unwind information, and no frame pointer that could be one
   lost_value,     ///< a value that the rule needs was not kept by the functions called, or is on another stack
   return_probe,   ///< the return address is a return probe's
+  // No address of its own, about functions of scripts:
+  script_late,    ///< it was not known yet at the hit where the process has its interpreter: none were recorded
+  script_unread,  ///< further ones could not be followed: Frame::detail says why
+  script_cut,     ///< there are more of them than were asked for
+  script_alone,   ///< what follows are functions of scripts alone: the native ones between them are not known
+  script_apart,   ///< what follows are functions of scripts that could not be placed among the native ones
+  // A function of a script:
+  script_changed,  ///< its code was freed, and its memory is another's, before its name could be read
+  script_gone,     ///< the process ended before its name could be read
 };
 
 /// Returns the reason in words: lower case, no full stop. Empty for `none`.
@@ -65,8 +74,11 @@ struct Frame {
   std::string module = {};     ///< path of the file; of the kernel the module's name, empty: vmlinux
   std::string build_id = {};   ///< of the file, lower-case hex
   std::optional<FileOffset> offset = {};  ///< of `address` in the file
-  std::string source = {};                ///< source file as the compiler was told; empty: not known
-  std::uint32_t line = 0;                 ///< from 1; 0: not known
+  /// Of a function of a script: its language ("python", "php"). Such functions stand in place of the native one that
+  /// ran them, the interpreter's loop, and have neither address nor module.
+  std::string language = {};
+  std::string source = {};  ///< source file as the compiler was told; empty: not known
+  std::uint32_t line = 0;   ///< from 1; 0: not known
   FrameIssue issue = FrameIssue::none;
   std::string detail = {};  ///< more about the issue
 };

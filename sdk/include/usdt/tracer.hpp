@@ -153,6 +153,9 @@ class Tracer {
   /// Returns whether the table has rows that it did not have at the last call. Stacks among their keys are best named
   /// now, while their processes live (Symbolizer::name()).
   [[nodiscard]] bool table_grew() noexcept;
+  /// Returns which interpreters processes were found to run since the last call of which no functions of scripts are
+  /// recorded, and why: a sentence for each version (TraceOptions::script_frames).
+  [[nodiscard]] std::vector<std::string> take_unknown_interpreters();
   /// Returns how many hits do not count because it could not be told whose descendant the process is (descendants_only,
   /// family_of). This happens 64 generations below a process that started before the trace, and on kernels where forks
   /// cannot be watched.

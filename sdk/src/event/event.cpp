@@ -166,6 +166,17 @@ Result<RecordedStack> Event::user_stack() const {
   return recorded;
 }
 
+RecordedScript Event::script() const noexcept {
+  if (layout_.script_depth == 0) return {};
+  const auto* stack = reinterpret_cast<const usdt_script_stack*>(record().data() + layout_.script_at());
+  const auto* frames = reinterpret_cast<const usdt_script_frame*>(stack + 1);
+  const bool known = stack->state <= USDT_SCRIPT_MOST_THREADS;
+  return {.state = known ? static_cast<usdt_script_state>(stack->state) : USDT_SCRIPT_NONE,
+          .runtime = stack->runtime,
+          .version = stack->version,
+          .frames = {frames, std::min(stack->count, layout_.script_depth)}};
+}
+
 std::string_view Event::why_not(std::size_t n) const noexcept {
   if (n >= args_->size()) return "no such argument";
   const Arg& arg = (*args_)[n];

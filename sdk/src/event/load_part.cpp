@@ -11,10 +11,12 @@
 #include "event/context_places.hpp"
 #include "event/descendants.hpp"
 #include "event/event_ring.hpp"
+#include "event/interpreters.hpp"
 #include "event/kernel_offsets.hpp"
 #include "event/open_calls.hpp"
 #include "event/row_map.hpp"
 #include "event/stock_program.hpp"
+#include "program/thread_base.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf/filter.h"
 #include "usdt/clock.hpp"
@@ -36,6 +38,7 @@ Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLay
   if (follows_family(options)) TRY(size_fork_marks(object));
   if (plan.table) TRY(size_rows(object, *plan.table));
   if (plan.contexts) TRY(ContextPlaces::size(object));
+  if (layout.script_depth > 0) TRY(object.set_max_entries("usdt_interpreters", Interpreters::most));
   if (has_likely_texts(plan)) TRY(object.set_max_entries("usdt_misreads", static_cast<std::uint32_t>(plan.places())));
   return object.set_max_entries("usdt_events", ring_size(has_events(plan, options) ? options.ring_bytes : 0));
 }
@@ -58,6 +61,14 @@ usdt_user_stack_constants describe_user_stack(const EventLayout& layout) {
           .depth = layout.user_addresses,
           .copy_piece = layout.user_copy_piece,
           .copy_pieces = layout.user_copy_pieces};
+}
+
+usdt_script_constants describe_scripts(const EventLayout& layout) {
+  if (layout.script_depth == 0) return {};
+  return {.at = layout.script_at(),
+          .depth = layout.script_depth,
+          .thread_base = backends::find_thread_pointer(),
+          .reserved = 0};
 }
 
 /// Explains a verifier's refusal of extremes: older ones name neither them nor the instructions that they take.
@@ -86,9 +97,9 @@ usdt_span_constants describe_spans(const AttachPlan& plan) {
           .pair_life = static_cast<__u32>(life_of_beginnings(plan))};
 }
 
-/// The maps of the first part: the ring, who sleeps at it, and whose descendants count; the rows.
+/// The maps of the first part: the ring, who sleeps at it, whose descendants count, and interpreters; the rows.
 Result<void> share_maps(BpfObject& object, const LoadedObject& with, const AttachPlan& plan) {
-  std::vector<const char*> maps{"usdt_events", "usdt_descendants", ".bss"};
+  std::vector<const char*> maps{"usdt_events", "usdt_descendants", "usdt_interpreters", ".bss"};
   if (plan.contexts) maps.push_back(ContextPlaces::kMap);
   if (plan.table) std::ranges::copy(maps_of_rows(*plan.table), std::back_inserter(maps));
   for (const char* map : maps) {
@@ -129,6 +140,7 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
   constants.guards = describe_guards(options, common.rate_start);
   constants.record = describe_record(layout, common.first_site);
   constants.user_stack = describe_user_stack(layout);
+  constants.scripts = describe_scripts(layout);
   if (layout.user_stack_depth > 0) constants.returns = find_replaced_returns();
   constants.family = TRY(describe_family(plan, options));
   if (keeps_beginnings(plan, options) || layout.owners) constants.threads = find_threads();

@@ -8,6 +8,7 @@
 
 #include "base/try.hpp"
 #include "event/open_calls.hpp"
+#include "program/thread_base.hpp"
 
 namespace usdt::event {
 namespace {
@@ -114,6 +115,8 @@ void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const Trace
   layout.user_stack_depth = options.user_stack_depth;
   layout.user_stack_method = options.user_stack_method;
   if (options.user_stack_depth == 0) return;
+  if (options.script_frames && !options.broker && backends::find_thread_pointer() != 0)
+    layout.script_depth = std::min<std::uint32_t>(options.user_stack_depth, USDT_MOST_SCRIPT_FRAMES);
   if (options.user_stack_method == StackMethod::frame_pointers) {
     // The beginning of the stack too: a function that keeps no frame pointer has the address of its caller there.
     layout.user_addresses = options.user_stack_depth;

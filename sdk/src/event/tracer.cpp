@@ -72,6 +72,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   impl->of_family = !common.family.roots.empty();
   if (marks) impl->marks = std::move(*marks);
   impl->contexts = std::move(contexts);
+  if (impl->parts.first().layout.script_depth > 0) TRY(impl->follow_scripts());
   if (ends) impl->parts.watch(std::move(*ends));
   impl->rate_start = common.rate_start;
   if (options.max_overhead > 0) {
@@ -255,6 +256,17 @@ bool Tracer::table_grew() noexcept {
   const std::uint64_t now = made ? sys::load_kernel_counter(*made) : 0;
   return std::exchange(impl_->rows_seen, now) != now;
 }
+
+Result<void> Tracer::Impl::follow_scripts() {
+  auto known = TRY(event::Interpreters::of(parts.object()));
+  interpreters = std::move(known);
+  for (const pid_t pid : pids_of(shared_plan->scope)) interpreters.look_at(pid);
+  if (options.family_of)
+    for (const pid_t pid : options.family_of->pids()) interpreters.look_at(pid);
+  return {};
+}
+
+std::vector<std::string> Tracer::take_unknown_interpreters() { return impl_->interpreters.take_unknown(); }
 
 std::uint64_t Tracer::undecided() const noexcept {
   const auto* count = static_cast<const std::uint64_t*>(impl_->parts.object().global("usdt_undecided"));

@@ -15,6 +15,7 @@
 #include "event/context_places.hpp"
 #include "event/descendants.hpp"
 #include "event/in_flight.hpp"
+#include "event/interpreters.hpp"
 #include "event/overhead_guard.hpp"
 #include "event/parts.hpp"
 #include "event/ring.hpp"
@@ -43,6 +44,9 @@ struct Tracer::Impl {
     return object->attach_to(link, last.program, shared_plan);
   }
 
+  /// Tells the programs of the interpreters of processes that are known before their first events.
+  [[nodiscard]] Result<void> follow_scripts();
+
   /// Gives one record to `callback` (none: discards it) and counts it.
   void deliver(std::span<const std::byte> record, const Callback& callback) {
     usdt_event head;
@@ -57,6 +61,7 @@ struct Tracer::Impl {
       ++probe.discarded;
       return;
     }
+    if (event->layout().script_depth > 0) interpreters.see(*event);
     ++probe.discarded;  // should the callback throw
     callback(*event);
     --probe.discarded;
@@ -70,8 +75,9 @@ struct Tracer::Impl {
   TraceOptions options;
   event::ForkMarks marks;
   std::optional<event::ContextPlaces> contexts = {};  ///< where events have them
-  bool of_family = false;                             ///< nobody but a family has the breakpoints the trace began with
-  std::vector<ProbeCounts> counts;                    // delivered and discarded; the rest is in the kernel
+  event::Interpreters interpreters;
+  bool of_family = false;           ///< nobody but a family has the breakpoints the trace began with
+  std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
   std::uint64_t rate_start = 0;
   std::optional<std::string> others_pay;  ///< Tracer::others_pay()
   std::uint64_t rows_seen = 0;

@@ -20,13 +20,30 @@ std::string kernel_frame_text(const Frame& frame) {
   return frame.module.empty() ? text : fmt::format("{} [{}]", text, frame.module);
 }
 
+/// Where the source is: "at app.py:12"; empty: that is not known.
+std::string source_text(const Frame& frame) {
+  return frame.line > 0 ? fmt::format("at {}:{}", frame.source, frame.line) : std::string();
+}
+
+std::string script_frame_text(const Frame& frame) {
+  std::string text = frame.function;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) text.append(text.empty() ? "" : " ").append(part);
+  };
+  if (frame.issue != FrameIssue::none) add(fmt::format("<{}>", issue_text(frame)));
+  add(frame.line > 0 ? source_text(frame) : frame.source.empty() ? "" : "in " + frame.source);
+  add(fmt::format("({})", frame.language));
+  return text;
+}
+
 void write_frame(io::JsonWriter& json, const Frame& frame) {
   json.StartObject();
   if (frame.address.value != 0) json_key(json, "address"), json_hex(json, frame.address.value);
   if (!frame.function.empty()) {
     json_key(json, "function"), json_text(json, frame.function);
-    json_key(json, "offset"), json.Uint64(frame.distance);
+    if (frame.language.empty()) json_key(json, "offset"), json.Uint64(frame.distance);
   }
+  if (!frame.language.empty()) json_key(json, "language"), json_text(json, frame.language);
   if (frame.inlined) json_key(json, "inline"), json.Bool(true);
   if (!frame.module.empty()) json_key(json, "module"), json_text(json, frame.module);
   if (!frame.build_id.empty()) json_key(json, "build_id"), json_text(json, frame.build_id);
@@ -50,6 +67,7 @@ std::string place_in_file(const Frame& frame) {
 
 /// Whether the code is in no file.
 bool is_jit(const Frame& frame) {
+  if (!frame.language.empty()) return false;
   return frame.issue == FrameIssue::no_file || (!frame.function.empty() && frame.module.empty() && !frame.offset);
 }
 
@@ -67,6 +85,7 @@ std::string issue_text(const Frame& frame) {
 
 std::string frame_text(const Frame& frame) {
   if (frame.kernel) return kernel_frame_text(frame);
+  if (!frame.language.empty()) return script_frame_text(frame);
   std::string text;
   const auto add = [&](const std::string& part) { text.append(text.empty() ? "" : " ").append(part); };
   if (frame.inlined)
@@ -78,7 +97,7 @@ std::string frame_text(const Frame& frame) {
   else if (frame.address.value != 0)
     add(fmt::format("{:#x}", frame.address.value));
   if (frame.issue != FrameIssue::none) add(fmt::format("<{}>", issue_text(frame)));
-  if (frame.line > 0) add(fmt::format("at {}:{}", frame.source, frame.line));
+  if (frame.line > 0) add(source_text(frame));
   if (!frame.module.empty()) add(fmt::format("({})", frame.module));
   return text;
 }

@@ -2,6 +2,7 @@
 #include "record/events.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -13,10 +14,18 @@ constexpr std::uint64_t kNoStack = 0, kStackError = 1, kFirstStack = 2;
 constexpr std::int64_t kMostErrno = 4095;  // MAX_ERRNO of the kernel's include/linux/err.h
 constexpr std::size_t kLastOfComm = sizeof(usdt_ender::comm) - 1;
 enum FrameFlag : std::uint8_t { kReturnAddress = 1, kOfKernel = 2, kInlined = 4, kHasOffset = 8 };
+/// The language of a function of a script, in the bits above: 0, none. Readers of 1.0 pass over these.
+constexpr unsigned kLanguageShift = 4;
+constexpr std::array<std::string_view, 3> kLanguages{"", "python", "php"};
+constexpr auto kLastIssue = static_cast<std::uint8_t>(FrameIssue::script_gone);
 
 const usdt_event& header_of(const Event& event) { return *reinterpret_cast<const usdt_event*>(event.record().data()); }
 const usdt_event_arg* args_of(const Event& event) {
   return reinterpret_cast<const usdt_event_arg*>(event.record().data() + sizeof(usdt_event));
+}
+std::uint8_t language_bits(std::string_view language) {
+  const auto known = std::ranges::find(kLanguages, language);
+  return static_cast<std::uint8_t>(known == kLanguages.end() ? 0 : (known - kLanguages.begin()) << kLanguageShift);
 }
 /// Whether somebody else than the thread that began a span has ended it, or nobody.
 bool has_other_ender(const Event& event) {
@@ -219,7 +228,8 @@ void EventEncoder::frame(const Frame& frame) {
   out.clear();
   out.varint(frame.address.value);
   out.u8(static_cast<std::uint8_t>((frame.return_address ? kReturnAddress : 0) | (frame.kernel ? kOfKernel : 0) |
-                                   (frame.inlined ? kInlined : 0) | (frame.offset ? kHasOffset : 0)));
+                                   (frame.inlined ? kInlined : 0) | (frame.offset ? kHasOffset : 0) |
+                                   language_bits(frame.language)));
   out.text(frame.function);
   out.varint(frame.distance);
   out.text(frame.module);
@@ -403,7 +413,7 @@ EventDecoder::StackRef EventDecoder::stack() {
     }
     RecordedStack& stack = stacks_.emplace_back();
     const std::uint8_t end = in_.u8();
-    if (end > static_cast<std::uint8_t>(FrameIssue::return_probe)) in_.fail();
+    if (end > kLastIssue) in_.fail();
     stack.end = static_cast<FrameIssue>(end);
     const std::uint64_t frames = in_.up_to(kMostFrames);
     for (std::uint64_t n = 0; n < frames && !in_.failed(); ++n) {
@@ -421,6 +431,11 @@ void EventDecoder::frame() {
   frame.return_address = (flags & kReturnAddress) != 0;
   frame.kernel = (flags & kOfKernel) != 0;
   frame.inlined = (flags & kInlined) != 0;
+  const std::size_t language = flags >> kLanguageShift;
+  if (language < kLanguages.size())
+    frame.language = kLanguages[language];
+  else
+    in_.fail();
   frame.function = in_.text();
   frame.distance = in_.varint();
   frame.module = in_.text();
@@ -429,7 +444,7 @@ void EventDecoder::frame() {
   frame.source = in_.text();
   frame.line = in_.u32();
   const std::uint8_t issue = in_.u8();
-  if (issue > static_cast<std::uint8_t>(FrameIssue::return_probe)) in_.fail();
+  if (issue > kLastIssue) in_.fail();
   frame.issue = static_cast<FrameIssue>(issue);
   frame.detail = in_.text();
 }

@@ -199,6 +199,7 @@ Result<std::size_t> LiveQuestion::step(std::chrono::milliseconds wait) {
   handed_on_ = consumer_.flush();
   if (!handed_on_) return events;
   watch_->tell_changes(following_.begun());
+  watch_->tell_unknown_interpreters();
   watch_->tell_given_up();
   watch_->tell_moved_code();
   watch_->tell_cgroups();
@@ -257,6 +258,7 @@ Result<void> LiveQuestion::finish() {
     consumer_.flush_rest();
   }
   tracer_->drain(nullptr);
+  watch_->tell_unknown_interpreters();
   const bool has_view = question_.view.question || question_.view.slowest > 0;
   auto shown = has_view && found ? view_->show_last() : found;
   consumer_.ending(summary());

@@ -209,6 +209,7 @@ bool SessionNotice::is_of_trace() const noexcept {
     case Kind::changed:
     case Kind::moved_code:
     case Kind::given_up:
+    case Kind::interpreter:
     case Kind::cgroup:
       return true;
     case Kind::unmatched:

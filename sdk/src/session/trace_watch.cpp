@@ -44,6 +44,10 @@ void TraceWatch::tell_others_pay() {
        fmt::format("processes that are not traced have the breakpoints, too, and pay for each hit: {}", *why)});
 }
 
+void TraceWatch::tell_unknown_interpreters() {
+  for (const std::string& each : tracer_.take_unknown_interpreters()) told_.notice({NoticeKind::interpreter, {}, each});
+}
+
 void TraceWatch::tell_given_up() {
   constexpr std::chrono::seconds pause{1};
   constexpr int pause_of_work = 20;

@@ -28,6 +28,8 @@ class TraceWatch {
   void tell_shortened();
   /// Tells that processes that are not traced have the breakpoints.
   void tell_others_pay();
+  /// Tells of interpreters whose functions are not among the stacks.
+  void tell_unknown_interpreters();
   /// Tells that there is no room for the calls that are open: who waits for the end of a trace would learn it too late.
   void tell_given_up();
   /// Looks at a command and what it started, more and more seldom: whether they run code from other memory than the

@@ -144,7 +144,10 @@ void Process::refresh() {
   const bool there = directory_ && ::fstatat(directory_.get(), "exe", &exe, 0) == 0;
   const bool same = there && exe.st_dev == device_ && exe.st_ino == inode_;
   if (same && now_ns() - read_at_ < kOldNs) return;
-  if (there && !same) perf_map_.reset();
+  if (there && !same) {
+    perf_map_.reset();
+    scripts_.reset();
+  }
   read_again();
 }
 
@@ -165,6 +168,11 @@ const Area* Process::find(std::uint64_t address) {
 
 std::optional<PerfMap::Found> Process::in_perf_map(std::uint64_t address) {
   return perf_map_ ? perf_map_->find(address) : std::nullopt;
+}
+
+ScriptNames& Process::scripts(bool has_some) {
+  if (!scripts_ || (has_some && !scripts_->are_known())) scripts_ = std::make_unique<ScriptNames>(pid_);
+  return *scripts_;
 }
 
 Result<void> ProcessTable::watch() {

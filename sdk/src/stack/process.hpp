@@ -19,6 +19,7 @@
 #include "stack/map_watch.hpp"
 #include "stack/module.hpp"
 #include "stack/perf_map.hpp"
+#include "stack/script_names.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/event.hpp"
 
@@ -90,6 +91,9 @@ class Process {
     return issue_ != FrameIssue::none ? issue_ : complete_ ? FrameIssue::not_mapped : FrameIssue::process_gone;
   }
   [[nodiscard]] std::optional<PerfMap::Found> in_perf_map(std::uint64_t address);
+  /// Returns the names of the functions of scripts that it runs. `has_some`: it ran some, and is asked again if no
+  /// interpreter was found in it before.
+  [[nodiscard]] ScriptNames& scripts(bool has_some);
   [[nodiscard]] std::string_view why_no_perf_map() const noexcept { return perf_map_ ? perf_map_->why_not() : ""; }
 
  private:
@@ -103,6 +107,7 @@ class Process {
   std::int64_t read_at_ = 0;  ///< ns, CLOCK_MONOTONIC
   std::vector<Area> areas_;   ///< by address
   std::optional<PerfMap> perf_map_;
+  std::unique_ptr<ScriptNames> scripts_;
   FrameIssue issue_ = FrameIssue::process_gone;
   bool complete_ = false;  ///< all that it had mapped when it was last looked at is in `areas_`
 };

@@ -38,6 +38,20 @@ std::string_view to_string(FrameIssue issue) noexcept {
       return "what is needed to find the caller was not kept, or is on another stack";
     case FrameIssue::return_probe:
       return "a return probe keeps the address of the caller";
+    case FrameIssue::script_late:
+      return "functions of the script are missing: where the process has its interpreter was not known yet";
+    case FrameIssue::script_unread:
+      return "functions of the script are missing";
+    case FrameIssue::script_cut:
+      return "there are more functions of the script than were asked for";
+    case FrameIssue::script_alone:
+      return "functions of the script alone from here on";
+    case FrameIssue::script_apart:
+      return "functions of the script that could not be placed among those above";
+    case FrameIssue::script_changed:
+      return "its code was freed before its name could be read";
+    case FrameIssue::script_gone:
+      return "the process ended before its name could be read";
   }
   return {};
 }

@@ -13,6 +13,7 @@
 
 #include "arch/arch.hpp"
 #include "base/try.hpp"
+#include "stack/place_scripts.hpp"
 #include "stack/process.hpp"
 #include "stack/walk.hpp"
 #include "usdt/clock.hpp"
@@ -72,6 +73,117 @@ std::vector<Frame> by_perf_map(const stack::PerfMap::Found& found, const Area& a
   frame.module = area.name;
   return {frame};
 }
+
+/// Makes the stack of one event: native functions, and those of scripts where they belong.
+template <class Impl>  // Symbolizer::Impl, which has no name here
+class StackMaker {
+ public:
+  StackMaker(Impl& impl, const Event& event, Process& process)
+      : impl_(impl),
+        event_(event),
+        process_(process),
+        script_(event.script()),
+        most_(event.layout().user_stack_depth) {}
+
+  [[nodiscard]] Stack make(const stack::Walked& walked) {
+    stack_.end = walked.end;
+    // Before all else: native names are read of files, which stay, and those of scripts while the process lives.
+    for (const usdt_script_frame& script : script_.frames)
+      if ((script.flags & USDT_SCRIPT_MARK) == 0) static_cast<void>(process_.scripts(true).frame_of(script));
+    if (script_.frames.empty()) add_script_issue();
+    for (const stack::Place& place : placed(walked)) {
+      if (stack_.end == FrameIssue::depth_reached && functions_ >= most_) break;
+      if (place.issue != FrameIssue::none)
+        stack_.frames.emplace_back().issue = place.issue;
+      else if (place.step != nullptr)
+        add_native(*place.step);
+      else
+        add_scripts(place.scripts);
+    }
+    return std::move(stack_);
+  }
+
+ private:
+  [[nodiscard]] std::vector<stack::Place> placed(const stack::Walked& walked) {
+    const std::string_view loop = script_.frames.empty() ? "" : process_.scripts(true).loop();
+    if (loop.empty()) return place_scripts(walked, script_.frames);
+    return place_by_loops(walked, script_.frames, [&](const stack::Step& step) {
+      const Area* area = process_.find(step.lookup());
+      if (area == nullptr || !area->module) return false;
+      const auto linked = area->module->address_of(FileOffset(step.lookup() - area->start + area->offset));
+      return linked && area->module->functions_at(*linked).back().function == loop;
+    });
+  }
+
+  void add_native(const stack::Step& step) {
+    if (step.issue != FrameIssue::none) {
+      stack_.frames.emplace_back().issue = step.issue;
+      return;
+    }
+    if (!make_room()) return;
+    const bool is_hit_of_nobody = &process_ == &impl_.nobody && stack_.frames.empty();
+    auto known = is_hit_of_nobody ? impl_.frames_of_site(event_, step) : std::nullopt;
+    auto frames = known ? std::move(*known) : impl_.frames(process_, step);
+    std::ranges::move(frames, std::back_inserter(stack_.frames));
+  }
+
+  void add_scripts(std::span<const usdt_script_frame> scripts) {
+    for (const usdt_script_frame& script : scripts) {
+      auto frame = (script.flags & USDT_SCRIPT_MARK) == 0 ? process_.scripts(true).frame_of(script) : std::nullopt;
+      if (frame && !make_room()) return;
+      if (frame) stack_.frames.push_back(std::move(*frame));
+      if (&script == &script_.frames.back()) add_script_issue();
+    }
+  }
+
+  /// Counts one more function; false: there are as many as were asked for.
+  bool make_room() {
+    if (functions_ >= most_) {
+      stack_.end = FrameIssue::depth_reached;
+      return false;
+    }
+    ++functions_;
+    return true;
+  }
+
+  /// Says why there are no more functions of the script, where that is not their end.
+  void add_script_issue() {
+    switch (script_.state) {
+      case USDT_SCRIPT_NONE:
+      case USDT_SCRIPT_OTHER_IMAGE:
+        if (event_.layout().script_depth > 0 && process_.scripts(false).are_known()) add(FrameIssue::script_late, "");
+        break;
+      case USDT_SCRIPT_COMPLETE:
+      case USDT_SCRIPT_OTHER_THREAD:
+        break;
+      case USDT_SCRIPT_CUT:
+        add(FrameIssue::script_cut, "");
+        break;
+      case USDT_SCRIPT_UNREADABLE:
+        add(FrameIssue::script_unread, "the next one's memory could not be read (paged out, or not there)");
+        break;
+      case USDT_SCRIPT_INCONSISTENT:
+        add(FrameIssue::script_unread, "the next one does not fit to those before");
+        break;
+      case USDT_SCRIPT_MOST_THREADS:
+        add(FrameIssue::script_unread, "the interpreter has more threads than are looked at");
+        break;
+    }
+  }
+  void add(FrameIssue issue, std::string_view detail) {
+    Frame& frame = stack_.frames.emplace_back();
+    frame.issue = issue;
+    frame.detail = detail;
+  }
+
+  Impl& impl_;
+  const Event& event_;
+  Process& process_;
+  const RecordedScript script_;
+  const std::size_t most_;
+  std::size_t functions_ = 0;
+  Stack stack_;
+};
 
 }  // namespace
 
@@ -227,25 +339,15 @@ Result<void> Symbolizer::watch() { return impl_->processes.watch(); }
 
 void Symbolizer::see(const Event& event) { impl_->process_of(event); }
 
-void Symbolizer::see(pid_t pid) { static_cast<void>(impl_->processes.of(pid)); }
+void Symbolizer::see(pid_t pid) { static_cast<void>(impl_->processes.of(pid).scripts(false)); }
 
 Result<Stack> Symbolizer::user_stack(const Event& event) {
   const auto recorded = TRY(event.user_stack());
   if (recorded.registers.empty()) return Stack{};
   Process& process = impl_->process_of(event);
   const stack::Walked walked = walk_stack(process, recorded, event.layout(), hit_of(event, process));
-  Stack stack;
-  stack.end = walked.end;
-  for (const stack::Step& step : walked.steps) {
-    if (step.issue != FrameIssue::none) {
-      stack.frames.emplace_back().issue = step.issue;
-      continue;
-    }
-    auto known = &process == &impl_->nobody && stack.frames.empty() ? impl_->frames_of_site(event, step) : std::nullopt;
-    auto frames = known ? std::move(*known) : impl_->frames(process, step);
-    std::ranges::move(frames, std::back_inserter(stack.frames));
-  }
-  return stack;
+  StackMaker<Impl> maker(*impl_, event, process);
+  return maker.make(walked);
 }
 
 Result<Stack> Symbolizer::kernel_stack(const Event& event) {

@@ -59,7 +59,11 @@ class Walk {
   }
 
   [[nodiscard]] Walked by_call_frames() {
-    while (!full() && step_out()) add(registers_.pc, !signal_);
+    note_frame();
+    while (!full() && step_out()) {
+      add(registers_.pc, !signal_);
+      note_frame();
+    }
     return finish();
   }
 
@@ -143,6 +147,8 @@ class Walk {
     walked_.steps.back().signal = return_address && returns_from_signal(address);
     ++frames_;
   }
+  /// The stack pointer in a function is the lowest address of its frame.
+  void note_frame() { walked_.steps.back().stack = registers_.values[numbers_.stack_pointer].value_or(0); }
   /// Also where nothing describes that code, as in musl.
   [[nodiscard]] bool returns_from_signal(std::uint64_t address) {
     const Area* area = process_.known(address);

@@ -18,6 +18,7 @@ struct Step {
   bool return_address = false;
   bool signal = false;                  ///< the code that a signal handler returns to: nobody called it
   FrameIssue issue = FrameIssue::none;  ///< not none: this is no frame
+  std::uint64_t stack = 0;              ///< where the function's frame begins on the stack; 0: not known
 
   /// Returns the address to look up: a return address is behind its call, perhaps already in the next function.
   [[nodiscard]] std::uint64_t lookup() const noexcept { return return_address && !signal ? address - 1 : address; }

@@ -12,6 +12,9 @@
  *     __u64                    [user_stack.depth]            addresses in the process, innermost first
  *     char                     [user_stack.copy_piece][user_stack.copy_pieces + 1]
  *                                                            copy of the stack, from the stack pointer on
+ * and, if functions of scripts are recorded,
+ *     struct usdt_script_stack
+ *     struct usdt_script_frame [scripts.depth]               functions of a script, innermost first
  * and if spans may end in other threads than they began in
  *     struct usdt_ender
  * and if it is recorded what the thread works for
@@ -69,6 +72,58 @@ struct usdt_user_stack {
 	__u64 regs[USDT_USER_REGS];				    /* by their numbers in specs (pt_regs.h) */
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
 };
+
+/* How far the functions of a script could be followed at a hit. */
+enum usdt_script_state {
+	USDT_SCRIPT_NONE = 0,	      /* the process is not known to run an interpreter */
+	USDT_SCRIPT_COMPLETE = 1,     /* up to the outermost one */
+	USDT_SCRIPT_CUT = 2,	      /* there are more than the record has room for */
+	USDT_SCRIPT_OTHER_THREAD = 3, /* the interpreter does not know this thread: it runs native code alone */
+	USDT_SCRIPT_UNREADABLE = 4,   /* up to one whose memory is not there now */
+	USDT_SCRIPT_INCONSISTENT = 5, /* up to one that does not fit to those before */
+	USDT_SCRIPT_OTHER_IMAGE = 6,  /* the process runs another program than the one that was known */
+	USDT_SCRIPT_MOST_THREADS = 7, /* the thread is not among the first of the interpreter's many threads */
+};
+
+/* Interpreters whose functions can be followed. */
+enum usdt_runtime {
+	USDT_RUNTIME_NONE = 0,
+	USDT_RUNTIME_CPYTHON = 1,
+	USDT_RUNTIME_PHP = 2,
+};
+
+/* A function of a script that was running. */
+#define USDT_SCRIPT_ENTRY 1 /* called from native code: the outermost one of its activation */
+#define USDT_SCRIPT_MARK 2  /* no function: it tells nothing but where its activation is */
+#define USDT_SCRIPT_OWNER 8 /* in the bits from here on: who owns the frame, as the interpreter numbers that */
+struct usdt_script_frame {
+	__u64 code;	   /* address of its code object */
+	__u64 cookie;	   /* usdt_code_cookie() at the hit; 0: its code object could not be read */
+	__u64 instruction; /* address of the instruction */
+	/* Where the call of the interpreter's loop that runs it has its frame on the native stack; 0: the outermost
+	 * frame of the activation says it. */
+	__u64 activation;
+	__u32 flags; /* USDT_SCRIPT_* */
+	__u32 reserved;
+};
+
+/* The functions of a script, from the hit outwards. They are copied from memory of the interpreter, which stands still
+ * in this thread, and are named later. */
+#define USDT_CODE_ROOM 16 /* words; a power of two, so that any index can be made to fit */
+struct usdt_script_stack {
+	__u32 state;   /* enum usdt_script_state */
+	__u32 count;   /* so many struct usdt_script_frame are filled */
+	__u16 runtime; /* enum usdt_runtime */
+	__u16 version; /* as in struct usdt_interpreter */
+	__u32 reserved;
+	/* Room of the program, which has little on its own stack. */
+	__u64 at;
+	__u64 next;
+	__u64 activation;
+	__u64 word;
+	__u64 code[USDT_CODE_ROOM];
+};
+#define USDT_MOST_SCRIPT_FRAMES 128
 
 /* The thread that ended a span, numbered as usdt_event::pid and tid are. The last byte of its name, which the kernel
  * has no use for, says that there is one: a thread of another pid namespace has no number, and any may have no name. */
@@ -170,10 +225,14 @@ struct usdt_open_span {
 static_assert(sizeof(usdt_event) == 64, "ring record header");
 static_assert(sizeof(usdt_event_arg) == 16, "ring record argument");
 static_assert(sizeof(usdt_user_stack) == 528, "ring record user stack");
+static_assert(sizeof(usdt_script_frame) == 40, "ring record script frame");
+static_assert(sizeof(usdt_script_stack) == 176, "ring record script stack");
 #else
 _Static_assert(sizeof(struct usdt_event) == 64, "ring record header");
 _Static_assert(sizeof(struct usdt_event_arg) == 16, "ring record argument");
 _Static_assert(sizeof(struct usdt_user_stack) == 528, "ring record user stack");
+_Static_assert(sizeof(struct usdt_script_frame) == 40, "ring record script frame");
+_Static_assert(sizeof(struct usdt_script_stack) == 176, "ring record script stack");
 #endif
 
 #endif /* USDT_BPF_EVENT_H */

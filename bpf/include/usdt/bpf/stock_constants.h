@@ -32,6 +32,14 @@ struct usdt_user_stack_constants {
 	__u32 copy_pieces;
 };
 
+/* The functions of scripts in a record. */
+struct usdt_script_constants {
+	__u32 at;	   /* the byte of a record at which struct usdt_script_stack begins; 0: it has none */
+	__u32 depth;	   /* struct usdt_script_frame in a record, at most USDT_MOST_SCRIPT_FRAMES */
+	__u32 thread_base; /* offset in task_struct of what pthread_self() returns: the thread pointer (x86-64) */
+	__u32 reserved;
+};
+
 /* Offsets on the way to the calls of a thread that return probes wait for (the kernel's include/linux/uprobes.h). */
 struct usdt_return_offsets {
 	__u32 utask; /* in task_struct: its struct uprobe_task, */
@@ -148,6 +156,7 @@ struct usdt_stock_constants {
 	__u32 may_sleep; /* programs on sites of files are loaded as sleepable ones */
 	struct usdt_owner_constants owner;
 	struct usdt_image_offsets image; /* set where records have a context */
+	struct usdt_script_constants scripts;
 };
 
 /* A cgroup (v2): processes in it and in those below it count. */
@@ -162,6 +171,6 @@ USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, record) == 56
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, family) == 140);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 456);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, owner) == 480);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 536);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 552);
 
 #endif /* USDT_BPF_STOCK_CONSTANTS_H */

@@ -25,6 +25,11 @@ bool has_thread_local(const EncodedSpec& spec) { return std::ranges::any_of(spec
 
 }  // namespace
 
+std::uint32_t find_thread_pointer() {
+  const auto types = btf::Types::load();
+  return types ? offset_in_task(**types, "fsbase") : 0;
+}
+
 void set_thread_base(usdt_kernel_constants& kernel, const AttachPlan& plan) {
   if (std::ranges::none_of(plan.specs, has_thread_local) && !plan.contexts) return;
   kernel.thread_args = 1;

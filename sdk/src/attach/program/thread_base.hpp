@@ -11,4 +11,7 @@ namespace usdt::backends {
 /// arguments are -ENODATA at each hit.
 void set_thread_base(usdt_kernel_constants& kernel, const AttachPlan& plan);
 
+/// Where a task has the thread pointer of a 64-bit thread, as an offset in task_struct; 0: this kernel does not say.
+[[nodiscard]] std::uint32_t find_thread_pointer();
+
 }  // namespace usdt::backends

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Any bytes as the memory of a process that runs an interpreter: functions are read from it, or refused, and what is
+// read is no larger than nobody reads.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "interpreter/cpython.hpp"
+#include "interpreter/php.hpp"
+
+namespace {
+
+using namespace usdt;
+using namespace usdt::interpreter;
+
+/// The bytes, again and again: pointers in them lead to others.
+class Bytes final : public Memory {
+ public:
+  explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  [[nodiscard]] bool read(std::uint64_t address, std::span<std::byte> room) const override {
+    constexpr std::size_t most = 1 << 20;
+    if (room.size() > most) std::abort();
+    if (bytes_.empty() || address % 7 == 0) return false;
+    for (std::size_t i = 0; i < room.size(); ++i)
+      room[i] = static_cast<std::byte>(bytes_[(address + i) % bytes_.size()]);
+    return true;
+  }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+template <class Layout>
+std::uint64_t cookie_of(const Memory& memory, const Layout& layout, std::uint64_t code) {
+  const auto words = memory.value<std::array<__u64, USDT_CODE_WORDS>>(code + layout.walk.code_words);
+  const auto hash =
+      words ? memory.value<std::uint64_t>((*words)[layout.walk.name_word] + layout.walk.name_hash) : std::nullopt;
+  return hash ? usdt_code_cookie(words->data(), layout.walk.code_mask, *hash) : 0;
+}
+
+void read_python(const Memory& memory, const CPythonLayout& layout, std::uint64_t code) {
+  CodeNames names;
+  if (read_code(memory, layout, 0, code, cookie_of(memory, layout, code), names) != CodeState::read) return;
+  for (const std::int64_t distance : {-2, 0, 6, 1000}) static_cast<void>(names.line_at(distance));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::uint64_t code = 0;
+  if (size < sizeof(code)) return 0;
+  std::memcpy(&code, data, sizeof(code));
+  const Bytes memory({data + sizeof(code), size - sizeof(code)});
+  for (const std::uint16_t version :
+       {std::uint16_t{0x030b}, std::uint16_t{0x030c}, std::uint16_t{0x030d}, std::uint16_t{0x030e}})
+    if (const auto layout = cpython_layout(version, memory, code)) read_python(memory, *layout, code);
+  PhpNames names;
+  const PhpLayout& php = *php_layout(0x0802);
+  if (read_function(memory, php, code, cookie_of(memory, php, code), names) == CodeState::read)
+    static_cast<void>(line_of(memory, php, names, names.instructions));
+  return 0;
+}
