@@ -94,9 +94,8 @@ struct Expression {
 
 /// Parses an expression (docs/expressions.md has the language). It is made of
 /// - arguments by number or by name, and paths to their members (value_path.hpp);
-/// - the names of HitField. An argument called like one of them is written "args.pid"; but "elapsed", "provider",
-/// "name"
-///   and "ip" mean the argument wherever the site has one;
+/// - the names of HitField. An argument called like one of them is written "args.pid"; but those that give way
+///   (HitFieldInfo::gives_way: "elapsed", "name", "trace_id") mean the argument wherever the site has one;
 /// - integers as C writes them, reals, 'c', "texts", durations, which stand for ns ("10ms"), and sizes, which stand for
 ///   bytes ("4KiB");
 /// - the operators above with the precedence of C ("=~" and "in" have that of "=="), and parentheses.
@@ -149,7 +148,7 @@ class TypedExpression {
   };
 
   /// Returns whether a path is a word that means an argument wherever the site has one of that name, and else a
-  /// HitField: "elapsed", "provider", "name", "ip".
+  /// HitField: HitFieldInfo::gives_way.
   [[nodiscard]] static bool is_word(const ValuePath& path);
 
   /// Gives types to `expression` for a site whose values are `args`: its arguments, and behind them what the paths of
