@@ -36,7 +36,7 @@ std::vector<Index<AttachGroup>> in_order(const AttachPlan& plan) {
   std::vector<Index<AttachGroup>> groups;
   for (const Index<AttachGroup> group : plan.groups.indices()) groups.push_back(group);
   if (!plan.spans) return groups;
-  std::ranges::stable_partition(groups, [&](Index<AttachGroup> group) {
+  std::stable_partition(groups.begin(), groups.end(), [&](Index<AttachGroup> group) {
     return std::ranges::all_of(plan.groups[group].sites,
                                [&](Index<PlannedSite> site) { return site.value >= plan.spans->begins; });
   });
