@@ -10,6 +10,7 @@
 #include "base/try.hpp"
 #include "event/thread_ends.hpp"
 #include "interpreter/find.hpp"
+#include "usdt/clock.hpp"
 
 namespace usdt::event {
 namespace {
@@ -39,16 +40,31 @@ void Interpreters::see(const Event& event) {
   look_at(static_cast<pid_t>(event.pid()));
 }
 
-void Interpreters::look_at(pid_t pid) {
-  if (map_ < 0) return;
+void Interpreters::expect(pid_t pid) {
+  constexpr std::uint64_t longest = 1'000'000'000;
+  if (map_ < 0 || expected_.pause > longest) return;
+  const std::uint64_t now = event_clock();
+  if (now < expected_.next) return;
+  expected_.pause = std::max(2 * expected_.pause, kFirstPause);
+  expected_.next = now + expected_.pause;
+  if (look_at(pid)) expected_.pause = UINT64_MAX;
+}
+
+bool Interpreters::look_at(pid_t pid) {
+  if (map_ < 0) return false;
   if (seen_.size() > kMostSeen) forget_ended();
   const interpreter::ProcessMemory memory(pid);
   const interpreter::Found found = interpreter::find_interpreter(pid, memory);
-  if (found.is_known()) return put(static_cast<std::uint32_t>(pid), found.walk);
-  if (found.name.empty() || told_.size() >= kMostTold || std::ranges::find(told_, found.name) != told_.end()) return;
+  if (found.is_known()) {
+    put(static_cast<std::uint32_t>(pid), found.walk);
+    return true;
+  }
+  if (found.name.empty() || told_.size() >= kMostTold || std::ranges::find(told_, found.name) != told_.end())
+    return false;
   told_.push_back(found.name);
   unknown_.push_back(fmt::format("process {} runs {}: its stacks have no functions of scripts, since {}", pid,
                                  found.name, found.why_not));
+  return false;
 }
 
 std::vector<std::string> Interpreters::take_unknown() { return std::exchange(unknown_, {}); }

@@ -28,8 +28,11 @@ class Interpreters {
   /// Fills the map of `object`.
   [[nodiscard]] static Result<Interpreters> of(const LoadedObject& object);
 
-  /// Looks at a process.
-  void look_at(pid_t pid);
+  /// Looks at a process. False: it runs no interpreter by now whose functions can be followed.
+  bool look_at(pid_t pid);
+  /// Looks at a process that has just begun, as a command has, at each call for some seconds or until it is known: it
+  /// executes its program soon, perhaps before its first event.
+  void expect(pid_t pid);
   /// Looks at the process of an event, unless it is known. One that runs no interpreter is looked at again and again,
   /// more and more seldom: it may become another program.
   void see(const Event& event);
@@ -46,6 +49,7 @@ class Interpreters {
   void forget_ended();
 
   int map_ = -1;
+  Seen expected_;
   std::unordered_map<std::uint32_t, Seen> seen_;
   std::vector<std::string> unknown_;
   std::vector<std::string> told_;

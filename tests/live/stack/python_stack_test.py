@@ -235,6 +235,23 @@ def a_version_that_is_not_known_has_native_functions_and_a_notice(run):
 
 
 @scenario
+def a_command_is_known_before_its_script_has_run_for_long(run):
+    require_python()
+    script = run.dir / "command.py"
+    script.write_text("import os, time\n"
+                      "time.sleep(1)\n"
+                      "def place():\n"
+                      "    os.getppid()\n"
+                      "for i in range(5):\n"
+                      "    place()\n"
+                      "time.sleep(1)\n")
+    result = run.trace([PLACE], "--ustack", command=[PYTHON, script])
+    result.check_code(0)
+    of_script = [script_of(event) for event in result.events]
+    check_equal(of_script, [[["place", str(script), 4], ["<module>", str(script), 6]]] * 5, "functions at each hit")
+
+
+@scenario
 def text_and_folded_stacks_have_them(run):
     require_python()
     walkers = Walkers(run, ["nested"], 13, output="text")
