@@ -47,6 +47,10 @@ void ContextPlaces::look_at(const std::vector<pid_t>& named) {
   }
 }
 
+void ContextPlaces::expect(pid_t pid) {
+  if (expected_.is_due() && look(pid)) expected_.end();
+}
+
 void ContextPlaces::look_again(const Event& event) {
   if (!event.layout().contexts) return;
   const auto* context =
@@ -58,17 +62,17 @@ void ContextPlaces::look_again(const Event& event) {
 }
 
 /// The image is read before and after: what a program has that is executed meanwhile is not taken for this one's.
-void ContextPlaces::look(pid_t pid) {
-  if (pid <= 0) return;
+bool ContextPlaces::look(pid_t pid) {
+  if (pid <= 0) return false;
   if (seen_.size() >= kMost / 2) forget_ended();
   Seen& seen = seen_[pid];
   seen.at = Clock::now();
   const auto before = proc::image_of(pid);
-  if (!before) return;
+  if (!before) return false;
   const auto variable = finder_.find(pid);
   const auto after = proc::image_of(pid);
   const bool is_known = variable || variable.error().kind == ErrorKind::not_found;
-  if (!after || after->words != before->words || !is_known) return;
+  if (!after || after->words != before->words || !is_known) return false;
   usdt_context_place place{};
   std::ranges::copy(before->words, std::begin(place.image));
   place.has = variable ? 1 : 0;
@@ -78,6 +82,7 @@ void ContextPlaces::look(pid_t pid) {
   put(place, seen.keys[0]);
   place.pid = 0;
   put(place, seen.keys[1]);
+  return place.has != 0;
 }
 
 void ContextPlaces::put(const usdt_context_place& place, std::uint64_t& key) {

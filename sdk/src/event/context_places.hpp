@@ -10,6 +10,7 @@
 #include <map>
 #include <vector>
 
+#include "event/expected_process.hpp"
 #include "find/thread_variable.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/bpf/thread_context.h"
@@ -35,6 +36,8 @@ class ContextPlaces {
 
   /// Looks at these processes; at all there are, for at most a second, where none are named.
   void look_at(const std::vector<pid_t>& named);
+  /// Looks at a process that has just begun, as a command has, at each call for some seconds or until it is known.
+  void expect(pid_t pid);
   /// Looks at the process of an event for which there was no place, unless that was just done.
   void look_again(const Event& event);
 
@@ -44,12 +47,14 @@ class ContextPlaces {
     std::uint64_t keys[2] = {};
   };
   explicit ContextPlaces(sys::UniqueFd map) : map_(std::move(map)), finder_(USDT_CONTEXT_VARIABLE) {}
-  void look(pid_t pid);
+  /// False: it has no context by now.
+  bool look(pid_t pid);
   void put(const usdt_context_place& place, std::uint64_t& key);
   void forget_ended();
 
   sys::UniqueFd map_;
   find::ThreadVariableFinder finder_;
+  ExpectedProcess expected_;
   std::map<pid_t, Seen> seen_;
 };
 

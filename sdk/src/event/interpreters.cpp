@@ -10,7 +10,6 @@
 #include "base/try.hpp"
 #include "event/thread_ends.hpp"
 #include "interpreter/find.hpp"
-#include "usdt/clock.hpp"
 
 namespace usdt::event {
 namespace {
@@ -41,13 +40,7 @@ void Interpreters::see(const Event& event) {
 }
 
 void Interpreters::expect(pid_t pid) {
-  constexpr std::uint64_t longest = 1'000'000'000;
-  if (map_ < 0 || expected_.pause > longest) return;
-  const std::uint64_t now = event_clock();
-  if (now < expected_.next) return;
-  expected_.pause = std::max(2 * expected_.pause, kFirstPause);
-  expected_.next = now + expected_.pause;
-  if (look_at(pid)) expected_.pause = UINT64_MAX;
+  if (map_ >= 0 && expected_.is_due() && look_at(pid)) expected_.end();
 }
 
 bool Interpreters::look_at(pid_t pid) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "event/expected_process.hpp"
 #include "usdt/bpf/interpreter.h"
 #include "usdt/bpf_object.hpp"
 #include "usdt/event.hpp"
@@ -49,7 +50,7 @@ class Interpreters {
   void forget_ended();
 
   int map_ = -1;
-  Seen expected_;
+  ExpectedProcess expected_;
   std::unordered_map<std::uint32_t, Seen> seen_;
   std::vector<std::string> unknown_;
   std::vector<std::string> told_;

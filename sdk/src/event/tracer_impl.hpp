@@ -47,6 +47,12 @@ struct Tracer::Impl {
   /// Tells the programs of the interpreters of processes that are known before their first events.
   [[nodiscard]] Result<void> follow_scripts();
 
+  /// Finds out what is to be known of the command, which begins about now.
+  void expect_command() {
+    interpreters.expect(options.command);
+    if (contexts) contexts->expect(options.command);
+  }
+
   /// Gives one record to `callback` (none: discards it) and counts it.
   void deliver(std::span<const std::byte> record, const Callback& callback) {
     usdt_event head;

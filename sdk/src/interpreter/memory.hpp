@@ -10,7 +10,8 @@
 #include <span>
 #include <type_traits>
 
-#include "sys/unique_fd.hpp"
+#include "proc/process_memory.hpp"
+#include "usdt/result.hpp"
 
 namespace usdt::interpreter {
 
@@ -38,13 +39,13 @@ class Memory {
 /// Memory of a process, of the program that it runs when this is made: once it runs another one, nothing is read.
 class ProcessMemory final : public Memory {
  public:
-  explicit ProcessMemory(pid_t pid);
+  explicit ProcessMemory(pid_t pid) : memory_(proc::ProcessMemory::open(pid)) {}
   [[nodiscard]] bool read(std::uint64_t address, std::span<std::byte> room) const override;
   /// Whether it may be read at all.
-  [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(file_); }
+  [[nodiscard]] bool is_open() const noexcept { return memory_.has_value(); }
 
  private:
-  sys::UniqueFd file_;
+  Result<proc::ProcessMemory> memory_;
 };
 
 }  // namespace usdt::interpreter
