@@ -189,7 +189,7 @@ def packages_of_arm64_are_installed_and_run(run):
 def program_with_probes(run):
     """tests/provider's, linked statically for arm64."""
     compilers = f"CC='{ARM64.program('gcc')} -O2' CXX='{ARM64.program('g++')} -O2 -std=c++20'"
-    debs.builder(CONTROL, ARM64).run("sh", "-ec", f"""{compilers}; cd /program
+    debs.builder(CONTROL, machine=ARM64).run("sh", "-ec", f"""{compilers}; cd /program
         $CC -I/sources/provider/include -c /sources/tests/provider/types.c /sources/tests/provider/main.c
         $CXX -I/sources/provider/include -c /sources/tests/provider/shapes.cpp /sources/tests/provider/more.cpp
         $CXX -static types.o main.o shapes.o more.o -o static-probes""", binds=((ROOT, "/sources"), (run.dir, "/program")))
