@@ -24,7 +24,7 @@ import chroot  # noqa: E402
 import debian  # noqa: E402
 import debs  # noqa: E402
 import elf_view  # noqa: E402
-import guest  # noqa: E402
+import in_guest  # noqa: E402
 import static  # noqa: E402
 from harness import Skip, check, check_equal, main, require_root, scenario  # noqa: E402
 from machines import MACHINES  # noqa: E402
@@ -186,36 +186,15 @@ def packages_of_arm64_are_installed_and_run(run):
     check(":python:gc__start" in listed, listed)
 
 
-def program_with_probes(run):
-    """tests/provider's, linked statically for arm64."""
-    compilers = f"CC='{ARM64.program('gcc')} -O2' CXX='{ARM64.program('g++')} -O2 -std=c++20'"
-    debs.builder(CONTROL, machine=ARM64).run("sh", "-ec", f"""{compilers}; cd /program
-        $CC -I/sources/provider/include -c /sources/tests/provider/types.c /sources/tests/provider/main.c
-        $CXX -I/sources/provider/include -c /sources/tests/provider/shapes.cpp /sources/tests/provider/more.cpp
-        $CXX -static types.o main.o shapes.o more.o -o static-probes""", binds=((ROOT, "/sources"), (run.dir, "/program")))
-    return run.dir / "static-probes"
-
-
 @scenario
 def static_tools_trace_on_a_kernel_of_arm64(run):
     """Each value that a program passes at its probes is shown as the program itself says it, and no hit is lost."""
     require_root()
-    if lacking := guest.missing("arm64"):
-        raise Skip(f"not installed: {' '.join(lacking)}")
+    kernel = in_guest.kernel("6.1", "arm64", "bookworm", "cloud-arm64")
     (programs := run.dir / "bin").mkdir()
     shutil.copy(static_tools(run) / "bin/usdt-trace", programs)
-    shutil.copy(program_with_probes(run), programs)
-    debian.CACHE.mkdir(parents=True, exist_ok=True)
-    try:
-        kernel = debian.kernel("6.1", "arm64", "bookworm", "cloud-arm64")
-    except debian.Unavailable as reason:
-        raise Skip(str(reason))
-    traced = checks.StaticProbes(programs)
-    boot = guest.run(kernel / "vmlinuz", "arm64", traced.files, traced.steps, run.dir / "out")
-    check(not boot.death, "\n".join([boot.death, *boot.last_words]))
-    cell = traced.judge(boot.outcomes, run.dir / "out", {})[traced.name]
-    check(not cell.failure, cell.failure)
-    print(f"Linux {boot.release}: up after {boot.up_after:.0f} s, {cell.text}")
+    shutil.copy(in_guest.build_static_probes(debs.builder(CONTROL, machine=ARM64), run.dir, ARM64.program), programs)
+    in_guest.check_traces(kernel, "arm64", [checks.StaticProbes(programs)], run.dir / "out")
 
 
 if __name__ == "__main__":

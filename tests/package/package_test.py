@@ -19,22 +19,20 @@ import tarfile
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/programs"), str(ROOT / "packaging")]
+sys.path[:0] = [str(ROOT / part) for part in ("tests/programs", "packaging", "tests/vm")]
 
+import checks  # noqa: E402
 import chroot  # noqa: E402
 import debs  # noqa: E402
+import in_guest  # noqa: E402
 from harness import (Result, Run, Skip, Tracing, check, check_equal, main, require_program, require_root, scenario, wait_line,  # noqa: E402
                      wait_until)
+from in_guest import CALLS, PROGRAM  # noqa: E402
 
 NOW = pathlib.Path(os.environ.get("USDT_PACKAGES", chroot.HOME / "debs"))
 BEFORE = pathlib.Path(os.environ.get("USDT_PACKAGES_BEFORE", chroot.HOME / "before"))
 RUNS = ("usdt-tools", "usdt-agent", "usdt-broker", "usdt-heap", "libusdt1.0", "libusdt-c0", "libusdt-provider1", "python3-usdt", "node-usdt", "usdt-doc")
 BUILDS = ("libusdt1.0", "libusdt-c0", "libusdt-provider1", "libusdt-dev", "libusdt-provider-dev")
-CALLS = 1000
-PROGRAM = f"""
-def called(number): return number
-for number in range({CALLS}): called(number)
-"""
 
 
 def files_of(directory, packages):
@@ -426,6 +424,18 @@ def static_tools_run_on_debian_11(run):
     top = static_tools(system)
     check_they_work(run, system, f"{top}/bin/usdt-list", f"{top}/bin/usdt-trace")
     check_agent_finds_its_server(run, system, f"{top}/bin")
+
+
+@scenario
+def static_tools_trace_programs_of_debian_11_on_its_kernel(run):
+    """Linux 5.10, in a guest that has nothing but BusyBox and what is traced."""
+    kernel = in_guest.kernel("5.10", "amd64", "bullseye", "cloud-amd64")
+    system = System(run, chroot.base("bullseye"))
+    tools = system.here.root / static_tools(system)[1:] / "bin"
+    probes = in_guest.build_static_probes(debs.builder((ROOT / "debian/control").read_text()), run.dir)
+    shutil.copy(tools / "usdt-trace", probes.parent)
+    traces = [in_guest.Python(run, system, tools), checks.StaticProbes(probes.parent)]
+    in_guest.check_traces(kernel, "amd64", traces, run.dir / "out")
 
 
 SHOP = """
