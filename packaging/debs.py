@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds the packages of Debian of a commit, in a chroot that has nothing but what debian/control says they are built with.
 
-Usage: debs.py [--suite SUITE | --arch MACHINE] [--commit NAME] [--version VERSION] [--at DIRECTORY] [--no-cache] [OUTPUT]
+Usage: debs.py [--suite SUITE | --arch MACHINE] [--commit NAME] [--version VERSION] [--at DIRECTORY] [--no-cache] [--no-debug]
+               [--unless-there] [OUTPUT]
 Only what is committed is in them. OUTPUT (build/package/debs unless told, debs-SUITE of another suite, debs-MACHINE for
 another machine) is emptied first.
 """
@@ -54,8 +55,9 @@ def builder(control, suite=SUITE, machine=None):
     return made
 
 
-def build(commit, output, version=None, place=PLACE, cached=True, suite=SUITE, machine=None):
-    """Builds source and binary packages into the directory `output`; for another machine those that depend on the machine."""
+def build(commit, output, version=None, place=PLACE, cached=True, suite=SUITE, machine=None, options=()):
+    """Builds source and binary packages into the directory `output`; for another machine those that depend on the machine.
+    `options`: more words for DEB_BUILD_OPTIONS."""
     control = git("show", f"{commit.id}:debian/control")
     home = builder(control, suite, machine)
     what = "-F" if machine is None else f"-B -a{machine.name} -P{PROFILES}"
@@ -63,9 +65,10 @@ def build(commit, output, version=None, place=PLACE, cached=True, suite=SUITE, m
     chroot.remove(here.parent)
     commit.unpack_package(here, version)
     binds, variables = chroot.compiler_cache() if cached else ((), {})
+    options = " ".join([f"parallel={len(os.sched_getaffinity(0))}", *options])
     try:
         said = home.run("sh", "-ec", f"cd {place} && exec dpkg-buildpackage -us -uc {what}", binds=binds,
-                        env={**variables, "DEB_BUILD_OPTIONS": f"parallel={len(os.sched_getaffinity(0))}"})
+                        env={**variables, "DEB_BUILD_OPTIONS": options})
         shutil.rmtree(output, ignore_errors=True)
         output.mkdir(parents=True)
         (output / "build.log").write_text(said)
@@ -83,14 +86,20 @@ def main():
     parser.add_argument("--version", help="instead of that of the commit")
     parser.add_argument("--at", default=PLACE, help="the directory of the sources within the chroot")
     parser.add_argument("--no-cache", action="store_true", help="compile everything")
+    parser.add_argument("--no-debug", action="store_true", help="no packages of debug information, which take most of the time")
+    parser.add_argument("--unless-there", action="store_true", help="nothing, if OUTPUT has packages of that version")
     machines.add_option(parser)
     parser.add_argument("output", nargs="?", type=pathlib.Path)
     options = parser.parse_args()
     machine = machines.chosen(options.arch)
     of_suite = chroot.HOME / f"debs-{options.suite}" if options.suite != SUITE else machines.output("debs", machine)
     options.output = options.output or of_suite
+    commit = Commit(options.commit)
+    if options.unless_there and list(options.output.glob(f"usdt_{options.version or commit.version()}_*.changes")):
+        return
     try:
-        build(Commit(options.commit), options.output, options.version, options.at, not options.no_cache, options.suite, machine)
+        build(commit, options.output, options.version, options.at, not options.no_cache, options.suite, machine,
+              ("noautodbgsym",) if options.no_debug else ())
     except chroot.Failed as why:
         sys.exit(f"package: {why}")
     if git("status", "--porcelain"):
