@@ -57,10 +57,11 @@ class Broker {
       : options_(options), signals_(signals), listener_(std::move(listener)), nobody_(nobody), connections_(options) {}
 
   /// Returns the exit code: of the broker, or of a worker that it was copied into.
-  int run() {
+  usdt::Result<int> run() {
     while (true) {
       std::array<pollfd, 2> ready{pollfd{listener_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
-      if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return kRunTimeFailure;
+      if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR)
+        return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "wait for clients", errno));
       if (ready[1].revents != 0 && signals_.take()) return 0;
       if (const std::size_t killed = connections_.reap(); killed > 0)
         usdt::tools::print_notice(
