@@ -402,8 +402,9 @@ def static_tools(system):
 
 
 def check_agent_finds_its_server(run, system, tools):
-    """It sends what it knows to a host that has a name in that system."""
-    system("mkdir -p /etc /q; echo 127.0.0.1 collector >/etc/hosts; printf '[question.q]\\nprobes = [\"python:gc__start\"]\\n' >/q/q.toml")
+    """It sends what it knows to a host that has a name in that system; its question is about a point that is always there."""
+    asked = '[question.q]\\nprobes = ["raw_tp:sched_process_exec"]\\n'
+    system(f"mkdir -p /etc /q; echo 127.0.0.1 collector >/etc/hosts; printf '{asked}' >/q/q.toml")
     with socket.create_server(("127.0.0.1", 0)) as server, (run.dir / "agent.log").open("w+") as log:
         place = f"otlp=http://collector:{server.getsockname()[1]}"
         agent = run.start(*system.here.argv(f"{tools}/usdt-agent", "--export", place, "/q"), stdin=subprocess.DEVNULL, stderr=log)
