@@ -15,6 +15,7 @@
 #include "export/output.hpp"
 #include "export/table_output.hpp"
 #include "export/value_tree.hpp"
+#include "export/words.hpp"
 
 namespace usdt::exports {
 namespace {
@@ -87,7 +88,7 @@ class JsonOutput final : public Output {
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
     if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
     if (const auto ender = event.ended_by()) ended_by(*ender);
-    if (question_.values.trace_context && event.layout().contexts) trace_context(event);
+    if (shows_trace_context(question_, event, printed_.of(event.site()))) trace_context(event);
     json_key(json_, "args"), args(event);
     returned(event);
     texts(event);

@@ -7,6 +7,7 @@
 
 #include "export/formats.hpp"
 #include "export/frames.hpp"
+#include "export/words.hpp"
 #include "io/number_text.hpp"
 #include "io/width.hpp"
 
@@ -29,7 +30,7 @@ TextOutput::TextOutput(const AnswerStart& start, const OutputPlace& place)
       likely_texts_(start.question.values.likely_texts.value_or(true)),
       kernel_stacks_below_(!start.question.stacks.kernel_in_lists),
       user_stacks_below_(!start.question.stacks.user_in_lists),
-      shows_context_(start.question.values.trace_context),
+      question_(start.question),
       format_(start.question.values.format),
       view_(start.question.view),
       label_(label_of(start.question, place.shared.options.label_width)),
@@ -116,7 +117,7 @@ void TextOutput::show_line(const Event& event) {
         show_piece([&] { items_.show_argument(event, n, likely_texts_); });
   }
   for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { items_.show_item(event, list[i], i); });
-  if (shows_context_) show_context(event);
+  if (shows_trace_context(question_, event, list)) show_context(event);
   if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });
   if (ends_elsewhere(event)) show_piece([&] { show_ender(*event.ended_by()); });
   out_.print("\n");

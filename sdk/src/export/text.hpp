@@ -65,7 +65,7 @@ class TextOutput final : public Output {
 
   bool likely_texts_;
   bool kernel_stacks_below_, user_stacks_below_;  ///< events
-  bool shows_context_;
+  const Question& question_;
   const FormatString& format_;
   const View& view_;
   std::string label_;

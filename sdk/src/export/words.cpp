@@ -74,6 +74,11 @@ WordValue word_value(HitField word, const Event& event, const WordSource& source
   return number ? WordValue(*number) : WordValue(NoWord{std::string(why_none(word))});
 }
 
+bool shows_trace_context(const Question& question, const Event& event, const PrintList& list) {
+  return event.layout().contexts && (question.values.trace_context || !question.recording.replay.empty()) &&
+         !has_word(list, HitField::trace_id) && !has_word(list, HitField::span_id);
+}
+
 std::string word_text(HitField word, std::uint64_t number) {
   switch (info_of(word).form) {
     case HitFieldForm::duration:

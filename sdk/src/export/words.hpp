@@ -9,6 +9,8 @@
 #include <variant>
 
 #include "usdt/hit_field.hpp"
+#include "usdt/print_list.hpp"
+#include "usdt/question.hpp"
 #include "usdt/surroundings.hpp"
 
 namespace usdt::exports {
@@ -32,5 +34,9 @@ using WordValue = std::variant<std::uint64_t, std::string, NoWord>;
 [[nodiscard]] Result<const Stack*> stack_value(HitField word, const Event& event, Surroundings& around);
 /// A number as lines show it: times with a unit, addresses in hexadecimal.
 [[nodiscard]] std::string word_text(HitField word, std::uint64_t number);
+
+/// Whether an event is shown with what its thread worked for, which is asked for, or recorded: where its list does not
+/// name that.
+[[nodiscard]] bool shows_trace_context(const Question& question, const Event& event, const PrintList& list);
 
 }  // namespace usdt::exports
