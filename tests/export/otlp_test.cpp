@@ -77,7 +77,7 @@ TEST(ToJson, writes_values_of_all_kinds_and_within_each_other) {
 TEST(ToJson, leaves_out_what_it_does_not_know) {
   const std::string request = request_with<LogRecord>([](pbf_builder<LogRecord>& log) {
     add_attribute(log, "a", [](auto& v) { v.add_int64(AnyValue::whole, 1); });
-    log.add_fixed32(static_cast<LogRecord>(8), 7U);
+    log.add_fixed32(static_cast<LogRecord>(13), 7U);
     log.add_string(LogRecord::event_name, "p:n");
   });
   EXPECT_THAT(to_json(Signal::logs, request), HasSubstr(R"("1"}}],"eventName":"p:n"})"));

@@ -16,7 +16,7 @@ import unittest
 ROOM = pathlib.Path(__file__).resolve().parent
 INCLUDE = ROOM.parents[1] / "provider/include"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
-HOW = [["gcc", "-std=gnu11", "-Wpedantic"], ["gcc", "-std=gnu11", "-m32", "-O2"], ["g++", "-x", "c++", "-std=c++17", "-O2"],
+HOW = [["gcc", "-std=c11", "-Wpedantic"], ["gcc", "-std=gnu11", "-m32", "-O2"], ["g++", "-x", "c++", "-std=c++17", "-O2"],
        ["clang-14", "-std=gnu11", "-O2"], ["clang++-14", "-x", "c++", "-std=c++20"], ["gcc", "-std=gnu11", "-static-pie", "-fPIE"]]
 
 

@@ -45,7 +45,7 @@ constexpr const char* examples =
     "  usdt-trace 'python:gc__start ~~ python:gc__done' --latency --by comm\n"
     "  usdt-trace ucall:libc.so.6:malloc --slowest 3 --print 'arg0, retval' -- ls\n"
     "  usdt-trace ucall:libc.so.6:malloc --hist arg0 --sample 1/100 -- ls\n"
-    "  usdt-trace --preset heap -p 1234 -d 60   # memory of what runs with LD_PRELOAD=libusdt-heap.so\n"
+    "  usdt-trace --preset heap -p 1234   # memory of what runs with LD_PRELOAD=libusdt-heap.so\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
     "the command and all processes it started are ended: SIGTERM, after 2 seconds SIGKILL.\n"

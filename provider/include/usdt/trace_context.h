@@ -2,8 +2,8 @@
 /*
  * Tells tracers which trace and span a thread works for: OpenTelemetry's thread context (OTEP 4947), with the process
  * context (OTEP 4719) that goes with it. A tracer that sees the thread at a probe, a function or in the kernel then
- * knows what it was done for (usdt-trace: trace_id, span_id). A header alone, for C11 with what GNU adds (-std=gnu11)
- * and C++17; glibc or musl.
+ * knows what it was done for (usdt-trace: trace_id, span_id). A header alone, for C11 and C++17; glibc or musl, on
+ * x86, arm64 and riscv64.
  *
  *   usdt_context_publish("shop", NULL, 0);              once, when the program begins
  *   usdt_context_set(trace_id, span_id, 1);             a request begins, or goes on in this thread
@@ -38,7 +38,18 @@
 
 #ifdef __cplusplus
 extern "C" {
+#elif defined(__STRICT_ANSI__) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
+/* The C library has these, and does not say so where nothing but the standard is asked for (-std=c11). */
+long syscall(long number, ...);
+int madvise(void* address, size_t size, int advice);
+int ftruncate(int file, off_t size);
+int clock_gettime(int clock, struct timespec* time);
 #endif
+
+/* Numbers of Linux, for the same reason. */
+#define USDT_CONTEXT_MAP_ANONYMOUS 0x20 /* MAP_ANONYMOUS */
+#define USDT_CONTEXT_DONTFORK 10        /* MADV_DONTFORK */
+#define USDT_CONTEXT_BOOTTIME 7         /* CLOCK_BOOTTIME */
 
 /* The most bytes of all attributes of a thread; each takes two more than its text. */
 #define USDT_CONTEXT_ATTRIBUTES 612
@@ -194,9 +205,9 @@ static inline struct usdt_context_page* usdt_context_make_page(size_t size) {
   if (file >= 0 && ftruncate(file, (off_t)size) == 0)
     made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   if (file >= 0) (void)close(file);
-  if (made == MAP_FAILED) made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | USDT_CONTEXT_MAP_ANONYMOUS, -1, 0);
   if (made == MAP_FAILED) return NULL;
-  (void)madvise(made, size, MADV_DONTFORK);
+  (void)madvise(made, size, USDT_CONTEXT_DONTFORK);
   return (struct usdt_context_page*)made;
 }
 
@@ -228,7 +239,7 @@ static inline int usdt_context_publish(const char* service, const char* const* n
   there->version = 2;
   there->payload_size = (uint32_t)writer.size;
   there->payload = (uint64_t)(uintptr_t)payload;
-  (void)clock_gettime(CLOCK_BOOTTIME, &now);
+  (void)clock_gettime(USDT_CONTEXT_BOOTTIME, &now);
   __atomic_store_n(&there->published_at, (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec, __ATOMIC_SEQ_CST);
   usdt_context_published = there;
   usdt_context_publisher = getpid();
