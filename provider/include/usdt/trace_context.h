@@ -205,7 +205,8 @@ static inline struct usdt_context_page* usdt_context_make_page(size_t size) {
   if (file >= 0 && ftruncate(file, (off_t)size) == 0)
     made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   if (file >= 0) (void)close(file);
-  if (made == MAP_FAILED) made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | USDT_CONTEXT_MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED)
+    made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | USDT_CONTEXT_MAP_ANONYMOUS, -1, 0);
   if (made == MAP_FAILED) return NULL;
   (void)madvise(made, size, USDT_CONTEXT_DONTFORK);
   return (struct usdt_context_page*)made;

@@ -35,7 +35,7 @@ struct ThreadVariableFinder::File {
 namespace {
 
 constexpr std::size_t kMostListed = 4096;  // of one process
-constexpr std::size_t kMostParts = 4096;      // of glibc's list of modules, which has 64 in each
+constexpr std::size_t kMostParts = 4096;   // of glibc's list of modules, which has 64 in each
 
 bool begins_with_any(const std::string& name, std::initializer_list<std::string_view> beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view each) { return name.starts_with(each); });

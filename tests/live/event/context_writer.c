@@ -21,26 +21,28 @@ struct record {
 } __attribute__((packed));
 
 #ifdef VARIABLE_IN_PROGRAM
-__thread struct record *volatile otel_thread_ctx_v1;
-struct record *volatile *place_of_context(void) { return &otel_thread_ctx_v1; }
+__thread struct record* volatile otel_thread_ctx_v1;
+struct record* volatile* place_of_context(void) {
+  return &otel_thread_ctx_v1;
+}
 #elif !defined(LIBRARY)
-struct record *volatile *place_of_context(void);
+struct record* volatile* place_of_context(void);
 #endif
 
-static struct record *volatile *(*place)(void);
+static struct record* volatile* (*place)(void);
 static pthread_barrier_t begin, end;
 static long count;
 
-static void put(uint8_t *to, uint64_t number) {
+static void put(uint8_t* to, uint64_t number) {
   for (int i = 7; i >= 0; i--, number >>= 8) to[i] = (uint8_t)number;
 }
 
-static void *work(void *given) {
+static void* work(void* given) {
   const long thread = (long)given;
   static __thread struct record record;
   for (long n = 0;;) {
     pthread_barrier_wait(&begin);
-    struct record *volatile *context = place();
+    struct record* volatile* context = place();
     for (long last = n + count; n < last; n++) {
       *context = NULL;
       put(record.trace_id, (uint64_t)n);
@@ -77,14 +79,14 @@ static void serve_some(void) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const int threads = argc > 1 ? atoi(argv[1]) : 1;
   char line[64];
   pthread_barrier_init(&begin, NULL, (unsigned)threads + 1);
   pthread_barrier_init(&end, NULL, (unsigned)threads + 1);
   for (long i = 0; i < threads; i++) {
     pthread_t thread;
-    pthread_create(&thread, NULL, work, (void *)i);
+    pthread_create(&thread, NULL, work, (void*)i);
   }
 #ifndef LIBRARY
   place = place_of_context;
@@ -94,9 +96,9 @@ int main(int argc, char **argv) {
   while (fgets(line, sizeof(line), stdin)) {
 #ifdef LIBRARY
     if (!place) {
-      void *library = dlopen(LIBRARY, RTLD_NOW);
+      void* library = dlopen(LIBRARY, RTLD_NOW);
       if (!library) return puts(dlerror()), 1;
-      place = (struct record * volatile *(*)(void)) dlsym(library, "place_of_context");
+      place = (struct record* volatile * (*)(void)) dlsym(library, "place_of_context");
     }
 #endif
     if (line[0] == 'f') {  // forks: the child works on
