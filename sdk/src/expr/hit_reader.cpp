@@ -10,9 +10,9 @@
 namespace usdt::expr {
 
 HitReader::HitReader(const TypedExpression& expression, const Surroundings& surroundings)
-    : expression_(expression), surroundings_(surroundings) {
-  of_beginning_ = surroundings.of_span ? beginning_facts(expression) : context_facts(expression);
-}
+    : expression_(expression),
+      surroundings_(surroundings),
+      of_beginning_(surroundings.of_span ? beginning_facts(expression) : context_facts(expression)) {}
 
 bool HitReader::is_leaf(const Node& node) {
   return node.op == Op::integer || node.op == Op::real || node.op == Op::value;
