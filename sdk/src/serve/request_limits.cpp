@@ -30,6 +30,7 @@ Result<usdt_stock_constants> make_constants(const broker::LoadRequest& request, 
   constants.family = {};
   constants.returns = constants.user_stack.depth > 0 ? event::find_replaced_returns() : usdt_return_offsets{};
   constants.scripts = {};
+  constants.image = {};
   constants.threads = event::find_threads();
   if (constants.threads.start == 0) return refuse("programs on a kernel that does not say when threads began");
   constants.owner = TRY(event::count_owner_only(client.uid, client.gid));

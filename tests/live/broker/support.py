@@ -60,13 +60,14 @@ class Service:
         return [*as_user(uid), "env", f"USDT_BROKER={self.socket}", self.bin / "usdt-trace", "-f", "json", *map(str, words)]
 
     def trace(self, uid, *words, timeout=60):
+        # A command may end its process group (kill 0), which is not that of the user's other tests.
         done = subprocess.run(self.argv(uid, *words), capture_output=True, text=True, timeout=timeout,
-                              stdin=subprocess.DEVNULL)
+                              stdin=subprocess.DEVNULL, process_group=0)
         return Result(done.returncode, done.stdout, done.stderr)
 
     def start(self, uid, *words, ready="attached "):
         """A trace that runs beside the test, from when it is attached, or says something else."""
-        tracing = Tracing([str(word) for word in self.argv(uid, *words)], self.run.dir)
+        tracing = Tracing([str(word) for word in self.argv(uid, *words)], self.run.dir, process_group=0)
         self.run.adopt(tracing.process)
         wait_until(lambda: ready in tracing.stderr() or not tracing.alive(), "the trace is attached")
         check(tracing.alive(), tracing.stderr())

@@ -78,8 +78,11 @@ def plan(offset, semaphore=0, machine=None, function=0, name=("shared", "hit"), 
     ])
 
 
+CONSTANTS = 552  # bytes of struct usdt_stock_constants
+
+
 def load(programs, of_plan, constants=None, program="usdt_trace_count"):
-    constants = constants if constants is not None else bytes(504)
+    constants = constants if constants is not None else bytes(CONSTANTS)
     return b"".join([varint(programs), varint(len(constants)), constants, varint(0), varint(0), varint(0),
                      text(program), varint(0), bytes([0]),
                      varint(64), of_plan])

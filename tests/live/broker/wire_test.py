@@ -88,7 +88,7 @@ with Wire(sys.argv[1]) as wire:
         print(kind, Wire.reason(answer) if kind == REFUSED else "")
 """
         out = as_client(self.run, ANNA, body, self.service.socket, self.programs, of_plan.hex(),
-                        (constants if constants is not None else bytes(504)).hex(), pid, file or self.library, program)
+                        (constants if constants is not None else bytes(wire.CONSTANTS)).hex(), pid, file or self.library, program)
         return [(int(line.split(" ", 1)[0]), line.split(" ", 1)[1]) for line in out.splitlines()]
 
     def refuses(self, answers, *words):
@@ -157,15 +157,16 @@ def constants_by_which_programs_would_read_the_kernel_are_refused_or_the_brokers
     plan = wire.plan(asker.offset, asker.semaphore)
 
     def with_word(at, value):
-        constants = bytearray(504)
+        constants = bytearray(wire.CONSTANTS)
         struct.pack_into("=I", constants, at, value)
         return bytes(constants)
 
     asker.refuses(asker.ask(plan, with_word(72, 16)), "stacks of the kernel")  # record.stack_depth
     asker.refuses(asker.ask(plan, with_word(20, 1)), "stacks of the kernel")  # table.kernel_stack
-    asker.refuses(asker.ask(plan, with_word(132, 1)), "descent")  # family.ancestors.count
-    asker.refuses(asker.ask(plan, with_word(468, 1)), "wait for pages")  # may_sleep
-    asker.refuses(asker.ask(plan, bytes(503)), "another version")
+    asker.refuses(asker.ask(plan, with_word(88, 1)), "what threads work for")  # record.context_at
+    asker.refuses(asker.ask(plan, with_word(140, 1)), "descent")  # family.ancestors.count
+    asker.refuses(asker.ask(plan, with_word(476, 1)), "wait for pages")  # may_sleep
+    asker.refuses(asker.ask(plan, bytes(wire.CONSTANTS - 1)), "another version")
     # A record that is larger than the entry of a map which it is copied from would have the kernel's memory behind that.
     for program in ("usdt_trace_call", "usdt_trace_call_memory", "usdt_trace_call_steps", "usdt_trace_table_call"):
         asker.refuses(asker.ask(plan, with_word(56, 4096), program=program), "larger than the room")
@@ -173,7 +174,7 @@ def constants_by_which_programs_would_read_the_kernel_are_refused_or_the_brokers
     asker.refuses(asker.ask(plan, program="no_such_program"), "no such program")
     # What the client says of whose hits count is not asked.
     own = Changing(run, asker.program, ANNA)
-    answers = asker.ask(plan, with_word(480, 0), pid=own.pid)  # owner.checked
+    answers = asker.ask(plan, with_word(488, 0), pid=own.pid)  # owner.checked
     check_equal([kind for kind, _ in answers], [LOADED, ATTACHED], str(answers))
 
 
