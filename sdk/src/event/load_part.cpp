@@ -98,8 +98,10 @@ usdt_span_constants describe_spans(const AttachPlan& plan) {
 }
 
 /// The maps of the first part: the ring, who sleeps at it, whose descendants count, and interpreters; the rows.
-Result<void> share_maps(BpfObject& object, const LoadedObject& with, const AttachPlan& plan) {
-  std::vector<const char*> maps{"usdt_events", "usdt_descendants", "usdt_interpreters", ".bss"};
+Result<void> share_maps(BpfObject& object, const LoadedObject& with, const AttachPlan& plan,
+                        const EventLayout& layout) {
+  std::vector<const char*> maps{"usdt_events", "usdt_descendants", ".bss"};
+  if (layout.script_depth > 0) maps.push_back("usdt_interpreters");
   if (plan.contexts) maps.push_back(ContextPlaces::kMap);
   if (plan.table) std::ranges::copy(maps_of_rows(*plan.table), std::back_inserter(maps));
   for (const char* map : maps) {
@@ -162,7 +164,7 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   const CountRows rows = TRY(SiteCounts::size(object, plan.places()));
   usdt_stock_constants constants = TRY(describe(plan, options, common, layout));
   constants.counters = rows.constants();
-  TRY(common.with ? share_maps(object, *common.with, plan) : take_ring(object, plan, options));
+  TRY(common.with ? share_maps(object, *common.with, plan, layout) : take_ring(object, plan, options));
   const usdt_family_constants family = constants.family;
   const bool of_family = !common.family.roots.empty();
   if (of_family) constants.family.ancestors.count = 0;  // all who come by count

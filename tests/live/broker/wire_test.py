@@ -194,7 +194,7 @@ def texts_in_the_kernels_memory_are_read_by_programs_alone_that_keep_them(run):
         asker.refuses(asker.ask(plan(asked, moment), program=program), "does not keep")
 
     def constants(size=64, slots=1, bytes_of_slot=32):
-        of_record = bytearray(504)
+        of_record = bytearray(wire.CONSTANTS)
         struct.pack_into("=IIII", of_record, 56, size, 1, slots, bytes_of_slot)
         return bytes(of_record)
 
@@ -216,7 +216,7 @@ def rows_and_stacks_are_written_where_the_programs_have_room_for_them(run):
         return wire.plan(asker.offset, asker.semaphore, asked=wire.question(wire.node(wire.ROW, bits=1, of=parts)))
 
     def user_stack(at):
-        constants = bytearray(504)
+        constants = bytearray(wire.CONSTANTS)
         struct.pack_into("=I", constants, 16, at)  # table.user_stack
         return bytes(constants)
 
