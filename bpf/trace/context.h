@@ -17,19 +17,31 @@ struct {
 	__type(value, struct usdt_context_place);
 } usdt_context_places SEC(".maps");
 
-static __always_inline const struct usdt_context_place *place_of(__u32 pid, const __u64 *image)
+/* When the process of a task began. */
+static __always_inline __u64 beginning_of(const void *task)
+{
+	const void *leader = TASK_WORD(void *, task, usdt_stock()->threads.leader);
+
+	return TASK_WORD(__u64, leader, usdt_stock()->threads.start);
+}
+
+/* The place of process `pid`, which `task` is of, if it executes `image`. */
+static __always_inline const struct usdt_context_place *place_of(__u32 pid, const void *task, const __u64 *image)
 {
 	const __u64 key = usdt_context_key(pid, image);
 	const struct usdt_context_place *place = bpf_map_lookup_elem(&usdt_context_places, &key);
 
 	return place && place->pid == pid && place->image[0] == image[0] && place->image[1] == image[1] &&
-		       place->image[2] == image[2] && place->image[3] == image[3]
+		       place->image[2] == image[2] && place->image[3] == image[3] &&
+		       place->looked_at > beginning_of(task)
 		   ? place
 		   : NULL;
 }
 
-/* Where process `pid`, the current one, has the variable; NULL: it was not looked at since it executes this program. */
-static __always_inline const struct usdt_context_place *find_context_place(const void *memory, __u32 pid)
+/* Where process `pid`, the current one, has the variable; NULL: it is not known. In a pid namespace that is the
+ * tracer's the number of the parent is not. */
+static __always_inline const struct usdt_context_place *find_context_place(const void *task, const void *memory,
+									   __u32 pid)
 {
 	const volatile struct usdt_image_offsets *at = &usdt_stock()->image;
 	const __u64 image[USDT_IMAGE_WORDS] = {
@@ -38,9 +50,14 @@ static __always_inline const struct usdt_context_place *find_context_place(const
 	    TASK_WORD(__u64, memory, at->stack),
 	    TASK_WORD(__u64, memory, at->arguments),
 	};
-	const struct usdt_context_place *place = place_of(pid, image);
+	const struct usdt_context_place *place = place_of(pid, task, image);
+	const void *parent;
 
-	return place ?: place_of(0, image);
+	if (place || usdt_kernel()->pidns_ino)
+		return place;
+	parent = TASK_WORD(void *, task, usdt_stock()->threads.parent);
+	place = place_of(TASK_WORD(__u32, parent, usdt_stock()->threads.tgid), parent, image);
+	return place && place->looked_at < beginning_of(task) ? place : NULL;
 }
 
 /* The thread pointer, as usdt_thread_base() has it, without its doubts: the process is known to have one. */
@@ -66,11 +83,12 @@ static __always_inline int find_context(__u64 *record, __u32 pid)
 	*record = 0;
 	if (!TASK_WORD(__u64, memory, usdt_stock()->image.stack)) /* a thread of the kernel */
 		return 0;
-	place = find_context_place(memory, pid);
+	place = find_context_place(task, memory, pid);
 	if (!place)
 		return -USDT_ENOENT;
-	if (!place->has)
-		return TASK_WORD(__u64, memory, usdt_stock()->image.code_pages) == place->code_pages ? 0 : -USDT_ENOENT;
+	if (place->state != USDT_CONTEXT_SET)
+		return TASK_WORD(__u64, memory, usdt_stock()->image.code_pages) == place->code_pages ? place->state
+												     : -USDT_ENOENT;
 	error = thread_pointer(task, place->variable.word_size, &base);
 	if (!error)
 		error = usdt_find_thread_variable(&place->variable, base, &variable);

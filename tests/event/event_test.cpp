@@ -174,8 +174,9 @@ TEST(Event, says_what_its_thread_worked_for_or_why_that_is_not_known) {
   EXPECT_EQ(context_text(*event, HitField::trace_id).value(), "4bf90001000000000000000000000000");
   EXPECT_EQ(context_text(*event, HitField::span_id).value(), "00f0000000000000");
   auto& state = reinterpret_cast<usdt_thread_context*>(record.data() + layout_of(plan).context_at())->state;
-  for (const auto& [error, words] : {std::pair(-ENOENT, "not known yet"), std::pair(-EAGAIN, "was changing it"),
-                                     std::pair(-EFAULT, "Bad address"), std::pair(-ENODATA, "kernel does not say")}) {
+  for (const auto& [error, words] :
+       {std::pair(-ENOENT, "not known yet"), std::pair(-EAGAIN, "was changing it"), std::pair(-EFAULT, "Bad address"),
+        std::pair(-EOPNOTSUPP, "does not tell where"), std::pair(-ENODATA, "kernel does not say")}) {
     state = error;
     EXPECT_THAT(context_text(*event, HitField::span_id).error().message, HasSubstr(words));
   }

@@ -194,8 +194,8 @@ class Event {
   [[nodiscard]] std::optional<HitOwner> owner() const noexcept;
   /// Returns the trace and span that the thread worked for at the hit, or where the call or span began. Nothing: it
   /// worked for none, or its process publishes none. Errors: not_found (it was not recorded: PlanOptions::contexts; or
-  /// the process was seen for the first time, and where it has them is known from then on), io (why it could not be
-  /// read: the thread was changing it, say).
+  /// the process was seen for the first time, and where it has them is known from then on), not_supported (it does not
+  /// tell where), io (why it could not be read: the thread was changing it, say).
   [[nodiscard]] Result<std::optional<ThreadContext>> thread_context() const;
   /// Returns the thread that ended a span, valid as long as the event. Nothing: the one that began it, which alone
   /// could (spans are paired by threads); or it has not ended (View::in_flight), or that was not recorded.

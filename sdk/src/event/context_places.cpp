@@ -8,12 +8,14 @@
 #include <cerrno>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/try.hpp"
 #include "event/thread_ends.hpp"
 #include "proc/process_image.hpp"
 #include "proc/process_maps.hpp"
+#include "usdt/clock.hpp"
 
 namespace usdt::event {
 namespace {
@@ -22,6 +24,13 @@ using Clock = std::chrono::steady_clock;
 
 /// A process that maps code without a pause, as just-in-time compilers do, is not looked at more often.
 constexpr std::chrono::milliseconds kPause{5};
+
+/// Nothing: it is not known now, and may be later.
+std::optional<__s32> state_of(const Result<usdt_thread_variable>& variable) {
+  if (variable) return USDT_CONTEXT_SET;
+  if (variable.error().kind == ErrorKind::not_found) return USDT_CONTEXT_NONE;
+  return variable.error().kind == ErrorKind::not_supported ? std::optional(-EOPNOTSUPP) : std::nullopt;
+}
 
 }  // namespace
 
@@ -55,45 +64,42 @@ void ContextPlaces::look_again(const Event& event) {
   if (!event.layout().contexts) return;
   const auto* context =
       reinterpret_cast<const usdt_thread_context*>(event.record().data() + event.layout().context_at());
-  if (context->state != -ENOENT) return;
   const auto pid = static_cast<pid_t>(event.pid());
   const auto known = seen_.find(pid);
-  if (known == seen_.end() || Clock::now() - known->second.at >= kPause) look(pid);
+  // One that is known by its parent is looked at as well: what it forks is known by it.
+  if (known == seen_.end() || (context->state == -ENOENT && Clock::now() - known->second.at >= kPause)) look(pid);
 }
 
 /// The image is read before and after: what a program has that is executed meanwhile is not taken for this one's.
 bool ContextPlaces::look(pid_t pid) {
   if (pid <= 0) return false;
-  if (seen_.size() >= kMost / 2) forget_ended();
+  if (seen_.size() >= kMost) forget_ended();
   Seen& seen = seen_[pid];
   seen.at = Clock::now();
   const auto before = proc::image_of(pid);
   if (!before) return false;
   const auto variable = finder_.find(pid);
   const auto after = proc::image_of(pid);
-  const bool is_known = variable || variable.error().kind == ErrorKind::not_found;
-  if (!after || after->words != before->words || !is_known) return false;
+  const auto state = state_of(variable);
+  if (!after || after->words != before->words || !state) return false;
   usdt_context_place place{};
   std::ranges::copy(before->words, std::begin(place.image));
-  place.has = variable ? 1 : 0;
+  place.state = *state;
   place.code_pages = before->code_pages;
   if (variable) place.variable = *variable;
   place.pid = static_cast<__u32>(pid);
-  put(place, seen.keys[0]);
-  place.pid = 0;
-  put(place, seen.keys[1]);
-  return place.has != 0;
-}
-
-void ContextPlaces::put(const usdt_context_place& place, std::uint64_t& key) {
-  key = usdt_context_key(place.pid, place.image);
+  place.looked_at = event_clock();
+  const std::uint64_t key = usdt_context_key(place.pid, place.image);
+  if (seen.key != key) static_cast<void>(bpf_map_delete_elem(map_.get(), &seen.key));
+  seen.key = key;
   static_cast<void>(bpf_map_update_elem(map_.get(), &key, &place, BPF_ANY));
+  return variable.has_value();
 }
 
 void ContextPlaces::forget_ended() {
   std::erase_if(seen_, [&](const auto& each) {
     if (ThreadEnds::exists(static_cast<std::uint32_t>(each.first))) return false;
-    for (const std::uint64_t& key : each.second.keys) static_cast<void>(bpf_map_delete_elem(map_.get(), &key));
+    static_cast<void>(bpf_map_delete_elem(map_.get(), &each.second.key));
     return true;
   });
 }

@@ -38,18 +38,18 @@ class ContextPlaces {
   void look_at(const std::vector<pid_t>& named);
   /// Looks at a process that has just begun, as a command has, at each call for some seconds or until it is known.
   void expect(pid_t pid);
-  /// Looks at the process of an event for which there was no place, unless that was just done.
+  /// Looks at the process of an event, if it was not looked at, or there was no place for it; unless that was just
+  /// done.
   void look_again(const Event& event);
 
  private:
   struct Seen {
     std::chrono::steady_clock::time_point at = {};
-    std::uint64_t keys[2] = {};
+    std::uint64_t key = 0;  ///< in the map
   };
   explicit ContextPlaces(sys::UniqueFd map) : map_(std::move(map)), finder_(USDT_CONTEXT_VARIABLE) {}
   /// False: it has no context by now.
   bool look(pid_t pid);
-  void put(const usdt_context_place& place, std::uint64_t& key);
   void forget_ended();
 
   sys::UniqueFd map_;

@@ -145,8 +145,13 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
   constants.scripts = describe_scripts(layout);
   if (layout.user_stack_depth > 0) constants.returns = find_replaced_returns();
   constants.family = TRY(describe_family(plan, options));
-  if (keeps_beginnings(plan, options) || layout.owners) constants.threads = find_threads();
-  if (layout.contexts) constants.image = TRY(find_image());
+  if (keeps_beginnings(plan, options) || layout.owners || layout.contexts) constants.threads = find_threads();
+  if (layout.contexts) {
+    constants.image = TRY(find_image());
+    const usdt_thread_offsets& threads = constants.threads;
+    if (threads.start == 0 || threads.leader == 0 || threads.parent == 0)
+      return fail(ErrorKind::not_supported, "this kernel does not say when processes began, and who began them");
+  }
   constants.spans = describe_spans(plan);
   constants.cgroups = static_cast<__u32>(options.cgroups.size());
   constants.may_sleep = waits_for_pages(plan, options) ? 1 : 0;

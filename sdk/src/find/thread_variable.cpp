@@ -221,6 +221,7 @@ std::shared_ptr<const ThreadVariableFinder::File> ThreadVariableFinder::read_fil
   const bool has_variables = segment_of(elf::Inside::of(*elf)->image, PT_TLS) != nullptr;
   if (!has_variables && !has_part) return nullptr;
   auto file = std::make_shared<File>(*std::move(elf));
+  if (!has_variables) return file;  // whose symbols nobody asks for, perhaps
   const elf::ThreadOffsets offsets(file->symbols);
   const auto offset = file->symbols.is_program() ? offsets.from_pointer(name_) : offsets.in_block(name_);
   if (offset) file->offset = *offset;
@@ -232,8 +233,13 @@ std::shared_ptr<const ThreadVariableFinder::File> ThreadVariableFinder::file_at(
   if (::stat(target.access.c_str(), &st) != 0) return nullptr;
   const Version version{st.st_dev, st.st_ino, st.st_ctim.tv_sec, st.st_ctim.tv_nsec};
   if (const auto known = files_.find(version); known != files_.end()) return known->second;
-  if (files_.size() >= kMostFiles) files_.clear();
-  return files_[version] = read_file(target);
+  if (files_.size() >= kMostFiles || open_ >= kMostOpen) {
+    files_.clear();
+    open_ = 0;
+  }
+  auto file = read_file(target);
+  if (file) ++open_;
+  return files_[version] = std::move(file);
 }
 
 Result<usdt_thread_variable> ThreadVariableFinder::find(pid_t pid) {

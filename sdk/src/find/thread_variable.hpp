@@ -36,7 +36,8 @@ class ThreadVariableFinder {
   class Libraries;
   /// Tells a file, and what it was when it was read: device, inode, and when it was changed.
   using Version = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
-  static constexpr std::size_t kMostFiles = 4096;  ///< that are remembered
+  static constexpr std::size_t kMostFiles = 4096;  ///< that are remembered,
+  static constexpr std::size_t kMostOpen = 64;     ///< and those among them that are open
 
   /// Null: it cannot be read, or has neither the variable nor a part in finding it.
   [[nodiscard]] std::shared_ptr<const File> file_at(const TargetFile& target);
@@ -44,6 +45,7 @@ class ThreadVariableFinder {
 
   std::string name_;
   std::map<Version, std::shared_ptr<const File>> files_;
+  std::size_t open_ = 0;
 };
 
 }  // namespace usdt::find

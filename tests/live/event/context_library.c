@@ -3,5 +3,8 @@
 #ifdef LARGE
 __thread char filling[LARGE];
 #endif
-__thread void* volatile otel_thread_ctx_v1;
-void* volatile* place_of_context(void) { return &otel_thread_ctx_v1; }
+#ifndef VARIABLE
+#define VARIABLE otel_thread_ctx_v1
+#endif
+__thread void* volatile VARIABLE;
+void* volatile* place_of_context(void) { return &VARIABLE; }

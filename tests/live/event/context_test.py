@@ -19,6 +19,7 @@ from harness import LONG, check, check_equal, main, require_m32, require_root, s
 ROOM = pathlib.Path(__file__).resolve().parent
 THREADS = 4
 HITS = 250_000 if LONG else 5_000  # of each thread
+EARLY = "it was not known yet where this process has it"
 OPENED = '-DLIBRARY="./libcontext.so"'
 FORMS = {  # name: (flags of the program, of the library with the variable)
     "program": (["-DVARIABLE_IN_PROGRAM", "-rdynamic"], None),
@@ -57,7 +58,7 @@ class Trace:
         require_root()
         self.file = run.dir / "answers"
         argv = [run.tool, points or f"usdt:{writer.program}:writer:*", *(["--print", listed] if listed else []), "-f", "json", "-o", self.file,
-                "--ring-size", "32", *options]
+                "--ring-size", "512" if LONG else "32", *options]
         if pid is None:
             argv += ["-p", str(writer.process.pid)]
         self.process = run.adopt(subprocess.Popen([str(word) for word in argv], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
@@ -94,7 +95,7 @@ def check_hits(events, hits, unknown=0):
     wrong, early = [], 0
     for event in events:
         n, thread, trace, span = event["args"]
-        if trace == {"error": "it was not known yet where this process has it"}:
+        if trace == {"error": EARLY}:
             early += 1
         elif (trace, span) != wanted(n, thread):
             wrong.append((event["args"], wanted(n, thread)))
@@ -148,6 +149,21 @@ def processes_that_are_forked_have_theirs_from_the_first_hit(run):
     time.sleep(0.3)
     forked = [event for event in trace.events() if event["probe"].endswith("forked")]
     check_equal([event["args"][2:] for event in forked], [[f"{n:016x}{77:016x}", f"{2 * n + 1:016x}"] for n in range(50)], "hits of the child")
+
+
+@scenario
+def another_library_in_the_same_place_is_not_taken_for_it(run):
+    """A process that was forked before the library came opens another one, whose variable looks as if it were that."""
+    writer = Writer(run, "opened library")
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-DVARIABLE=another", "-DLARGE=30000", "-o", run.dir / "libother.so", ROOM / "context_library.c"], check=True)
+    writer.tell("other")
+    writer.tell(1)
+    trace = Trace(run, writer, "--children")
+    writer.tell("go")
+    shown = [event["args"][2] for event in trace.events() if event["probe"].endswith("forked")]
+    check_equal(len(shown), 50, "hits of the child")
+    check_equal([each for each in shown if each not in ("", {"error": EARLY})], [], "what it works for")
+    check_equal(shown[-1], "", "the last one, which is known")
 
 
 @scenario

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sdt.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct record {
@@ -79,6 +80,30 @@ static void serve_some(void) {
   }
 }
 
+static int gate[2];
+
+#ifdef LIBRARY
+// Its variable is called otherwise, and points to what looks like a record.
+static void fork_with_another_library(void) {
+  static struct record record = {.trace_id = {0xba, 0xd}, .span_id = {0xba, 0xd}, .valid = 1};
+  char byte;
+  if (pipe(gate) == 0 && fork() == 0) {
+    close(gate[1]);
+    if (read(gate[0], &byte, 1) != 0) _exit(1);
+    void* library = dlopen("./libother.so", RTLD_NOW);
+    struct record* volatile* (*other)(void) = (struct record* volatile * (*)(void)) dlsym(library, "place_of_context");
+    *other() = &record;
+    for (long n = 0; n < 50; n++) {
+      DTRACE_PROBE2(writer, forked, n, n);
+      usleep(10000);
+    }
+    _exit(0);
+  }
+  puts("done");
+  fflush(stdout);
+}
+#endif
+
 int main(int argc, char** argv) {
   const int threads = argc > 1 ? atoi(argv[1]) : 1;
   char line[64];
@@ -95,13 +120,20 @@ int main(int argc, char** argv) {
   fflush(stdout);
   while (fgets(line, sizeof(line), stdin)) {
 #ifdef LIBRARY
+    if (line[0] == 'o') {  // forks: the child waits, and opens another library, which has the place of the one here
+      fork_with_another_library();
+      continue;
+    }
     if (!place) {
       void* library = dlopen(LIBRARY, RTLD_NOW);
       if (!library) return puts(dlerror()), 1;
       place = (struct record* volatile * (*)(void)) dlsym(library, "place_of_context");
     }
 #endif
-    if (line[0] == 'f') {  // forks: the child works on
+    if (line[0] == 'g') {  // the child that waits goes on
+      close(gate[1]);
+      wait(NULL);
+    } else if (line[0] == 'f') {  // forks: the child works on
       if (fork() == 0) {
         const long own = 1;
         *place() = NULL;

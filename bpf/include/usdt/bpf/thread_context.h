@@ -11,7 +11,7 @@
 
 /* How much is known of the context at a hit; else a negative errno: -ENOENT the process was not looked at yet, -EAGAIN
  * the thread is changing it, -EFAULT it cannot be read, -ENODATA the kernel does not say where threads have their
- * variables. */
+ * variables, -EOPNOTSUPP the process does not. */
 enum usdt_context_state {
 	USDT_CONTEXT_NONE = 0, /* the thread works for no trace, or the process has no such variable */
 	USDT_CONTEXT_SET = 1,
@@ -28,17 +28,18 @@ struct usdt_thread_context {
 };
 #define USDT_CONTEXT_RECORD 28
 
-/* Where the threads of a process have the variable. A process is known by its number and by the program that it
- * executes; one that it forked is known by the program alone, and has its variables in the same places. */
+/* Where the threads of a process have the variable. A process is known by its number, by the program that it executes,
+ * and by the time: one that began after it was looked at is another one. A process that has not been looked at has the
+ * variables of its parent in the same places, if it was forked since that was. */
 #define USDT_IMAGE_WORDS 4
 struct usdt_context_place {
-	/* The process, as the tracer's pid namespace numbers it; 0: any that executes the program. */
-	__u32 pid;
-	__u32 has; /* 0: it has no such variable */
+	__u32 pid;   /* the process, as the tracer's pid namespace numbers it */
+	__s32 state; /* USDT_CONTEXT_SET: it has the variable; USDT_CONTEXT_NONE: it has none; or -EOPNOTSUPP */
 	/* mm_struct::start_code, end_code, start_stack and arg_start, which proc_pid_stat(5) has, too. */
 	__u64 image[USDT_IMAGE_WORDS];
-	/* Pages of code that it had mapped when it was looked at (mm_struct::exec_vm), if it has no such variable: a
-	 * library may have come since. */
+	__u64 looked_at; /* ns of CLOCK_MONOTONIC */
+	/* Pages of code that it had mapped then (mm_struct::exec_vm), if it has no such variable: a library may have
+	 * come since. */
 	__u64 code_pages;
 	struct usdt_thread_variable variable;
 };
