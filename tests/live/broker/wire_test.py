@@ -293,7 +293,13 @@ def messages_that_cannot_be_end_their_connection_and_no_other(run):
 import random, socket
 path, tries, seed, library = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 seeds = [(int(k), bytes.fromhex(b)) for k, b in (word.split(":") for word in sys.argv[5:])]
-random.seed(seed)
+clients = 4  # each waits for answers most of the time
+others = []
+while len(others) < clients - 1:
+    others.append(os.fork())
+    if others[-1] == 0: break
+random.seed(seed + len(others) * (others[-1] == 0))
+tries //= clients
 fd = os.open(library, os.O_RDONLY)
 kinds = {}
 def mutate(data):
@@ -329,7 +335,8 @@ while sent < tries:
                 kinds[answer] = kinds.get(answer, 0) + 1
                 if answer in (0, REFUSED) and not got: break
     except (BrokenPipeError, ConnectionError, socket.timeout): pass
-print(sent, kinds)
+print(sent, kinds, flush=True)
+if others[-1] != 0 and any(os.waitpid(each, 0)[1] != 0 for each in others): sys.exit(1)
 """
     pass_function = f"{asker.library}:pass"
     messages = asker.messages[1:]
