@@ -22,9 +22,11 @@ static uint64_t next_random(void) {
   return state;
 }
 
+static int is_alone; /* nobody gives orders */
 static void wait_for_order(void) {
   char order[16];
   fflush(stdout);
+  if (is_alone) return;
   if (read(STDIN_FILENO, order, sizeof(order)) <= 0) _exit(0);
 }
 
@@ -227,9 +229,21 @@ static int leaks(void) {
   return 0;
 }
 
+/* A known number of blocks of a known size are kept. */
+static int keeps(void) {
+  enum { KEPT = 300 };
+  for (int n = 0; n < KEPT; ++n) {
+    ((char*)leaks_it(10000))[0] = 1;
+    free(passes_it(20000));
+  }
+  printf("kept %d\n", KEPT * 10000);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 1;
   state = argc > 2 ? strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u | 1 : 1;
+  is_alone = argc > 2 && strcmp(argv[2], "alone") == 0;
   static char buffer[1 << 16];
   setvbuf(stdout, buffer, _IOFBF, sizeof(buffer)); /* so that printing allocates nothing */
   printf("ready\n");
@@ -243,6 +257,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "churn") == 0) failed = churn();
   if (strcmp(argv[1], "opens") == 0) failed = opens(argv[3]);
   if (strcmp(argv[1], "leaks") == 0) failed = leaks();
+  if (strcmp(argv[1], "keeps") == 0) failed = keeps();
   printf("done %d\n", failed);
   wait_for_order();
   return failed;

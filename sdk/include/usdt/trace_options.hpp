@@ -45,6 +45,9 @@ struct TraceOptions {
   /// Whether the command does not wait any more. Processes that it has started are found if the calling process is a
   /// child subreaper (PR_SET_CHILD_SUBREAPER), to which orphans come back; otherwise others pay.
   bool command_runs = false;
+  /// The process with whose end the trace ends; 0: it does not. What was in flight in it then stays so
+  /// (Tracer::in_flight()), as if it were looked at just before; that of others is abandoned when they end.
+  pid_t ends_with = 0;
   /// Counts only hits of these processes and of their descendants; the plan's scope then is AllProcesses. A descendant
   /// whose parent had ended before the trace began cannot be told to be one, and does not count.
   std::optional<Processes> family_of = std::nullopt;

@@ -30,7 +30,8 @@ std::vector<OwnedEvent> events_in_flight(const std::shared_ptr<const AttachPlan>
                                          const OverheadGuard* guard) {
   EventCopies copies;
   std::vector<std::byte> aged;
-  const std::uint64_t now = monotonic_now();  // of all: else those that are looked at later seem older than they are
+  // One time for all: else those that are looked at later seem older than they are.
+  const std::uint64_t now = parts.ends().end_of_last_process().value_or(monotonic_now());
   const auto keep = [&](std::span<const std::byte> record) {
     usdt_event head;
     std::memcpy(&head, record.data(), sizeof(head));

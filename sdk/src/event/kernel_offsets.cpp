@@ -64,6 +64,16 @@ usdt_thread_offsets find_threads() {
           .tgid = parents.group};
 }
 
+usdt_thread_ends_constants find_ends() {
+  const auto types = btf::Types::load();
+  usdt_thread_ends_constants ends{};
+  // Without the last one nothing is looked for.
+  if (types)
+    static_cast<void>(
+        first_missing(**types, {{&ends.flags, "signal_struct", "flags"}, {&ends.signal, "task_struct", "signal"}}));
+  return ends;
+}
+
 Result<usdt_image_offsets> find_image() {
   const auto types = TRY(btf::Types::load());
   usdt_image_offsets image{};

@@ -15,6 +15,9 @@ namespace usdt::event {
 /// Finds which thread of a number it is, and whose child its process is (bpf/trace/threads.h).
 [[nodiscard]] usdt_thread_offsets find_threads();
 
+/// Finds whether threads end with their process (bpf/ends.bpf.c). Without BTF it stays unknown.
+[[nodiscard]] usdt_thread_ends_constants find_ends();
+
 /// Finds what tells which program a process executes. Errors: not_supported (the kernel's BTF lacks it), those of
 /// reading it.
 [[nodiscard]] Result<usdt_image_offsets> find_image();

@@ -268,10 +268,9 @@ Result<OpenCalls> OpenCalls::open(const LoadedObject& object, const AttachPlan& 
 
 bool OpenCalls::has_left(const Entry& entry, const ThreadEnds& ends) const {
   const usdt_event& head = entry.head;
-  if (life_ == USDT_PAIR_PROCESS || (!spans_ && entry.is_of_goroutine()))
-    return ThreadEnds::process_ended_since(head.pid, head.ts);
-  if (life_ == USDT_PAIR_THREAD) return ends.ended_since(head.tid, head.ts);
-  return life_ == USDT_PAIR_IMAGE && ends.left_since(head.tid, head.ts);
+  if (life_ == USDT_PAIR_PROCESS || (!spans_ && entry.is_of_goroutine())) return ends.process_ended(head);
+  if (life_ == USDT_PAIR_THREAD) return ends.thread_ended(head);
+  return life_ == USDT_PAIR_IMAGE && ends.thread_left(head);
 }
 
 /// Takes it out if it is still what has its place: else that is put back, unless another one has begun there already.

@@ -36,7 +36,7 @@ class Parts {
   void note_let_go(Index<PlannedFile> file);
   /// Takes out what cannot end any more, before the kernel gives up for it what can: where there is little room.
   void make_room();
-  /// The threads that have ended, which `watched` knows.
+  /// Names who knows which threads have ended.
   void watch(ThreadEnds watched) noexcept { ends_ = std::move(watched); }
   [[nodiscard]] const ThreadEnds& ends() const noexcept { return ends_; }
 

@@ -19,6 +19,7 @@
 
 #include "base/try.hpp"
 #include "ends.bpf.hpp"
+#include "event/kernel_offsets.hpp"
 #include "program/object_copy.hpp"
 #include "sys/blocked_signals.hpp"
 #include "sys/pid_namespace.hpp"
@@ -60,11 +61,19 @@ Result<void> set_namespace(const backends::ObjectCopy& object) {
   return object.set_constant("usdt_kernel_constants", constants);
 }
 
+/// Whether there is no thread of that number that began before `time`.
+bool is_gone_since(std::uint32_t tid, std::uint64_t time) {
+  if (tid == 0) return false;
+  const auto start = start_of(tid);
+  return !start || *start > time + slept();
+}
+
 }  // namespace
 
 Result<ThreadEnds> ThreadEnds::start() {
   auto object = TRY(backends::ObjectCopy::open(ends_object(), "usdt_ends"));
   TRY(set_namespace(object));
+  TRY(object.set_constant("usdt_thread_ends_constants", find_ends()));
   const sys::BlockedSignals blocked;  // as ObjectCopy::load()
   if (const int error = bpf_object__load(object.get()))
     return fail(os_failure(ErrorKind::io, "load the programs that see threads end", -error));
@@ -84,23 +93,30 @@ Result<ThreadEnds> ThreadEnds::start() {
 
 bool ThreadEnds::exists(std::uint32_t pid) { return start_of(pid).has_value(); }
 
-bool ThreadEnds::process_ended_since(std::uint32_t pid, std::uint64_t time) {
-  if (pid == 0) return false;
-  const auto start = start_of(pid);
-  return !start || *start > time + slept();
+std::optional<usdt_thread_end> ThreadEnds::end_of(std::uint32_t tid) const {
+  usdt_thread_end end{};
+  if (tid == 0 || !ends_ || bpf_map_lookup_elem(ends_.get(), &tid, &end) != 0) return std::nullopt;
+  return end;
 }
 
-bool ThreadEnds::ended_since(std::uint32_t tid, std::uint64_t time) const {
-  std::uint64_t last = 0;
-  if (tid != 0 && ends_ && bpf_map_lookup_elem(ends_.get(), &tid, &last) == 0 && last % 2 == 1 && last >= time)
-    return true;
-  return process_ended_since(tid, time);  // /proc knows threads by their numbers, too
+std::optional<std::uint64_t> ThreadEnds::end_of_last_process() const {
+  const auto end = end_of(last_process_);
+  return end && end->ended % 2 == 1 && is_gone_since(last_process_, 0) ? std::optional(end->ended) : std::nullopt;
 }
 
-bool ThreadEnds::left_since(std::uint32_t tid, std::uint64_t time) const {
-  std::uint64_t last = 0;
-  if (tid != 0 && ends_ && bpf_map_lookup_elem(ends_.get(), &tid, &last) == 0 && last >= time) return true;
-  return process_ended_since(tid, time);
+bool ThreadEnds::process_ended(const usdt_event& event) const {
+  return event.pid != last_process_ && is_gone_since(event.pid, event.ts);
+}
+
+bool ThreadEnds::thread_ended(const usdt_event& event) const {
+  const auto end = end_of(event.tid);
+  if (end && end->ended >= event.ts) return event.pid != last_process_ || end->ended % 2 == 0;
+  return is_gone_since(event.tid, event.ts);  // /proc knows threads by their numbers, too
+}
+
+bool ThreadEnds::thread_left(const usdt_event& event) const {
+  const auto end = end_of(event.tid);
+  return (end && end->executed >= event.ts) || thread_ended(event);
 }
 
 }  // namespace usdt::event

@@ -73,7 +73,9 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   if (marks) impl->marks = std::move(*marks);
   impl->contexts = std::move(contexts);
   if (impl->parts.first().layout.script_depth > 0) TRY(impl->follow_scripts());
-  if (ends) impl->parts.watch(std::move(*ends));
+  event::ThreadEnds watched = ends ? std::move(*ends) : event::ThreadEnds();
+  watched.set_last_process(options.ends_with);
+  impl->parts.watch(std::move(watched));
   impl->rate_start = common.rate_start;
   if (options.max_overhead > 0) {
     const event::Part& part = impl->parts.first();

@@ -85,6 +85,7 @@ TraceOptions LiveQuestion::options() const {
   options.descendants_only = run_.command() && question_.following.follow;
   if (options.descendants_only) options.command = *run_.command();
   options.command_runs = run_.released();
+  if (question_.view.in_flight) options.ends_with = run_.last_process();
   options.cgroups = run_.subjects().cgroups;
   options.leave_out_self = true;
   options.broker = run_.broker();

@@ -100,6 +100,11 @@ class LiveRun {
   [[nodiscard]] std::optional<pid_t> command() const {
     return options_.command > 0 ? std::optional(options_.command) : std::nullopt;
   }
+  /// Returns the process with whose end the session ends; 0: there is none, or there are several.
+  [[nodiscard]] pid_t last_process() const {
+    if (options_.command > 0) return options_.command;
+    return subjects_.pids.size() == 1 ? subjects_.pids.front() : 0;
+  }
   /// Returns who attaches; null: this process.
   [[nodiscard]] const std::shared_ptr<Broker>& broker() const noexcept { return options_.broker; }
   /// Whether the command may run already.

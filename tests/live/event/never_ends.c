@@ -168,15 +168,28 @@ static void* waits(void* number_of_it) {
   return NULL;
 }
 
-/// Threads that are in the midst of it when the program ends.
-static void hang(void) {
+/// Threads that are in the midst of it.
+static void begin_waiting(void) {
   pthread_t thread;
   pthread_barrier_init(&all_began, NULL, (unsigned)number + 1);
   for (long i = 0; i < number; i++) pthread_create(&thread, NULL, waits, (void*)i);
   pthread_barrier_wait(&all_began);
+}
+
+/// The program goes on with them until it is ended.
+static void hang(void) {
+  begin_waiting();
   puts("hanging");
   fflush(stdout);
   pause();
+}
+
+/// As many have ended before the program does, in the midst of those others.
+static void end(int aborts) {
+  in_threads(starts);
+  begin_waiting();
+  usleep(200000);
+  if (aborts) abort();
 }
 
 int main(int count, char** words) {
@@ -187,6 +200,10 @@ int main(int count, char** words) {
   if (strcmp(kind, "nothing") == 0) return 0;
   if (strcmp(kind, "ends") == 0) {
     DTRACE_PROBE1(never, done, 555L);
+    return 0;
+  }
+  if (strcmp(kind, "returns") == 0 || strcmp(kind, "aborts") == 0) {
+    end(kind[0] == 'a');
     return 0;
   }
   if (strcmp(kind, "skip") == 0) ended = skip();

@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -188,11 +189,27 @@ def what_hangs_is_shown_with_what_it_began_with(run):
 
 
 @scenario
+def what_ends_with_the_command_is_in_flight_until_then(run):
+    """Threads that end by themselves before it are not: neither are those of other processes."""
+    program, threads = build(run), 4
+    for mode, code in (("returns", 0), ("aborts", 128 + signal.SIGABRT), ("replaced", 0)):
+        for probes in (SPAN, ["ucall:{0}:waits"]):
+            command = [program, mode, threads] if mode != "replaced" else ["sh", "-c", f"exec {program} returns {threads}"]
+            done = run.trace([word.format(program) for word in probes], "--in-flight", "--print", "arg0", command=command)
+            done.check_code(code)
+            shown = next(line["events"] for line in reversed(done.records) if line["type"] == "in_flight")
+            first = 5000 if probes == SPAN else 0
+            check_equal(sorted(event["args"][0] for event in shown), [first + n for n in range(threads)], f"{mode}: {done.describe()}")
+            check(all(0.1e9 < event["duration_ns"] < 0.5e9 for event in shown), f"until it ended: {shown}")
+            probe = done.summary["probes"][0]
+            check_equal(probe.get("in_flight", probe["lost"].get("unfinished")), threads, f"{mode}: {probe}")
+            check_equal(probe["lost"]["abandoned"], threads if probes == SPAN else 0, f"{mode}: {probe}")
+
+
+@scenario
 def what_ended_is_not_in_flight(run):
-    program = build(run)
-    for mode in ("skip 400", "threads 20"):
-        shown, summary, notices = in_flight(run, program, mode, *SPAN)
-        check_equal((shown[-1], summary["probes"][0]["in_flight"]), ([], 0), f"{mode}: {notices}")
+    shown, summary, notices = in_flight(run, build(run), "threads 20", *SPAN)
+    check_equal((shown[-1], summary["probes"][0]["in_flight"]), ([], 0), notices)
 
 
 @scenario

@@ -294,6 +294,32 @@ def what_grows_is_told_from_what_is_large(run):
             check_equal(row["growth"], row["sum"] - first.get(name, {"sum": 0})["sum"], f"run {number}: growth of {name}")
 
 
+@scenario
+def what_was_never_freed_is_known_when_the_program_ends(run):
+    """Of a command, and of a process that ends while it is traced; for how long is as of its end."""
+    def check_kept(done, said):
+        done.check_code(0)
+        kept = [row for row in table_of(done, "live")["rows"] if "leaks_it" in functions_of(row)]
+        check_equal([(row["count"], row["sum"]) for row in kept], [(300, totals(said)["kept"])], "what it kept")
+        check(all("main" in functions_of(row) for row in kept), f"the whole stack: {kept}")
+        check("passes_it" not in str(table_of(done, "live")["rows"]), "what was freed")
+        oldest = [each for each in done.records if each["type"] == "in_flight"][-1]["events"]
+        check("leaks_it" in str(oldest[0]) and 0 < oldest[0]["duration_ns"] < 0.5e9, f"the oldest: {oldest[0]}")
+        for summary in (each for each in done.records if each["type"] == "summary"):
+            begins = next(probe for probe in summary["probes"] if "paired" in probe)
+            check(begins["in_flight"] >= 300 and begins["lost"]["abandoned"] == 0, f"the account: {begins}")
+
+    heap = Heap(run, "keeps")
+    environment = {**os.environ, "LD_PRELOAD": str(library(run)), "USDT_HEAP_MEAN": "0"}
+    done = run.trace("--preset=heap.live,oldest", command=[run.dir / "heap", "keeps", "alone"], env=environment)
+    check_kept(done, [line for line in done.stdout.splitlines() if line.startswith("kept")])
+    tracing = run.trace_start("--preset=heap.live,oldest", "-p", heap.pid)
+    wait_until(lambda: tracing.stderr().count("attached ") >= 2 or not tracing.alive(), "attached")
+    said = heap.work()
+    heap.end()
+    check_kept(tracing.finish(), said)
+
+
 @asked("heap.live,allocated,oldest,lifetimes,sizes,left-out")
 @scenario
 def who_allocates_how_long_it_lives_and_of_what_size_is_answered(run):

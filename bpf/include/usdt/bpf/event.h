@@ -197,6 +197,12 @@ struct usdt_call_key {
 	__u32 site;
 };
 
+/* When a thread ended, and when it last executed another program, ns of CLOCK_MONOTONIC; 0: it did not. */
+struct usdt_thread_end {
+	__u64 ended; /* bit 0: it ended with its process, by exit_group() or a signal; not by itself */
+	__u64 executed;
+};
+
 /* How long the number of a thread or process that pairs the ends of spans means one and not the next of that number. */
 enum usdt_pair_life {
 	USDT_PAIR_FOREVER = 0, /* there is no such number among the keys */

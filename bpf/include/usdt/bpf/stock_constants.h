@@ -76,6 +76,12 @@ struct usdt_family_constants {
 	struct usdt_family_offsets task; /* set where there are ancestors */
 };
 
+/* Offsets that tell whether a thread ends with its process (ends.bpf.c). */
+struct usdt_thread_ends_constants {
+	__u32 signal; /* in task_struct: what its process has, and in that, */
+	__u32 flags;  /* struct signal_struct's */
+};
+
 /* Offsets in task_struct that tell which thread of a number it is, and of which process its process is a child. */
 struct usdt_thread_offsets {
 	__u32 start;  /* when the thread began, ns of CLOCK_MONOTONIC */
