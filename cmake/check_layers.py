@@ -18,7 +18,7 @@ WALLS = [
     (re.compile(r"(libelf|gelf|dwarf|elfutils/.*)\.h"), {"dwarf", "locate"}),
     (re.compile(r"libiberty/.*|lzma\.h"), {"elf"}),
     (re.compile(r"zlib\.h"), {"elf", "export", "http"}),
-    (re.compile(r"protozero/.*"), {"export"}),
+    (re.compile(r"protozero/.*"), {"export", "proc"}),
     (re.compile(r"Zydis/.*"), {"arch"}),
     (re.compile(r"zstd\.h"), {"dwarf", "record"}),
     (re.compile(r"boost/spirit/.*"), {"parsers", "tools"}),

@@ -240,6 +240,14 @@ struct PathParser : x3::parser<PathParser> {
     parsers::PathPrefix found = parsers::value_path_prefix(first, last);
     if (found.too_long) refuse(draft, ErrorKind::limit, "more than 64 steps to one value", first);
     if (!found.matched || found.too_long) return false;
+    if (found.path.text == "trace_attribute" && found.end != last && *found.end == '(') {
+      refuse(
+          draft, ErrorKind::not_supported,
+          "trace_attribute(...) can be shown, and not asked about: programs in the kernel do not know what processes "
+          "call their attributes",
+          first);
+      return false;
+    }
     if (!push(draft, node_of(draft, std::move(found.path)), first)) return false;
     first = found.end;
     return true;

@@ -44,8 +44,13 @@ const auto address = x3::rule<struct AddressRule, Item>("ntop(argN)") = x3::lexe
                                                                         ')';
 const auto buffer = x3::rule<struct BufferRule, Item>("buf(argN, N)") = x3::lexeme["buf" >> !letter] >> '(' >>
                                                                         x3::attr(PrintForm::bytes) >> one_or_two >> ')';
+const auto quoted = x3::rule<struct QuotedRule, Values>("a key in quotes") =
+    x3::repeat(1)[x3::rule<struct KeyRule, Part>("a key in quotes") =
+                      x3::raw[x3::lexeme['"' >> *(('\\' >> x3::char_) | ~x3::char_("\"\\")) >> '"']][kAsView]];
+const auto attribute = x3::rule<struct AttributeRule, Item>("trace_attribute(\"KEY\")") =
+    x3::lexeme["trace_attribute" >> !letter] >> '(' >> x3::attr(PrintForm::attribute) >> quoted >> ')';
 const auto plain = x3::rule<struct PlainRule, Item>("argN") = x3::attr(PrintForm::value) >> one;
-const auto item = text | hex | address | buffer | plain;
+const auto item = text | hex | address | buffer | attribute | plain;
 
 }  // namespace print_grammar
 }  // namespace

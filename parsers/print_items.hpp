@@ -11,13 +11,14 @@
 
 namespace usdt::parsers {
 
-/// How an item of a print list writes its value: alone, or in "str()", "hex()", "ntop()" or "buf()".
-enum class PrintForm : std::uint8_t { value, text, hex, address, bytes };
+/// How an item of a print list writes its value: alone, or in "str()", "hex()", "ntop()", "buf()" or
+/// "trace_attribute()".
+enum class PrintForm : std::uint8_t { value, text, hex, address, bytes, attribute };
 
 /// One item, whose parts are pieces of the list. They are as they were written, blanks included.
 struct PrintItemText {
   PrintForm form = PrintForm::value;
-  std::vector<std::string_view> values = {};  ///< the value, and where there are two its length
+  std::vector<std::string_view> values = {};  ///< the value, and where there are two its length; a key in its quotes
 };
 
 /// Splits a list at its commas; commas within parentheses are of the values. Error: where no item begins or ends.

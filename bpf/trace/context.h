@@ -71,8 +71,16 @@ static __always_inline int thread_pointer(const void *task, __u32 word_size, __u
 	return 0;
 }
 
-/* The address of the thread's record, 0: it has none. Returns 0 or a negative errno (enum usdt_context_state). */
-static __always_inline int find_context(__u64 *record, __u32 pid)
+/* The attributes behind a context in a record; NULL: nobody asks for them. What is known before they are read is kept
+ * there, too, since programs have little room: the address of the header, and that of the thread's record. */
+static __always_inline struct usdt_thread_attributes *attributes_behind(struct usdt_thread_context *context)
+{
+	return context && usdt_stock()->record.attributes ? (void *)(context + 1) : NULL;
+}
+
+/* The address of the thread's record, 0: it has none. `context`, which may be NULL, is what is taken of it. Returns 0 or
+ * a negative errno (enum usdt_context_state). */
+static __always_inline int find_context(__u64 *record, __u32 pid, struct usdt_thread_context *context)
 {
 	const void *task = bpf_get_current_task_btf();
 	const void *memory = TASK_WORD(void *, task, usdt_stock()->image.memory);
@@ -86,6 +94,12 @@ static __always_inline int find_context(__u64 *record, __u32 pid)
 	place = find_context_place(task, memory, pid);
 	if (!place)
 		return -USDT_ENOENT;
+	if (attributes_behind(context)) {
+		const bool own = place->pid == pid; /* and not its parent's */
+
+		attributes_behind(context)->place = own ? place->number : 0;
+		attributes_behind(context)->published_at = own ? place->page : 0;
+	}
 	if (place->state != USDT_CONTEXT_SET)
 		return TASK_WORD(__u64, memory, usdt_stock()->image.code_pages) == place->code_pages ? place->state
 												     : -USDT_ENOENT;
@@ -97,11 +111,29 @@ static __always_inline int find_context(__u64 *record, __u32 pid)
 	return usdt_read_word(record, place->variable.word_size, variable) ? -USDT_EFAULT : 0;
 }
 
+/* Reads the attributes of a context that was read. Other threads of the process may change meanwhile what those are
+ * called: the time tells. */
+static __always_inline void take_attributes(struct usdt_thread_attributes *to, __u32 size)
+{
+	const void *record = *(void **)to->bytes, *page = (const void *)to->published_at;
+
+	to->size = 0;
+	if (!size)
+		return;
+	if (page && bpf_probe_read_user(&to->published_at, sizeof(__u64), page + USDT_CONTEXT_PUBLISHED_AT))
+		to->published_at = 0;
+	if (size > USDT_CONTEXT_ATTRIBUTE_BYTES)
+		size = USDT_CONTEXT_ATTRIBUTE_BYTES;
+	to->size = bpf_probe_read_user(to->bytes, size, record + USDT_CONTEXT_RECORD) ? -USDT_EFAULT : (int)size;
+}
+
 static __always_inline void take_context(struct usdt_thread_context *to, __u32 pid)
 {
 	__u64 record;
-	int state = find_context(&record, pid);
+	int state = find_context(&record, pid, to);
 
+	if (attributes_behind(to))
+		*(__u64 *)attributes_behind(to)->bytes = record;
 	if (!state && record) {
 		state = bpf_probe_read_user(to, USDT_CONTEXT_RECORD, (const void *)record) ? -USDT_EFAULT
 											   : USDT_CONTEXT_SET;
@@ -111,6 +143,8 @@ static __always_inline void take_context(struct usdt_thread_context *to, __u32 p
 	if (state != USDT_CONTEXT_SET) /* as what is kept of a call is asked later */
 		__builtin_memset(to, 0, USDT_CONTEXT_RECORD);
 	to->state = state;
+	if (attributes_behind(to))
+		take_attributes(attributes_behind(to), to->attributes_size);
 }
 
 /* Whether the number of a question's value stands for a word of the context. */
@@ -145,7 +179,7 @@ static __always_inline void put_context(struct usdt_question *question)
 			continue;
 		if (!found) {
 			found = true;
-			state = find_context(&record, usdt_pid_tgid() >> 32);
+			state = find_context(&record, usdt_pid_tgid() >> 32, NULL);
 			if (!state && record &&
 			    (bpf_probe_read_user(&word, sizeof(word), (const void *)record + 24) || (__u8)word != 1))
 				state = -USDT_EAGAIN;

@@ -186,6 +186,59 @@ TEST(Event, says_what_its_thread_worked_for_or_why_that_is_not_known) {
   EXPECT_EQ(Event::from(zeros, plan, layout_of(plan))->thread_context().value(), std::nullopt);
 }
 
+TEST(Event, has_the_attributes_of_its_thread_by_the_names_of_its_process) {
+  AttachPlan plan = x86_plan("8@%rdi", {0});
+  plan.contexts = true;
+  const auto without = *EventBuilder(plan).thread_context({.trace_id = {1}}).build();
+  EXPECT_EQ(Event::from(without, plan, layout_of(plan))->thread_attributes().error().kind, ErrorKind::not_found);
+  plan.attributes = true;
+  EventBuilder builder(plan);
+  builder.thread_context({.trace_id = {1}}).thread_attribute(1, "/cart").thread_attribute(0, "u7");
+  builder.thread_attribute(1, "/last").thread_attribute(2, "");
+  auto record = *builder.build();
+  EXPECT_EQ(record.size(), without.size() + sizeof(usdt_thread_attributes));
+  auto event = *Event::from(record, plan, layout_of(plan));
+  EXPECT_THAT(attribute_text(event, "user.id").error().message, HasSubstr("does not say what it is called"));
+  const auto all = std::make_shared<const AttributeKeys>(AttributeKeys{{"user.id", "http.route", "empty"}, ""});
+  event.name_attributes(all);
+  const auto is = event.thread_attributes();
+  ASSERT_TRUE(is) << is.error().message;
+  EXPECT_THAT(is->known, ::testing::ElementsAre(ThreadAttribute{"http.route", "/last"},
+                                                ThreadAttribute{"user.id", "u7"}, ThreadAttribute{"empty", ""}));
+  EXPECT_EQ(is->others, "");
+  EXPECT_EQ(attribute_text(event, "http.route").value(), "/last");
+  EXPECT_EQ(attribute_text(event, "none").value(), "");
+  const auto some = std::make_shared<const AttributeKeys>(AttributeKeys{{"user.id"}, "it is gone"});
+  event.name_attributes(some);
+  EXPECT_EQ(attribute_text(event, "user.id").value(), "u7");
+  EXPECT_EQ(attribute_text(event, "http.route").error().message, "it is gone");
+  const OwnedEvent kept(event);
+  event.name_attributes(all);
+  record.assign(record.size(), std::byte{0});
+  EXPECT_EQ(attribute_text(*kept, "user.id").value(), "u7") << "with the names it had";
+  EXPECT_FALSE(attribute_text(*kept, "http.route"));
+}
+
+TEST(Event, reads_no_attribute_beyond_the_end) {
+  AttachPlan plan = x86_plan("8@%rdi", {0});
+  plan.contexts = plan.attributes = true;
+  auto record = *EventBuilder(plan).thread_context({.trace_id = {1}}).thread_attribute(0, "whole").build();
+  auto& is = *reinterpret_cast<usdt_thread_attributes*>(record.data() + layout_of(plan).attributes_at());
+  auto& context = *reinterpret_cast<usdt_thread_context*>(record.data() + layout_of(plan).context_at());
+  auto event = *Event::from(record, plan, layout_of(plan));
+  const auto keys = std::make_shared<const AttributeKeys>(AttributeKeys{{"k"}, ""});
+  event.name_attributes(keys);
+  is.size = 6;
+  EXPECT_EQ(event.thread_attributes().error().kind, ErrorKind::limit) << "there are more than were read";
+  context.attributes_size = 6;
+  EXPECT_EQ(attribute_text(event, "k").value(), "") << "cut, and so none (OTEP 4947)";
+  is.size = -EFAULT;
+  EXPECT_EQ(event.thread_attributes().error().kind, ErrorKind::io);
+  is.size = 7;
+  context.state = -EAGAIN;
+  EXPECT_THAT(attribute_text(event, "k").error().message, HasSubstr("was changing it"));
+}
+
 TEST(Event, shows_no_frame_of_the_tracing_itself) {
   AttachPlan plan = testing::synthetic_plan("fentry", "vfs_read", Machine::x86_64, "");
   plan.sites[0].tracer_frames = 2;

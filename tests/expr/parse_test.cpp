@@ -93,6 +93,14 @@ TEST(WrongExpressions, are_told_of_functions_that_there_are) {
     EXPECT_TRUE(parse_expression(text)) << text;
 }
 
+TEST(ParseExpression, refuses_attributes_of_threads_with_the_reason) {
+  const auto asked = parse_expression(R"(arg0 > 1 && trace_attribute("http.route") == "/cart")");
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error().kind, ErrorKind::not_supported);
+  EXPECT_EQ(asked.error().column, 12U);
+  EXPECT_TRUE(parse_expression("trace_attribute > 1")) << "an argument may be called so";
+}
+
 TEST(ParseExpression, bounds_what_it_takes) {
   std::string deep(100, '(');
   const auto nested = parse_expression(deep + "1" + std::string(100, ')'));

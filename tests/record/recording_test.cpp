@@ -210,6 +210,60 @@ TEST(Recording, has_what_threads_worked_for) {
   EXPECT_EQ(recording->next().value(), nullptr);
 }
 
+TEST(Recording, has_the_attributes_of_threads_with_their_names) {
+  AttachPlan plan = plan_of_three_sites();
+  plan.contexts = plan.attributes = true;
+  const File file;
+  auto writer = writer_to(file, plan);
+  std::mt19937_64 random(12);
+  const auto layout = testing::layout_of(plan, kStringSize);
+  std::vector<std::shared_ptr<const AttributeKeys>> names;
+  for (int n = 0; n < 5; ++n) {
+    AttributeKeys keys;
+    for (int key = 0; key < 50 * n; ++key) keys.names.push_back(std::string("key ") + std::to_string(key % 40 + n));
+    keys.why = n % 2 == 0 ? "" : "for a reason";
+    names.push_back(std::make_shared<const AttributeKeys>(std::move(keys)));
+  }
+  std::vector<std::vector<std::byte>> records;
+  const auto event_of_record = [&](std::size_t n) {
+    Event event = event_of(records[n], plan);
+    event.name_attributes(names[n % names.size()]);
+    return event;
+  };
+  for (std::uint64_t n = 0; n < 3'000; ++n) {
+    testing::EventBuilder builder(plan, kStringSize);
+    builder.timestamp(n).thread_context({.trace_id = {static_cast<std::uint8_t>(random() % 4)}, .span_id = {1}});
+    for (auto more = random() % 5; more > 0; --more)
+      builder.thread_attribute(static_cast<std::uint8_t>(random()), std::string(random() % 90, 'x'));
+    records.push_back(*builder.build());
+    auto& context = *reinterpret_cast<usdt_thread_context*>(records.back().data() + layout.context_at());
+    auto& attributes = *reinterpret_cast<usdt_thread_attributes*>(records.back().data() + layout.attributes_at());
+    if (n % 11 == 1) attributes.size = -EFAULT;
+    if (n % 11 == 2) context.attributes_size = static_cast<__u16>(context.attributes_size + 1);
+    if (n % 11 == 3) context.state = -EAGAIN;
+    ASSERT_TRUE(writer.event(event_of_record(n), 0));
+  }
+  ASSERT_TRUE(writer.finish({}));
+
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_TRUE(recording->plan()->attributes);
+  for (std::size_t n = 0; n < records.size(); ++n) {
+    const Event before = event_of_record(n);
+    const auto was = before.thread_attributes();
+    const Event* const now = recording->next().value();
+    const auto is = now->thread_attributes();
+    ASSERT_EQ(was.has_value(), is.has_value()) << n;
+    if (!was) {
+      ASSERT_EQ(was.error().message, is.error().message);
+      continue;
+    }
+    ASSERT_EQ(was->known, is->known) << n;
+    ASSERT_EQ(was->others, is->others) << n;
+  }
+  EXPECT_EQ(recording->next().value(), nullptr);
+}
+
 TEST(Recording, of_an_earlier_version_knows_no_parents) {
   AttachPlan plan = plan_of_three_sites();
   plan.owners = true;

@@ -43,6 +43,24 @@ TEST(PrintList, takes_the_argument_that_is_the_length_of_a_text) {
   EXPECT_FALSE((*list)[2].length);
 }
 
+TEST(PrintList, takes_attributes_of_the_threads_context_by_their_keys) {
+  const auto list =
+      parse_print_list(R"~(trace_attribute("http.route"), trace_attribute( "a, \"b\")" ), trace_attribute)~");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 3U);
+  EXPECT_EQ((*list)[0].attribute, "http.route");
+  EXPECT_EQ((*list)[0].label, R"(trace_attribute("http.route"))");
+  EXPECT_EQ((*list)[1].attribute, "a, \"b\")");
+  EXPECT_FALSE((*list)[2].attribute) << "an argument may be called so";
+  EXPECT_EQ(arg_name_of((*list)[2].value), ArgName(std::string("trace_attribute")));
+  EXPECT_EQ(position_of((*list)[0], {Arg{}}), std::nullopt);
+  EXPECT_TRUE(has_attribute(*list));
+  EXPECT_FALSE(has_attribute(*parse_print_list("trace_id, arg0")));
+  for (const char* wrong :
+       {"trace_attribute(key)", "trace_attribute()", R"(trace_attribute("a)", R"(trace_attribute("\q"))"})
+    EXPECT_EQ(parse_print_list(wrong).error().kind, ErrorKind::syntax) << wrong;
+}
+
 TEST(PrintList, takes_bytes_and_addresses_with_how_many_they_are) {
   using Kind = PathStep::Kind;
   const auto list = parse_print_list("buf(arg1, 0x10), buf( req->data , req->size), ntop(arg0,4), ntop(addr), buf");

@@ -30,6 +30,7 @@ RECORDINGS = {
     "functions": [SELL, "uretprobe:{at}/shop:wrap", "--ustack=12", "--print", "ucall:{at}/shop:sell=order->state, order->to->city, items, "
                   "discount, gift, retval, ustack", "--", "{at}/shop", "8"],
     "contexts": ["usdt:{at}/shop:shop:paid", "--trace-context", "--", "{at}/shop", "9"],
+    "attributes": ["usdt:{at}/shop:shop:paid", "--trace-attributes", "--", "{at}/shop", "12", "{at}/liblate.so"],
     "frames": ["usdt:{at}/shop:shop:paid", "--ustack=fp,6", "--print", "cents", "--", "{at}/shop", "4"],
     "spans": ["usdt:{at}/shop:shop:begin ~~ shop:end", "--pair-by", "arg0", "--", "{at}/shop", "10"],
     "i386": ["usdt:{at}/shop32:shop:*", "--", "{at}/shop32", "6"],

@@ -49,12 +49,15 @@ volatile long sold;
                     : wrap(order, depth - 1) + 1;
 }
 
-/// Every fourth order is of no request.
+/// Every fourth order is of no request. Of the others some have an attribute, or one that has no name.
 void take_up(long number) {
   const auto low = static_cast<std::uint8_t>(number);
   const std::uint8_t trace_id[16] = {0xa1, 0xb2, low}, span_id[8] = {0xc3, low};
   usdt_context_clear();
-  if (number % 4 != 3) usdt_context_set(trace_id, span_id, 1);
+  if (number % 4 == 3) return;
+  usdt_context_set(trace_id, span_id, 1);
+  if (number % 4 > 0) usdt_context_add(0, "/orders", 7);
+  if (number % 4 == 2) usdt_context_add(7, "?", 1);
 }
 
 void begin(long number) { DTRACE_PROBE2(shop, begin, number, "in the shop"); }
@@ -88,6 +91,8 @@ __asm__(".data\n.balign 8\nshop_nowhere: " WORD
 int main(int argc, char** argv) {
   const long rounds = argc > 1 ? std::atol(argv[1]) : 1;
   const Address hamburg{"Hamburg", 20095};
+  const char* const names[] = {"http.route"};
+  usdt_context_publish("shop", names, 1);
   for (long n = 0; n < rounds; ++n) {
     if (argc > 2 && n == rounds / 2) dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL);
     const Order order{n,

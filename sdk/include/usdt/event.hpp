@@ -84,6 +84,25 @@ struct ThreadContext {
   friend bool operator==(const ThreadContext&, const ThreadContext&) = default;
 };
 
+/// Knows what the attributes of threads are called in one process, by their numbers.
+struct AttributeKeys {
+  std::vector<std::string> names = {};  ///< empty ones are not known
+  std::string why = {};                 ///< why a number has no name
+};
+
+/// Holds an attribute of a thread's context.
+struct ThreadAttribute {
+  std::string_view key;
+  std::string_view text;  ///< which anybody may have written
+  friend bool operator==(const ThreadAttribute&, const ThreadAttribute&) = default;
+};
+
+/// Holds the attributes of a thread's context.
+struct ThreadAttributes {
+  std::vector<ThreadAttribute> known = {};  ///< each key once
+  std::string_view others = {};             ///< why there may be more than these; empty: there are none
+};
+
 /// Holds the thread that ended a span.
 struct SpanEnder {
   std::uint32_t pid = 0;  ///< numbered as Event::pid() and tid() are
@@ -118,6 +137,7 @@ struct EventLayout {
   bool owners = false;             ///< records have a struct usdt_owner (PlanOptions::owners)
   bool enders = false;             ///< records have a struct usdt_ender: of spans that may end in another thread
   bool contexts = false;           ///< records have a struct usdt_thread_context (PlanOptions::contexts)
+  bool attributes = false;         ///< and with it a struct usdt_thread_attributes (PlanOptions::attributes)
   /// With `owners`, in recordings: processes have a parent. Those of earlier versions do not.
   bool parents = true;
   /// The bytes of all texts of an OwnedEvent, which lie one behind another in the order of the arguments. Nothing:
@@ -157,9 +177,13 @@ struct EventLayout {
   [[nodiscard]] std::uint32_t context_at() const noexcept {
     return ender_at() + (enders ? static_cast<std::uint32_t>(sizeof(usdt_ender)) : 0);
   }
+  /// Returns the offset of struct usdt_thread_attributes, if records have one: behind the context.
+  [[nodiscard]] std::uint32_t attributes_at() const noexcept {
+    return context_at() + (contexts ? static_cast<std::uint32_t>(sizeof(usdt_thread_context)) : 0);
+  }
   /// Returns the offset of struct usdt_owner, if records have one: behind all else, at a multiple of 8 bytes.
   [[nodiscard]] std::uint32_t owner_at() const noexcept {
-    return context_at() + (contexts ? static_cast<std::uint32_t>(sizeof(usdt_thread_context)) : 0);
+    return attributes_at() + (attributes ? static_cast<std::uint32_t>(sizeof(usdt_thread_attributes)) : 0);
   }
   /// Returns the size of each record in bytes, a multiple of 8.
   [[nodiscard]] std::uint32_t record_size() const noexcept {
@@ -197,6 +221,15 @@ class Event {
   /// the process was seen for the first time, and where it has them is known from then on), not_supported (it does not
   /// tell where), io (why it could not be read: the thread was changing it, say).
   [[nodiscard]] Result<std::optional<ThreadContext>> thread_context() const;
+  /// Returns the attributes of the thread's context, valid as long as the event and its keys; a key that is there twice
+  /// has the text of the last one. Errors: those of thread_context(), of PlanOptions::attributes; limit
+  /// (there are more than are read), io.
+  [[nodiscard]] Result<ThreadAttributes> thread_attributes() const;
+  /// Gives attributes the names that they have in the event's process. Events of a trace and of a recording have
+  /// theirs. `keys` has to live as long as the event; an OwnedEvent has a share of its own.
+  void name_attributes(const std::shared_ptr<const AttributeKeys>& keys) noexcept { keys_ = &keys; }
+  /// Returns these names; null: none are known.
+  [[nodiscard]] const AttributeKeys* attribute_keys() const noexcept { return keys_ ? keys_->get() : nullptr; }
   /// Returns the thread that ended a span, valid as long as the event. Nothing: the one that began it, which alone
   /// could (spans are paired by threads); or it has not ended (View::in_flight), or that was not recorded.
   [[nodiscard]] std::optional<SpanEnder> ended_by() const noexcept;
@@ -289,6 +322,7 @@ class Event {
   const char* strings_ = nullptr;
   const AttachPlan* plan_ = nullptr;
   const std::shared_ptr<const AttachPlan>* shared_plan_ = nullptr;  ///< null: the plan is somebody else's
+  const std::shared_ptr<const AttributeKeys>* keys_ = nullptr;
   const PlannedSite* site_ = nullptr;
   const std::vector<Arg>* args_ = nullptr;
   EventLayout layout_;
@@ -323,6 +357,10 @@ class OwnedEvent {
 
 /// Returns HitField::trace_id or span_id of the hit, as text. Errors: those of Event::thread_context().
 [[nodiscard]] Result<std::string> context_text(const Event& event, HitField field);
+
+/// Returns the attribute of the thread's context that is called `key`; empty: it has none. Errors: those of
+/// Event::thread_attributes(); not_found (it is not known what all of its attributes are called).
+[[nodiscard]] Result<std::string> attribute_text(const Event& event, std::string_view key);
 
 }  // namespace v1
 }  // namespace usdt

@@ -150,6 +150,8 @@ struct PlanOptions {
   bool owners = false;
   /// Whether events have the trace and span that their threads work for: Event::thread_context().
   bool contexts = false;
+  /// Whether they have its attributes as well: Event::thread_attributes(). Makes records 640 bytes longer.
+  bool attributes = false;
   /// Only hits for which this expression is true count; null: all do. The kernel evaluates it before anything is
   /// recorded. Sites that lack an argument it names are skipped with the reason.
   std::shared_ptr<const Expression> where = {};
@@ -305,6 +307,7 @@ struct AttachPlan {
   std::uint32_t string_slots = 0;       ///< of any spec (PlanOptions::texts)
   bool owners = false;                  ///< PlanOptions::owners
   bool contexts = false;                ///< PlanOptions::contexts
+  bool attributes = false;              ///< PlanOptions::attributes
   Table<TypedExpression> filters = {};  ///< PlanOptions::where, and the table's row, over each kind of site
   std::optional<PlannedTable> table = {};
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())

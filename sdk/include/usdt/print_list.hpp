@@ -37,9 +37,12 @@ struct PrintItem {
   /// It is one of the words of questions: at every site, or, of those that give way to arguments (gives_way()), where
   /// there is none of that name.
   std::optional<HitField> word = {};
+  std::optional<std::string> attribute = {};  ///< it is this attribute of the thread's context, at every site
 
+  /// Whether it is known of every hit.
+  [[nodiscard]] bool is_of_hit() const noexcept { return word || attribute; }
   /// Whether an argument of that name comes before the word.
-  [[nodiscard]] bool gives_way() const { return !word || TypedExpression::is_word(value); }
+  [[nodiscard]] bool gives_way() const { return !is_of_hit() || (word && TypedExpression::is_word(value)); }
 };
 /// The values to show of an event, in order.
 using PrintList = std::vector<PrintItem>;
@@ -53,6 +56,8 @@ using PrintList = std::vector<PrintItem>;
 
 /// Whether one of a list's items is this word.
 [[nodiscard]] bool has_word(const PrintList& list, HitField word) noexcept;
+/// Whether one of them is an attribute of the thread's context.
+[[nodiscard]] bool has_attribute(const PrintList& list) noexcept;
 
 /// The name of the return value.
 inline constexpr std::string_view kReturnValue = "retval";
@@ -60,9 +65,9 @@ inline constexpr std::string_view kReturnValue = "retval";
 /// Returns the name of a value in its site's list.
 [[nodiscard]] ArgName arg_name_of(const ValuePath& value);
 
-/// Parses "arg0, str(arg1), hex(count), ntop(addr), buf(p, 16), req->peer.port, retval, pid, args.pid". Messages put
-/// `prefix` before the names of options. Errors: syntax with the column; invalid_argument (a size that bytes cannot
-/// have, a word in a form that cannot show it).
+/// Parses "arg0, str(arg1), hex(count), ntop(addr), buf(p, 16), req->peer.port, retval, pid, args.pid,
+/// trace_attribute("http.route")". Messages put `prefix` before the names of options. Errors: syntax with the column;
+/// invalid_argument (a size that bytes cannot have, a word in a form that cannot show it).
 [[nodiscard]] Result<PrintList> parse_print_list(std::string_view text, std::string_view prefix = {});
 
 /// Returns the position of the argument that `item` means; nothing: the site has no such argument.
@@ -84,6 +89,8 @@ struct Prints {
   [[nodiscard]] bool empty() const noexcept { return rest.empty() && for_probes.empty(); }
   /// Returns whether some list has this word.
   [[nodiscard]] bool has_word(HitField word) const;
+  /// Returns whether some list has an attribute of the thread's context.
+  [[nodiscard]] bool has_attribute() const;
 };
 
 /// Parses lists, a word each: "LIST" or "PROBE=LIST". Errors: syntax; invalid_argument (two lists for

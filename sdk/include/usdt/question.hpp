@@ -64,6 +64,7 @@ struct AskedValues {
   /// ("str(arg1)"): a short text may not be told from a number.
   std::optional<bool> likely_texts = {};
   bool trace_context = false;       ///< events are shown with what their threads work for (Event::thread_context())
+  bool trace_attributes = false;    ///< and with its attributes (Event::thread_attributes())
   bool containers = false;          ///< events have an owner (Event::owner()), by which sinks name its container
   std::uint32_t depth = 1;          ///< structs within structs that are shown with their members
   std::uint32_t string_size = 200;  ///< of a text at most so many bytes

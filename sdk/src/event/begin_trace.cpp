@@ -26,7 +26,7 @@ Result<Begun> begin(const std::shared_ptr<const AttachPlan>& shared, const Trace
   }
   std::optional<ContextPlaces> contexts;
   if (shared->contexts) {
-    contexts = TRY(ContextPlaces::open(object));
+    contexts = TRY(ContextPlaces::open(object, shared->attributes));
     contexts->look_at(options.family_of ? options.family_of->pids() : pids_of(shared->scope));
   }
   auto link = TRY(shared->spans ? object.attach() : object.attach(loaded.part.program));

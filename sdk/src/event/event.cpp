@@ -30,6 +30,8 @@ std::string_view read_error(std::int32_t error) noexcept {
   }
 }
 
+constexpr std::string_view kUnnamed = "the process does not say what it is called";
+
 /// A step that failed has left its number as its text's length, and the address as its value.
 std::string_view failed_step(const Arg& arg, const usdt_event_arg& slot) noexcept {
   const auto number = static_cast<std::size_t>(slot.text);
@@ -127,6 +129,37 @@ Result<std::optional<ThreadContext>> Event::thread_context() const {
   ThreadContext none;
   none.flags = context.flags;
   return context == none ? std::nullopt : std::optional(context);
+}
+
+Result<ThreadAttributes> Event::thread_attributes() const {
+  if (!layout_.attributes) return fail(ErrorKind::not_found, "it was not recorded");
+  if (auto context = thread_context(); !context) return fail(context.error());
+  const auto* found = reinterpret_cast<const usdt_thread_attributes*>(record().data() + layout_.attributes_at());
+  if (found->size < 0) return fail(os_failure(ErrorKind::io, "the attributes of the thread's context", -found->size));
+  const std::span bytes(found->bytes, std::min<std::size_t>(static_cast<std::size_t>(found->size),
+                                                            std::size_t{USDT_CONTEXT_ATTRIBUTE_BYTES}));
+  const AttributeKeys* const keys = attribute_keys();
+  ThreadAttributes attributes;
+  const auto* context = reinterpret_cast<const usdt_thread_context*>(record().data() + layout_.context_at());
+  // A later one with the same key would count.
+  if (context->attributes_size > bytes.size())
+    return fail(ErrorKind::limit, fmt::format("the thread has {} bytes of attributes, of which {} are read",
+                                              context->attributes_size, bytes.size()));
+  // One that goes beyond the end is none (OTEP 4947).
+  for (std::size_t at = 0; at + 2 <= bytes.size() && at + 2 + bytes[at + 1] <= bytes.size(); at += 2U + bytes[at + 1]) {
+    const std::string_view text(reinterpret_cast<const char*>(&bytes[at]) + 2, bytes[at + 1]);
+    if (keys == nullptr || bytes[at] >= keys->names.size() || keys->names[bytes[at]].empty()) {
+      attributes.others = keys && !keys->why.empty() ? std::string_view(keys->why) : kUnnamed;
+      continue;
+    }
+    const std::string& key = keys->names[bytes[at]];
+    const auto same = std::ranges::find(attributes.known, std::string_view(key), &ThreadAttribute::key);
+    if (same == attributes.known.end())
+      attributes.known.push_back({key, text});
+    else
+      same->text = text;
+  }
+  return attributes;
 }
 
 std::optional<SpanEnder> Event::ended_by() const noexcept {

@@ -29,6 +29,7 @@ void EventCopies::add(const Event& event) {
   const auto* record = reinterpret_cast<const std::byte*>(event.header_);
   Event& copy = events_.emplace_back(event);
   copy.layout_.max_args = std::min(event.header_->arg_cnt, layout.max_args);
+  if (event.keys_) keys_.push_back(*event.keys_);
   append(record, copy.layout_.texts_at() - layout.stack_depth * sizeof(std::uint64_t));
   append(event.stack_, layout.stack_depth * sizeof(std::uint64_t));
   const std::size_t before = bytes_.size();
@@ -42,13 +43,15 @@ std::vector<OwnedEvent> EventCopies::take() && {
   if (events_.empty()) return {};
   const auto* shared_plan = events_.front().shared_plan_;
   const auto block = std::make_shared<const Block>(
-      Block{std::move(bytes_), shared_plan ? *shared_plan : std::shared_ptr<const AttachPlan>()});
+      Block{std::move(bytes_), shared_plan ? *shared_plan : std::shared_ptr<const AttachPlan>(), std::move(keys_)});
+  auto keys = block->keys.begin();
   const std::byte* at = block->bytes.data();
   std::vector<OwnedEvent> owned;
   owned.reserve(events_.size());
   for (Event& event : events_) {
     event.view(at);
     event.shared_plan_ = block->plan ? &block->plan : nullptr;
+    if (event.keys_) event.keys_ = &*keys++;
     at += event.layout_.record_size();
     owned.push_back(OwnedEvent(event, block));
   }

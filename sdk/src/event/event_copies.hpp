@@ -26,9 +26,11 @@ class EventCopies {
   struct Block {
     std::vector<std::byte> bytes;  ///< records, which are aligned to 8 bytes
     std::shared_ptr<const AttachPlan> plan;
+    std::vector<std::shared_ptr<const AttributeKeys>> keys;  ///< of each event with attributes
   };
 
   std::vector<std::byte> bytes_;
+  std::vector<std::shared_ptr<const AttributeKeys>> keys_;
   std::vector<Event> events_;  ///< with the layouts of their copies, each still in the record it came in
 };
 

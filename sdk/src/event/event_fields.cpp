@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/try.hpp"
 #include "usdt/event.hpp"
 
 namespace usdt {
@@ -60,6 +61,14 @@ Result<std::string> context_text(const Event& event, HitField field) {
   if (!*context) return std::string();
   return field == HitField::span_id ? fmt::format("{:02x}", fmt::join((*context)->span_id, ""))
                                     : fmt::format("{:02x}", fmt::join((*context)->trace_id, ""));
+}
+
+Result<std::string> attribute_text(const Event& event, std::string_view key) {
+  const ThreadAttributes attributes = TRY(event.thread_attributes());
+  const auto found = std::ranges::find(attributes.known, key, &ThreadAttribute::key);
+  if (found != attributes.known.end()) return std::string(found->text);
+  if (!attributes.others.empty()) return fail(ErrorKind::not_found, std::string(attributes.others));
+  return std::string();
 }
 
 std::optional<std::uint64_t> number_of(const Event& event, HitField field) {

@@ -27,7 +27,7 @@ EventLayout layout_of(const usdt_event& head, const Parts& parts, const Overhead
 }
 
 std::vector<OwnedEvent> events_in_flight(const std::shared_ptr<const AttachPlan>& plan, Parts& parts,
-                                         const OverheadGuard* guard) {
+                                         const OverheadGuard* guard, ContextPlaces* contexts) {
   EventCopies copies;
   std::vector<std::byte> aged;
   // One time for all: else those that are looked at later seem older than they are.
@@ -38,7 +38,10 @@ std::vector<OwnedEvent> events_in_flight(const std::shared_ptr<const AttachPlan>
     head.duration = now - std::min(now, static_cast<std::uint64_t>(head.ts));
     aged.assign(record.begin(), record.end());
     std::memcpy(aged.data(), &head, sizeof(head));
-    if (auto event = Event::from(aged, plan, layout_of(head, parts, guard))) copies.add(*event);
+    auto event = Event::from(aged, plan, layout_of(head, parts, guard));
+    if (!event) return;
+    if (contexts) contexts->name_attributes(*event);
+    copies.add(*event);
   };
   for (Part& part : parts.all()) part.unfinished.look(part.counts, parts.ends(), keep);
   std::vector<OwnedEvent> all = std::move(copies).take();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "event/context_places.hpp"
 #include "event/overhead_guard.hpp"
 #include "event/parts.hpp"
 #include "usdt/event.hpp"
@@ -15,8 +16,8 @@ namespace usdt::event {
 /// Returns the layout of a record, with the weight of its time, if there is a guard.
 [[nodiscard]] EventLayout layout_of(const usdt_event& head, const Parts& parts, const OverheadGuard* guard);
 
-/// Returns events of the beginnings that are open, the oldest first (Tracer::in_flight()).
+/// Returns events of the beginnings that are open, the oldest first (Tracer::in_flight()). `contexts` may be null.
 [[nodiscard]] std::vector<OwnedEvent> events_in_flight(const std::shared_ptr<const AttachPlan>& plan, Parts& parts,
-                                                       const OverheadGuard* guard);
+                                                       const OverheadGuard* guard, ContextPlaces* contexts);
 
 }  // namespace usdt::event

@@ -53,7 +53,7 @@ usdt_record_constants describe_record(const EventLayout& layout, std::uint32_t f
           .owners = layout.owners ? 1U : 0U,
           .ender_at = layout.enders ? layout.ender_at() : 0,
           .context_at = layout.contexts ? layout.context_at() : 0,
-          .reserved = 0};
+          .attributes = layout.attributes ? 1U : 0U};
 }
 
 usdt_user_stack_constants describe_user_stack(const EventLayout& layout) {

@@ -139,6 +139,7 @@ Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& optio
   layout.weight = options.sample;
   layout.owners = plan.owners;
   layout.contexts = plan.contexts;
+  layout.attributes = plan.attributes;
   layout.enders = may_end_elsewhere(plan);
   layout.stack_shown = options.kernel_stack_depth;
   // Raw tracepoints have up to five frames of their own.

@@ -226,7 +226,8 @@ std::vector<ProbeCounts> Tracer::counts() const {
 }
 
 std::vector<OwnedEvent> Tracer::in_flight() {
-  return event::events_in_flight(impl_->shared_plan, impl_->parts, impl_->guard.get());
+  return event::events_in_flight(impl_->shared_plan, impl_->parts, impl_->guard.get(),
+                                 impl_->contexts ? &*impl_->contexts : nullptr);
 }
 
 Result<std::vector<TableRow>> Tracer::table() const try {

@@ -61,6 +61,7 @@ struct Tracer::Impl {
     auto event = Event::from(record, shared_plan, event::layout_of(head, parts, guard.get()));
     if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
     if (contexts) contexts->look_again(*event);
+    if (contexts) contexts->name_attributes(*event);
     const auto& span = event->probe().span;
     ProbeCounts& probe = counts[(span ? span->end : event->site().probe).value];
     if (!callback) {

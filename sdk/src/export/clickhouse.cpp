@@ -119,6 +119,7 @@ class ClickHouseOutput final : public BatchOutput {
   void add_row(RowBatch& batch, const Row& row, const Shared&... shared);
   void take_container(const Event& event);
   void take_context(const Event& event);
+  void take_attributes(const Event& event);
   void take_ender(const SpanEnder& thread);
   void take_stacks(const Event& event);
   void take(const ArrangedTable& look);
@@ -214,6 +215,7 @@ void ClickHouseOutput::add_event(const Event& event) {
   row_.weight = static_cast<float>(event.weight());
   take_container(event);
   take_context(event);
+  take_attributes(event);
   if (const auto ender = event.ended_by()) take_ender(*ender);
   values_.each(event, question_, [this](const std::string& name) { maps_.begin(name); });
   take_stacks(event);
@@ -240,6 +242,15 @@ void ClickHouseOutput::take_context(const Event& event) {
   if (!context || !*context) return;
   for (const HitField field : {HitField::trace_id, HitField::span_id})
     maps_.begin(to_string(field)), maps_.text(*context_text(event, field));
+}
+
+void ClickHouseOutput::take_attributes(const Event& event) {
+  const auto attributes = event.layout().attributes ? event.thread_attributes() : Result<ThreadAttributes>();
+  if (!attributes) return;
+  for (const ThreadAttribute& each : attributes->known) {
+    maps_.begin(fmt::format("trace_attribute.{}", each.key));
+    maps_.text(each.text);
+  }
 }
 
 void ClickHouseOutput::take_ender(const SpanEnder& thread) {

@@ -89,6 +89,7 @@ class JsonOutput final : public Output {
     if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
     if (const auto ender = event.ended_by()) ended_by(*ender);
     if (shows_trace_context(question_, event, printed_.of(event.site()))) trace_context(event);
+    if (shows_attributes(question_, event, printed_.of(event.site()))) trace_attributes(event);
     json_key(json_, "args"), args(event);
     returned(event);
     texts(event);
@@ -110,6 +111,22 @@ class JsonOutput final : public Output {
       const auto digits = context_text(event, field);
       digits ? json_text(json_, *digits) : tree_.error(digits.error().message);
     }
+  }
+
+  void trace_attributes(const Event& event) {
+    const auto attributes = event.thread_attributes();
+    if (attributes && attributes->known.empty() && attributes->others.empty()) return;
+    json_key(json_, "trace_attributes");
+    if (!attributes) return tree_.error(attributes.error().message);
+    json_.StartObject();
+    for (const ThreadAttribute& each : attributes->known) {
+      json_key(json_, each.key);
+      json_text(json_, each.text);
+    }
+    json_.EndObject();
+    if (attributes->others.empty()) return;
+    json_key(json_, "other_attributes");
+    tree_.error(attributes->others);
   }
 
   void ended_by(const SpanEnder& thread) {

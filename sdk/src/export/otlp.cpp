@@ -141,6 +141,7 @@ class OtlpOutput final : public BatchOutput {
   std::string encode_span(const Event& event);
   std::string encode_log(const Event& event);
   void add_facts(const Event& event);
+  void add_thread_attributes(const Event& event);
   void add_container(const Event& event);
   void send_items(Filling& filling);
   [[nodiscard]] static std::uint64_t time_of_day() {
@@ -211,6 +212,15 @@ void OtlpOutput::add_facts(const Event& event) {
   if (asked.user_depth > 0 && !asked.user_in_lists) add("code.stacktrace", around_.user_stack());
   if (asked.kernel_depth > 0 && !asked.kernel_in_lists && !event.probe().file)
     add("usdt.kstack", around_.kernel_stack());
+  add_thread_attributes(event);
+}
+
+/// They have the names that the process gives them, but for those that something else has here.
+void OtlpOutput::add_thread_attributes(const Event& event) {
+  const auto attributes = event.layout().attributes ? event.thread_attributes() : Result<ThreadAttributes>();
+  if (!attributes) return;
+  for (const ThreadAttribute& each : attributes->known)
+    if (!attributes_.has(each.key)) attributes_.add(each.key, each.text);
 }
 
 std::string OtlpOutput::encode_span(const Event& event) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -32,6 +33,12 @@ std::string any_value(const Add& add) {
 }
 
 }  // namespace
+
+bool AttributeWriter::has(std::string_view name) const {
+  std::string beginning;
+  pbf_builder<KeyValue>(beginning).add_string(KeyValue::key, io::valid_utf8(name));
+  return std::ranges::any_of(attributes_, [&](const std::string& each) { return each.starts_with(beginning); });
+}
 
 void AttributeWriter::put(const std::string& value) {
   if (levels_.empty()) {

@@ -20,6 +20,8 @@ class AttributeWriter {
   /// Adds one.
   void add(std::string_view name, std::string_view value) { begin(name), text(value); }
   void add(std::string_view name, std::int64_t value) { begin(name), whole(value); }
+  /// Returns whether there is one of this name.
+  [[nodiscard]] bool has(std::string_view name) const;
 
   void begin_object() { levels_.push_back({}); }
   void member(std::string_view name) { levels_.back().name = name; }

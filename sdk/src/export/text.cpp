@@ -92,6 +92,14 @@ void TextOutput::show_context(const Event& event) {
   }
 }
 
+void TextOutput::show_attributes(const Event& event) {
+  const auto attributes = event.thread_attributes();
+  if (!attributes) return show_piece([&] { out_.print(" trace_attributes=<{}>", attributes.error().message); });
+  for (const ThreadAttribute& each : attributes->known)
+    show_piece([&] { out_.print(" trace_attribute({})={}", io::quoted(each.key), io::quoted(each.text)); });
+  if (!attributes->others.empty()) show_piece([&] { out_.print(" trace_attribute(...)=<{}>", attributes->others); });
+}
+
 void TextOutput::show_line(const Event& event) {
   const bool ranked = view_.slowest > 0;
   const auto took = [&] { return io::duration_text(static_cast<double>(event.duration())); };
@@ -118,6 +126,7 @@ void TextOutput::show_line(const Event& event) {
   }
   for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { items_.show_item(event, list[i], i); });
   if (shows_trace_context(question_, event, list)) show_context(event);
+  if (shows_attributes(question_, event, list)) show_attributes(event);
   if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });
   if (ends_elsewhere(event)) show_piece([&] { show_ender(*event.ended_by()); });
   out_.print("\n");

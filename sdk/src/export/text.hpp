@@ -45,6 +45,7 @@ class TextOutput final : public Output {
   /// Lines of --slowest say first what they are about.
   void show_line(const Event& event);
   void show_context(const Event& event);
+  void show_attributes(const Event& event);
   void show_ender(const SpanEnder& thread);
   /// A line as --format-string has it.
   void show_formatted(const Event& event);

@@ -35,7 +35,7 @@ void ItemWriter::show_argument(const Event& event, std::size_t n, bool likely_te
 
 void ItemWriter::show_as(const FormatPiece& piece, const Event& event, const PrintItem& item, std::size_t i) {
   const auto position = columns_.position(event, i);
-  if (!position && item.word) return show_word_as(piece, event, *item.word);
+  if (!position && item.is_of_hit()) return show_word_as(piece, event, item);
   if (!position) return values_.show_error("no such argument");
   const Arg& arg = event.arg_info(*position);
   if (item.form == PrintItem::Form::bytes) return show_bytes_as(piece, event, *position);
@@ -62,7 +62,7 @@ void ItemWriter::show_item(const Event& event, const PrintItem& item, std::size_
 
 void ItemWriter::show_value_of(const Event& event, const PrintItem& item, std::size_t i) {
   const auto position = columns_.position(event, i);
-  if (!position && item.word)
+  if (!position && item.is_of_hit())
     show_word(event, item);
   else if (!position)
     values_.show_error("no such argument");
@@ -78,26 +78,27 @@ void ItemWriter::show_value_of(const Event& event, const PrintItem& item, std::s
     values_.show_whole(event, *position, item.form == PrintItem::Form::hex);
 }
 
-WordValue ItemWriter::value_of(const Event& event, HitField word) {
-  return word_value(word, event, {began_, names_[event.site().probe.value], around_});
+WordValue ItemWriter::value_of(const Event& event, const PrintItem& item) {
+  return value_of_hit(item, event, {began_, names_[event.site().probe.value], around_});
 }
 
 void ItemWriter::show_word(const Event& event, const PrintItem& item) {
-  const WordValue value = value_of(event, *item.word);
+  const WordValue value = value_of(event, item);
   if (const auto* error = std::get_if<NoWord>(&value)) return values_.show_error(error->reason);
   if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", io::quoted(*text));
   const std::uint64_t number = std::get<std::uint64_t>(value);
   item.form == PrintItem::Form::hex ? out_.print("{:#x}", number) : out_.print("{}", word_text(*item.word, number));
 }
 
-void ItemWriter::show_word_as(const FormatPiece& piece, const Event& event, HitField word) {
-  const WordValue value = value_of(event, word);
+void ItemWriter::show_word_as(const FormatPiece& piece, const Event& event, const PrintItem& item) {
+  const WordValue value = value_of(event, item);
   if (const auto* error = std::get_if<NoWord>(&value)) return values_.show_error(error->reason);
   const auto* text = std::get_if<std::string>(&value);
-  if (text != nullptr && word == HitField::probe) return out_.print("{}", *text);  // its name is quoted where it is odd
+  if (text != nullptr && item.word == HitField::probe)
+    return out_.print("{}", *text);  // its name is quoted where it is odd
   if (text != nullptr) return out_.print("{}", io::unambiguous(*text));
   const std::uint64_t number = std::get<std::uint64_t>(value);
-  piece.conversion == 's' ? out_.print("{}", word_text(word, number))
+  piece.conversion == 's' ? out_.print("{}", word_text(*item.word, number))
                           : out_.print("{}", integer_text(piece, number, sizeof(number)));
 }
 

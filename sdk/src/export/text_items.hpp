@@ -38,10 +38,10 @@ class ItemWriter {
 
  private:
   void show_value_of(const Event& event, const PrintItem& item, std::size_t i);
-  [[nodiscard]] WordValue value_of(const Event& event, HitField word);
-  /// One of the words of questions, among values.
+  [[nodiscard]] WordValue value_of(const Event& event, const PrintItem& item);
+  /// What is known of every hit, among values.
   void show_word(const Event& event, const PrintItem& item);
-  void show_word_as(const FormatPiece& piece, const Event& event, HitField word);
+  void show_word_as(const FormatPiece& piece, const Event& event, const PrintItem& item);
   void show_bytes_as(const FormatPiece& piece, const Event& event, std::size_t n);
 
   io::Stream& out_;

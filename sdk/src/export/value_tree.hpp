@@ -88,7 +88,7 @@ class ValueTree {
   /// Writes item `i` of the list by which the event is shown.
   void item(const Event& event, const PrintItem& item, std::size_t i) {
     const auto position = columns_.position(event, i);
-    if (!position) return item.word ? word(event, item) : error("no such argument");
+    if (!position) return item.is_of_hit() ? word(event, item) : error("no such argument");
     switch (item.form) {
       case PrintItem::Form::text:
         return text(event, *position);
@@ -119,10 +119,10 @@ class ValueTree {
   }
 
  private:
-  /// One of the words of questions.
+  /// What is known of every hit.
   void word(const Event& event, const PrintItem& item) {
-    if (info_of(*item.word).type == ExpressionType::stack) return frames(event, *item.word);
-    const WordValue value = word_value(*item.word, event, {began_, names_[event.site().probe.value], around_});
+    if (item.word && info_of(*item.word).type == ExpressionType::stack) return frames(event, *item.word);
+    const WordValue value = value_of_hit(item, event, {began_, names_[event.site().probe.value], around_});
     if (const auto* unread = std::get_if<NoWord>(&value)) return error(unread->reason);
     if (const auto* text = std::get_if<std::string>(&value)) return writer_.text(*text);
     const std::uint64_t number = std::get<std::uint64_t>(value);

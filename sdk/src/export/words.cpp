@@ -74,6 +74,17 @@ WordValue word_value(HitField word, const Event& event, const WordSource& source
   return number ? WordValue(*number) : WordValue(NoWord{std::string(why_none(word))});
 }
 
+WordValue value_of_hit(const PrintItem& item, const Event& event, const WordSource& source) {
+  if (!item.attribute) return word_value(*item.word, event, source);
+  auto text = attribute_text(event, *item.attribute);
+  return text ? WordValue(*std::move(text)) : WordValue(NoWord{text.error().message});
+}
+
+bool shows_attributes(const Question& question, const Event& event, const PrintList& list) {
+  return event.layout().attributes && (question.values.trace_attributes || !question.recording.replay.empty()) &&
+         !has_attribute(list);
+}
+
 bool shows_trace_context(const Question& question, const Event& event, const PrintList& list) {
   return event.layout().contexts && (question.values.trace_context || !question.recording.replay.empty()) &&
          !has_word(list, HitField::trace_id) && !has_word(list, HitField::span_id);

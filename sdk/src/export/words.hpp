@@ -30,6 +30,8 @@ using WordValue = std::variant<std::uint64_t, std::string, NoWord>;
 /// As questions have it: of calls and spans `nsecs` and `elapsed` are of their end, all else is of their beginning.
 /// Stacks are folded: "main;serve;read".
 [[nodiscard]] WordValue word_value(HitField word, const Event& event, const WordSource& source);
+/// The value of an item that is known of every hit: its word, or its attribute.
+[[nodiscard]] WordValue value_of_hit(const PrintItem& item, const Event& event, const WordSource& source);
 /// HitField::ustack or kstack, or why there is none.
 [[nodiscard]] Result<const Stack*> stack_value(HitField word, const Event& event, Surroundings& around);
 /// A number as lines show it: times with a unit, addresses in hexadecimal.
@@ -38,5 +40,7 @@ using WordValue = std::variant<std::uint64_t, std::string, NoWord>;
 /// Whether an event is shown with what its thread worked for, which is asked for, or recorded: where its list does not
 /// name that.
 [[nodiscard]] bool shows_trace_context(const Question& question, const Event& event, const PrintList& list);
+/// Whether it is shown with the attributes of that.
+[[nodiscard]] bool shows_attributes(const Question& question, const Event& event, const PrintList& list);
 
 }  // namespace usdt::exports

@@ -106,6 +106,7 @@ void append(AttachPlan& whole, AttachPlan part) {
   whole.string_slots = std::max(whole.string_slots, part.string_slots);
   whole.owners |= part.owners;
   whole.contexts |= part.contexts;
+  whole.attributes |= part.attributes;
 }
 
 Result<void> check_number(std::size_t sites) {

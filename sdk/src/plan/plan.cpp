@@ -35,9 +35,11 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   const auto paths = planner.check();
   AttachPlan plan = std::move(planner).take();
   plan.owners = options.owners;
-  plan.contexts = options.contexts || std::ranges::any_of(plan.filters, [](const TypedExpression& question) {
-                    return expr::asks_for(question, HitFieldSource::context);
-                  });
+  plan.attributes = options.attributes;
+  plan.contexts =
+      options.contexts || options.attributes || std::ranges::any_of(plan.filters, [](const TypedExpression& question) {
+        return expr::asks_for(question, HitFieldSource::context);
+      });
   if (!paths && (!plan.sites.empty() || options.where || options.table)) return fail(paths.error());
   if (auto sense = plan::check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(plan::nothing_to_attach(plan));

@@ -56,6 +56,7 @@ class Shares {
       share->allow_unsafe_nop5 = options.allow_unsafe_nop5;
       share->owners = options.owners;
       share->contexts = options.contexts;
+      share->attributes = options.attributes;
       share->stop = options.stop;
       share->texts.typed = options.texts.typed;
       share->texts.likely = options.texts.likely;

@@ -64,6 +64,7 @@ Result<ProcessImage> image_of(pid_t pid) {
     if (!number || *number <= 1) return fail(process_error(pid, EACCES));
     image.words[n++] = *number;
   }
+  image.began = number_in(fields[22 - 3]).value_or(0);
   // They are computed so that their sum is exec_vm, by pages (task_mem() of the kernel's fs/proc/task_mmu.c).
   image.code_pages = (*program + *libraries) * 1024 / static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return image;

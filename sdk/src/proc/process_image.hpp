@@ -17,6 +17,7 @@ struct ProcessImage {
   /// are not chosen at random. A process that was forked has those of its parent.
   std::array<std::uint64_t, 4> words{};
   std::uint64_t code_pages = 0;  ///< pages that are mapped as code: exec_vm
+  std::uint64_t began = 0;       ///< when the process did, in clock ticks since the machine did
   friend bool operator==(const ProcessImage&, const ProcessImage&) = default;
 };
 

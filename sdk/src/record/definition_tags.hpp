@@ -26,9 +26,10 @@ enum class Tag : std::uint8_t {
   string_size = 17,
   weight = 18,
   followed = 19,
-  owners = 20,    ///< threads have a user, a group and a cgroup, and perhaps a parent
-  enders = 21,    ///< events of spans have the thread that ended them
-  contexts = 22,  ///< events have the trace and span that their threads work for
+  owners = 20,      ///< threads have a user, a group and a cgroup, and perhaps a parent
+  enders = 21,      ///< events of spans have the thread that ended them
+  contexts = 22,    ///< events have the trace and span that their threads work for
+  attributes = 23,  ///< and the attributes of these contexts
 };
 
 }  // namespace usdt::record

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <bitset>
 #include <cstring>
+#include <utility>
 
 namespace usdt::record {
 namespace {
@@ -133,16 +135,40 @@ void EventEncoder::context(const Event& event) {
   std::memcpy(&is, event.record().data() + event.layout().context_at(), sizeof(is));
   if (is.state != USDT_CONTEXT_SET)
     is = {.trace_id = {}, .span_id = {}, .valid = 0, .flags = 0, .attributes_size = 0, .state = is.state};
-  is.attributes_size = 0;
-  const auto [known, is_new] =
-      contexts_.try_emplace(std::string(reinterpret_cast<const char*>(&is), sizeof(is)), contexts_.size());
+  ByteWriter& text = context_text_;
+  text.clear();
+  text.zigzag(is.state);
+  if (is.state == USDT_CONTEXT_SET) {
+    text.raw(is.trace_id, sizeof(is.trace_id));
+    text.raw(is.span_id, sizeof(is.span_id));
+    text.u8(is.flags);
+    if (event.layout().attributes) attributes(event, is.attributes_size);
+  }
+  const auto [known, is_new] = contexts_.try_emplace(std::string(text.view()), contexts_.size());
   out_.varint(known->second);
-  if (!is_new) return;
-  out_.zigzag(is.state);
-  if (is.state != USDT_CONTEXT_SET) return;
-  out_.raw(is.trace_id, sizeof(is.trace_id));
-  out_.raw(is.span_id, sizeof(is.span_id));
-  out_.u8(is.flags);
+  if (is_new) out_.raw(text.bytes().data(), text.size());
+}
+
+/// As they were read, with the name of each key that is among them.
+void EventEncoder::attributes(const Event& event, std::uint32_t there_were) {
+  const auto& is =
+      *reinterpret_cast<const usdt_thread_attributes*>(event.record().data() + event.layout().attributes_at());
+  ByteWriter& text = context_text_;
+  text.zigzag(is.size);
+  if (is.size <= 0) return;
+  const auto size = std::min(static_cast<std::size_t>(is.size), std::size_t{USDT_CONTEXT_ATTRIBUTE_BYTES});
+  text.varint(there_were - std::min<std::size_t>(there_were, size));
+  text.raw(is.bytes, size);
+  const AttributeKeys* const keys = event.attribute_keys();
+  std::bitset<256> written;
+  for (std::size_t at = 0; at + 2 <= size; at += 2U + is.bytes[at + 1]) {
+    const std::size_t number = is.bytes[at];
+    if (written.test(number)) continue;
+    written.set(number);
+    const bool has_name = keys != nullptr && number < keys->names.size();
+    text.text(has_name ? std::string_view(keys->names[number]) : std::string_view());
+  }
+  text.text(keys != nullptr ? std::string_view(keys->why) : std::string_view());
 }
 
 void EventEncoder::ids_and_name(const Thread& thread) {
@@ -299,7 +325,7 @@ bool EventDecoder::event(std::uint8_t entry) {
   std::copy(thread.comm.begin(), thread.comm.end(), header.comm);
   if (layout_.owners) *reinterpret_cast<usdt_owner*>(record() + layout_.owner_at()) = thread.owner;
   if (layout_.enders) (entry & kHasEnder) != 0 ? put_ender(ender()) : put_ender(thread, true);
-  if (layout_.contexts) *reinterpret_cast<usdt_thread_context*>(record() + layout_.context_at()) = context();
+  if (layout_.contexts) put_context(context());
   SiteState& state = sites_.of(number, 0);
   if ((entry & kHasIp) != 0) state.ip += static_cast<std::uint64_t>(in_.zigzag());
   header.ip = state.ip;
@@ -363,11 +389,13 @@ EventDecoder::Thread EventDecoder::ender() {
   return enders_.emplace_back(thread);
 }
 
-usdt_thread_context EventDecoder::context() {
-  usdt_thread_context context{};
+const EventDecoder::Context& EventDecoder::context() {
+  static const Context kNone;
   const std::uint64_t number = in_.up_to(contexts_.size());
-  if (in_.failed()) return context;
+  if (in_.failed()) return kNone;
   if (number < contexts_.size()) return contexts_[number];
+  Context read;
+  usdt_thread_context& context = read.ids;
   const std::int64_t state = in_.zigzag();
   if (state > USDT_CONTEXT_SET || state < -kMostErrno) in_.fail();
   context.state = static_cast<__s32>(state);
@@ -376,8 +404,43 @@ usdt_thread_context EventDecoder::context() {
     std::ranges::copy(in_.raw(sizeof(context.span_id)), context.span_id);
     context.valid = 1;
     context.flags = in_.u8();
+    if (layout_.attributes) attributes(read);
   }
-  return in_.failed() ? usdt_thread_context{} : contexts_.emplace_back(context);
+  return in_.failed() ? kNone : contexts_.emplace_back(std::move(read));
+}
+
+/// Keys get numbers in the order in which they come: what is kept is no larger than what was read.
+void EventDecoder::attributes(Context& context) {
+  const std::int64_t size = in_.zigzag();
+  if (size < -kMostErrno || size > USDT_CONTEXT_ATTRIBUTE_BYTES) return in_.fail();
+  context.error = static_cast<std::int32_t>(std::min<std::int64_t>(size, 0));
+  if (size <= 0) return;
+  const std::uint64_t more = in_.up_to(UINT16_MAX - static_cast<std::uint64_t>(size));
+  const ByteSpan read = in_.raw(static_cast<std::size_t>(size));
+  std::vector<std::uint8_t>& bytes = context.attributes;
+  bytes.assign(read.begin(), read.end());
+  context.ids.attributes_size = static_cast<__u16>(static_cast<std::uint64_t>(size) + more);
+  AttributeKeys keys;
+  std::array<std::optional<std::uint8_t>, 256> numbers;
+  for (std::size_t at = 0; at + 2 <= bytes.size() && !in_.failed(); at += 2U + bytes[at + 1]) {
+    auto& number = numbers[bytes[at]];
+    if (!number) {
+      number = static_cast<std::uint8_t>(keys.names.size());
+      keys.names.emplace_back(in_.text());
+    }
+    bytes[at] = *number;
+  }
+  keys.why = in_.text();
+  context.keys = std::make_shared<const AttributeKeys>(std::move(keys));
+}
+
+void EventDecoder::put_context(const Context& context) {
+  *reinterpret_cast<usdt_thread_context*>(record() + layout_.context_at()) = context.ids;
+  keys_ = context.keys;
+  if (!layout_.attributes) return;
+  auto& attributes = *reinterpret_cast<usdt_thread_attributes*>(record() + layout_.attributes_at());
+  attributes.size = context.error != 0 ? context.error : static_cast<__s32>(context.attributes.size());
+  std::ranges::copy(context.attributes, attributes.bytes);
 }
 
 EventDecoder::Thread EventDecoder::ids_and_name() {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -87,6 +88,7 @@ class EventEncoder {
   void thread(const Event& event);
   void ender(const std::optional<SpanEnder>& thread);  ///< nothing: the span has not ended
   void context(const Event& event);
+  void attributes(const Event& event, std::uint32_t there_were);
   void ids_and_name(const Thread& thread);
   void stack(const Result<Stack>* stack);
   void frame(const Frame& frame);
@@ -105,7 +107,7 @@ class EventEncoder {
   std::size_t last_number_ = 0;  ///< its number
   std::unordered_map<Thread, std::size_t, ThreadHash> enders_;
   std::unordered_map<std::string, std::size_t> contexts_, stacks_, frames_;
-  ByteWriter stack_key_, stack_text_, frame_text_;
+  ByteWriter stack_key_, stack_text_, frame_text_, context_text_;
 };
 
 class EventDecoder {
@@ -119,6 +121,8 @@ class EventDecoder {
   [[nodiscard]] std::int64_t wall_offset() const noexcept { return wall_offset_; }
   /// Returns how many hits the last record stands for.
   [[nodiscard]] double weight() const noexcept { return weight_; }
+  /// Returns what the attributes in the last record are called; null: it has none. Valid until the next record.
+  [[nodiscard]] const std::shared_ptr<const AttributeKeys>& attribute_keys() const noexcept { return keys_; }
   /// Returns a stack of the last record.
   [[nodiscard]] Result<Stack> kernel_stack() const { return stack_of(kernel_); }
   [[nodiscard]] Result<Stack> user_stack() const { return stack_of(user_); }
@@ -133,6 +137,13 @@ class EventDecoder {
     FrameIssue end = FrameIssue::none;
     std::vector<std::uint32_t> frames = {};
   };
+  /// What a thread worked for.
+  struct Context {
+    usdt_thread_context ids = {};
+    std::int32_t error = 0;  ///< why there are no attributes
+    std::vector<std::uint8_t> attributes = {};
+    std::shared_ptr<const AttributeKeys> keys = {};
+  };
   /// Which stack an event has: none, one of stacks_, or why there is none.
   struct StackRef {
     std::optional<std::size_t> number = {};
@@ -146,7 +157,9 @@ class EventDecoder {
   [[nodiscard]] Thread ender();
   [[nodiscard]] Thread ids_and_name();
   void put_ender(const Thread& thread, bool is_beginner = false);
-  [[nodiscard]] usdt_thread_context context();
+  [[nodiscard]] const Context& context();
+  void attributes(Context& context);
+  void put_context(const Context& context);
   [[nodiscard]] StackRef stack();
   void frame();
   [[nodiscard]] Result<Stack> stack_of(const StackRef& ref) const;
@@ -162,7 +175,8 @@ class EventDecoder {
   std::int64_t wall_offset_ = 0;
   double weight_ = 1;
   std::vector<Thread> threads_, enders_;
-  std::vector<usdt_thread_context> contexts_;
+  std::vector<Context> contexts_;
+  std::shared_ptr<const AttributeKeys> keys_;
   std::vector<RecordedStack> stacks_;
   std::vector<Frame> frames_;
   StackRef kernel_, user_;

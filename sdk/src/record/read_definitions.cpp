@@ -49,6 +49,7 @@ EventLayout Definitions::layout() const {
   layout.parents = parents;
   layout.enders = enders;
   layout.contexts = plan.contexts;
+  layout.attributes = plan.attributes;
   return layout;
 }
 
@@ -71,6 +72,9 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
       return true;
     case Tag::contexts:
       plan.contexts = true;
+      return true;
+    case Tag::attributes:
+      plan.contexts = plan.attributes = true;
       return true;
     case Tag::property:
       return read_property(in);

@@ -246,6 +246,7 @@ Result<const Event*> Recording::next() try {
     if (!bytes.empty()) {
       impl_->layout.weight = impl_->decoder->weight();
       auto event = TRY(Event::from(bytes, impl_->plan, impl_->layout));
+      event.name_attributes(impl_->decoder->attribute_keys());
       impl_->count(event);
       return &impl_->event.emplace(event);
     }

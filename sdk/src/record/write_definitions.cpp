@@ -58,6 +58,7 @@ void DefinitionWriter::info(const RecordingInfo& info, const EventLayout& layout
   }
   if (layout.enders) end(Tag::enders);
   if (layout.contexts) end(Tag::contexts);
+  if (layout.attributes) end(Tag::attributes);
   for (const auto& [name, text] : info.properties) property(name, text);
 }
 

@@ -102,7 +102,14 @@ Result<void> check_list(const Question& question, const AttachPlan& plan, const 
     });
     const std::string option = in_format ? fmt::format("{}format-string %{{{}}}", question.option_prefix, item.label)
                                          : fmt::format("{}print {}", question.option_prefix, item.label);
-    if (!exists && item.word) {
+    if (item.attribute) {
+      if (!plan.attributes)
+        return fail(ErrorKind::invalid_argument,
+                    name_options(fmt::format("{}: it was not recorded: a trace with --record and --trace-attributes "
+                                             "has it",
+                                             option),
+                                 question.option_prefix));
+    } else if (!exists && item.word) {
       TRY(check_word(question, plan, item, option));
     } else if (!exists) {
       return fail(ErrorKind::invalid_argument,

@@ -239,7 +239,8 @@ Result<void> check_format(const FormatString& format, const AttachPlan& plan, co
       const auto position = position_of(item, plan.args[site.args]);
       const std::string_view why = position    ? mismatch(piece, item, plan.args[site.args][*position])
                                    : item.word ? mismatch(piece, *item.word)
-                                               : std::string_view();
+                                   : item.attribute && piece.conversion != 's' ? kText
+                                                                               : std::string_view();
       if (!why.empty())
         return fail(
             ErrorKind::invalid_argument,

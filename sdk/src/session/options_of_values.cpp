@@ -130,6 +130,15 @@ std::vector<OptionRow> options_of_owners() {
             "The trace and span that the thread works for at each hit, as OpenTelemetry's programs publish them (OTEP "
             "4947): trace_id and span_id, which --print, --where and --by know, too"},
        into([](QuestionDraft & draft) -> auto& { return draft.question.values.trace_context; })},
+      {{.name = "trace-attributes",
+        .group = kValues,
+        .description =
+            "--trace-context with the attributes that the thread's context has, of which --print knows each: "
+            "trace_attribute(\"http.route\")"},
+       [](QuestionDraft& draft, const SetOption& /*set*/) -> Result<void> {
+         draft.question.values.trace_context = draft.question.values.trace_attributes = true;
+         return {};
+       }},
   };
 }
 
@@ -147,7 +156,8 @@ std::vector<OptionRow> options_of_prints() {
             "bytes, of functions names as well (count, str(filename)), retval, and what they lead to (req->peer.port, "
             "*p, a[2], ((struct foo *)arg1)->x, sizeof(struct foo)), " +
             words_of({Source::hit, Source::owner, Source::clock, Source::site, Source::stack, Source::context}) +
-            " (args.pid: an argument of that name); PROBE=LIST: of these probes. Default: every argument",
+            ", trace_attribute(\"KEY\") (args.pid: an argument of that name); PROBE=LIST: of these probes. Default: "
+            "every argument",
         .repeats = true,
         .scope = OptionScope::question,
         .of_replay = true},

@@ -38,6 +38,11 @@ bool Prints::has_word(HitField word) const {
          std::ranges::any_of(for_probes, [word](const ProbePrint& print) { return usdt::has_word(print.list, word); });
 }
 
+bool Prints::has_attribute() const {
+  return usdt::has_attribute(rest) ||
+         std::ranges::any_of(for_probes, [](const ProbePrint& print) { return usdt::has_attribute(print.list); });
+}
+
 Result<Prints> parse_prints(const std::vector<std::string>& words, std::string_view prefix) {
   Prints prints;
   bool any_rest = false;

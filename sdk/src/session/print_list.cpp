@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "parsers/literal.hpp"
 #include "parsers/print_items.hpp"
 #include "session/option_names.hpp"
 #include "session/without_blanks.hpp"
@@ -79,6 +80,7 @@ Form form_of(parsers::PrintForm form) {
     case parsers::PrintForm::bytes:
       return Form::bytes;
     case parsers::PrintForm::value:
+    case parsers::PrintForm::attribute:
       break;
   }
   return Form::value;
@@ -165,8 +167,20 @@ class PrintListParser {
     return {};
   }
 
+  /// "trace_attribute("http.route")"
+  [[nodiscard]] Result<PrintItem> attribute(std::string_view quoted) const {
+    auto key = parsers::text_of_literal(quoted.substr(1, quoted.size() - 2));
+    if (!key) return fail(expected(column_of(quoted, 1 + key.error().column.value_or(0))));
+    PrintItem out;
+    out.label = fmt::format("trace_attribute({})", quoted);
+    out.value.text = out.label;
+    out.attribute = *std::move(key);
+    return out;
+  }
+
   [[nodiscard]] Result<PrintItem> item(const parsers::PrintItemText& parsed) const {
     using Kind = PathStep::Kind;
+    if (parsed.form == parsers::PrintForm::attribute) return attribute(parsed.values.front());
     PrintItem out;
     out.form = form_of(parsed.form);
     auto path = TRY(path_in(parsed.values.front()));
@@ -212,6 +226,10 @@ ArgName arg_name_of(const ValuePath& path) { return path.steps.empty() ? path.ro
 
 bool has_word(const PrintList& list, HitField word) noexcept {
   return std::ranges::any_of(list, [word](const PrintItem& each) { return each.word == word; });
+}
+
+bool has_attribute(const PrintList& list) noexcept {
+  return std::ranges::any_of(list, [](const PrintItem& each) { return each.attribute.has_value(); });
 }
 
 Result<PrintList> parse_print_list(std::string_view text, std::string_view prefix) {

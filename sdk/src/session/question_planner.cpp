@@ -45,6 +45,7 @@ Result<PlanOptions> plan_options(const Question& question, const Subjects& subje
   options.kernel_backend = question.attaching.kernel_backend;
   options.owners = question.values.containers || wants(question, HitFieldSource::owner);
   options.contexts = question.values.trace_context || wants(question, HitFieldSource::context);
+  options.attributes = question.values.trace_attributes || question.values.print.has_attribute();
   if (!question.view.in_flight) options.where = question.where;
   options.table = question.view.question_of_hits();
   return options;

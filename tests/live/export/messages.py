@@ -9,14 +9,16 @@ import sys
 from harness import Skip, require_program
 
 
-def compiled(directory, name):
-    """The messages of NAME.proto."""
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def compiled(directory, name, room=HERE):
+    """The messages of NAME.proto in a room of tests."""
     require_program("protoc")
     try:
         importlib.import_module("google.protobuf")
     except ImportError:
         raise Skip("no python3-protobuf") from None
-    here = pathlib.Path(__file__).resolve().parent
-    subprocess.run(["protoc", f"-I{here}", f"--python_out={directory}", f"{name}.proto"], check=True)
+    subprocess.run(["protoc", f"-I{room}", f"--python_out={directory}", f"{name}.proto"], check=True)
     sys.path.insert(0, str(directory))
     return importlib.import_module(f"{name}_pb2")

@@ -19,6 +19,8 @@
  *     struct usdt_ender
  * and if it is recorded what the thread works for
  *     struct usdt_thread_context
+ * and with its attributes
+ *     struct usdt_thread_attributes
  * and if it is recorded whose the process is, last
  *     struct usdt_owner
  *

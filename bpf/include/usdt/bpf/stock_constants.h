@@ -19,7 +19,7 @@ struct usdt_record_constants {
 	__u32 owners;	    /* each record ends with a struct usdt_owner */
 	__u32 ender_at;	    /* the byte of a record at which struct usdt_ender begins; 0: it has none */
 	__u32 context_at;   /* that of struct usdt_thread_context, likewise */
-	__u32 reserved;
+	__u32 attributes;   /* struct usdt_thread_attributes follows it */
 };
 
 /* The stack of the process in a record. */

@@ -28,6 +28,19 @@ struct usdt_thread_context {
 };
 #define USDT_CONTEXT_RECORD 28
 
+/* The attributes of the thread's record, which follow the context where they are asked for: pieces of two bytes, the
+ * number of a key and the length of a text, and the text. The process says elsewhere what the keys are called (its
+ * process context, OTEP 4719). */
+#define USDT_CONTEXT_ATTRIBUTE_BYTES 612
+#define USDT_CONTEXT_PUBLISHED_AT 16 /* the byte of that context's header with the time */
+struct usdt_thread_attributes {
+	__u64 place;	    /* usdt_context_place::number; 0: the process was not looked at yet */
+	__u64 published_at; /* when the process said at the hit that it published that; 0: not known, or it was about to */
+	__s32 size;	    /* of what was read of them, or a negative errno */
+	__u32 reserved;
+	__u8 bytes[USDT_CONTEXT_ATTRIBUTE_BYTES + 4]; /* so that records are multiples of 8 bytes */
+};
+
 /* Where the threads of a process have the variable. A process is known by its number, by the program that it executes,
  * and by the time: one that began after it was looked at is another one. A process that has not been looked at has the
  * variables of its parent in the same places, if it was forked since that was. */
@@ -38,6 +51,8 @@ struct usdt_context_place {
 	/* mm_struct::start_code, end_code, start_stack and arg_start, which proc_pid_stat(5) has, too. */
 	__u64 image[USDT_IMAGE_WORDS];
 	__u64 looked_at; /* ns of CLOCK_MONOTONIC */
+	__u64 number;	 /* of what user space knows of it, from 1 */
+	__u64 page;	 /* where the process has the header of its process context; 0: not known */
 	/* Pages of code that it had mapped then (mm_struct::exec_vm), if it has no such variable: a library may have
 	 * come since. */
 	__u64 code_pages;
@@ -60,8 +75,10 @@ static inline __u64 usdt_context_key(__u32 pid, const __u64 *image)
 
 #ifdef __cplusplus
 static_assert(sizeof(usdt_thread_context) == 32, "the thread's context in a record");
+static_assert(sizeof(usdt_thread_attributes) == 640, "the attributes in a record");
 #else
 _Static_assert(sizeof(struct usdt_thread_context) == 32, "the thread's context in a record");
+_Static_assert(sizeof(struct usdt_thread_attributes) == 640, "the attributes in a record");
 #endif
 
 #endif /* USDT_BPF_THREAD_CONTEXT_H */

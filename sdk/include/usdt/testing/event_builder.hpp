@@ -57,6 +57,7 @@ namespace testing {
   EventLayout layout{plan.max_args, plan.string_slots, plan.string_slots ? string_size + 2 : 0, 0};
   layout.owners = plan.owners;
   layout.contexts = plan.contexts;
+  layout.attributes = plan.attributes;
   return layout;
 }
 
@@ -103,6 +104,22 @@ class EventBuilder {
     is.flags = context.flags;
     is.state = USDT_CONTEXT_SET;
     std::memcpy(bytes_.data() + layout_.context_at(), &is, sizeof(is));
+    return *this;
+  }
+
+  /// Adds an attribute of that context, with the number of its key, for a plan with AttachPlan::attributes.
+  EventBuilder& thread_attribute(std::uint8_t key, std::string_view text) {
+    if (!layout_.attributes) return mistake("the plan's events have no attributes of their threads");
+    auto& is = *reinterpret_cast<usdt_thread_attributes*>(bytes_.data() + layout_.attributes_at());
+    const std::size_t at = static_cast<std::size_t>(is.size), size = std::min<std::size_t>(text.size(), 255);
+    if (at + 2 + size > std::size_t{USDT_CONTEXT_ATTRIBUTE_BYTES})
+      return mistake("the attributes of the thread are longer than a record has room for");
+    is.bytes[at] = key;
+    is.bytes[at + 1] = static_cast<__u8>(size);
+    std::memcpy(is.bytes + at + 2, text.data(), size);
+    is.size = static_cast<__s32>(at + 2 + size);
+    reinterpret_cast<usdt_thread_context*>(bytes_.data() + layout_.context_at())->attributes_size =
+        static_cast<__u16>(is.size);
     return *this;
   }
 

@@ -1,0 +1,295 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Attributes of the requests that threads work for: hits have those that the thread itself tells its probe, by the names that
+the process publishes in a message which protobuf's own library makes; and an error where that is not known."""
+
+import json
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
+
+from puppet import HERE  # noqa: E402, F401 (finds the harness)
+from collector import Collector, attributes_of  # noqa: E402
+from harness import LONG, check, check_equal, main, require_root, scenario  # noqa: E402
+from messages import compiled  # noqa: E402
+
+ROOM = pathlib.Path(__file__).resolve().parent
+KEYS = ["http.route", "user.id"]
+LISTED = ", ".join(["arg0", "str(arg1)", "str(arg2)", *(f'trace_attribute("{key}")' for key in [*KEYS, "none"])])
+CHANGING = {"error": "the thread was changing it"}
+UNPUBLISHED = {"error": "the process does not say what its attributes are called"}
+EARLY = {"error": "it was not known yet what the process calls it"}
+UNNAMED = {"error": "the process does not say what it is called"}
+
+
+class Writer:
+    def __init__(self, run):
+        require_root()
+        self.message = compiled(run.dir, "process_context", ROOM.parents[1] / "provider").ProcessContext
+        self.program = run.dir / "writer"
+        if not self.program.exists():
+            subprocess.run(["gcc", "-O2", "-rdynamic", "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", self.program, ROOM / "attributes_writer.c"], check=True)
+        self.process = run.adopt(subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
+        check_equal(self.process.stdout.readline(), b"ready\n", "its first line")
+
+    def tell(self, line):
+        self.process.stdin.write(f"{line}\n".encode())
+        check_equal(self.process.stdout.readline(), b"done\n", "its answer")
+
+    def encoded(self, keys, schema="tlsdesc_v1_dev"):
+        message = self.message()
+        message.resource.attributes.add(key="service.name").value.string_value = "shop"
+        message.attributes.add(key="threadlocal.schema_version").value.string_value = schema
+        names = message.attributes.add(key="threadlocal.attribute_key_map").value.array_value
+        for key in keys:
+            names.values.add(string_value=key)
+        return message.SerializeToString()
+
+    def publish(self, keys, **others):
+        self.tell(f"publish {self.encoded(keys, **others).hex()}")
+
+
+class Trace:
+    def __init__(self, run, writer, *options, listed=LISTED):
+        self.file = run.dir / "answers"
+        argv = [run.tool, f"usdt:{writer.program}:writer:works", "--print", listed, "-f", "json", "-o", self.file, "-p", str(writer.process.pid), *options]
+        self.process = run.adopt(subprocess.Popen([str(word) for word in argv], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
+        self.said = ""
+        while "attached " not in self.said:
+            line = self.process.stderr.readline()
+            check(line != "", f"the trace ended\n{self.said}")
+            self.said += line
+
+    def events(self):
+        self.process.send_signal(signal.SIGINT)
+        self.said += self.process.communicate(timeout=60)[1]
+        check_equal(self.process.returncode, 0, self.said)
+        return [each for each in map(json.loads, self.file.read_text().splitlines()) if each["type"] == "event"]
+
+
+def wanted(n, route, user):
+    return [CHANGING] * 3 if n % 9 == 4 else [route, user, ""]
+
+
+def check_hits(events, begin, end):
+    """Each is what its thread told."""
+    wrong = []
+    for event in events:
+        n, route, user, *shown = event["args"]
+        if shown != wanted(n, route, user):
+            wrong.append((event["args"], wanted(n, route, user)))
+    check_equal(wrong[:3], [], f"{len(wrong)} wrong of {len(events)}")
+    check_equal([event["args"][0] for event in events], list(range(begin, end)), "hits")
+
+
+@scenario
+def hits_have_the_attributes_of_their_thread(run):
+    hits = 100_000 if LONG else 5_000
+    writer = Writer(run)
+    writer.publish(KEYS)
+    trace = Trace(run, writer, "--ring-size", "512")
+    writer.tell(f"work {hits}")
+    check_hits(trace.events(), 0, hits)
+
+
+@scenario
+def names_that_come_later_are_found(run):
+    """What comes before says so. A name that is added does not change those before it."""
+    writer = Writer(run)
+    trace = Trace(run, writer)
+    writer.tell("work 20")
+    time.sleep(0.3)
+    writer.publish(KEYS[:1])
+    writer.tell("work 20")
+    time.sleep(0.3)
+    writer.tell("work 20")
+    time.sleep(0.3)
+    writer.publish(KEYS)
+    writer.tell("work 20")
+    events = trace.events()
+    check_equal(len(events), 80, "hits")
+    for event in events:
+        n, route, user, *shown = event["args"]
+        right = wanted(n, route, user)
+        if n < 20:
+            may_be = [[UNPUBLISHED] * 3, [EARLY] * 3] if route or user else [right]
+            if CHANGING in right:
+                may_be = [right]
+        elif n < 60:
+            names_all = not user or CHANGING in right
+            may_be = [right if names_all else [route or UNNAMED, UNNAMED, UNNAMED]]
+            if n < 40 and (route or user) and CHANGING not in right:
+                may_be += [[EARLY] * 3, [UNPUBLISHED] * 3]
+        else:
+            may_be = [right]
+        check(shown in may_be, f"{n}: {shown}, not one of {may_be}")
+
+
+@scenario
+def a_name_that_becomes_another_is_never_shown_for_it(run):
+    """The specification forbids it; and what is being changed at a hit is not known."""
+    writer = Writer(run)
+    writer.publish(KEYS)
+    trace = Trace(run, writer)
+    writer.tell("work 20")
+    writer.publish(KEYS[::-1])
+    writer.tell("work 20")
+    writer.publish(KEYS)
+    writer.tell("work 20")
+    events = trace.events()
+    check_equal(len(events), 60, "hits")
+    for event in events:
+        n, route, user, *shown = event["args"]
+        errors = [value for value in shown if isinstance(value, dict)]
+        if 20 <= n < 40 and (route or user):
+            check_equal(len(errors), 3, f"{n}: {shown}")
+        elif not errors:
+            check_equal(shown, wanted(n, route, user), f"{n}")
+
+
+@scenario
+def a_context_that_is_being_changed_is_not_read(run):
+    writer = Writer(run)
+    writer.publish(KEYS)
+    trace = Trace(run, writer)
+    writer.tell("work 4")
+    header = bytes("OTEL_CTX", "ascii") + (2).to_bytes(4, "little") + (10).to_bytes(4, "little")
+    writer.tell(f"header {header.hex()}{'00' * 8}")
+    writer.tell("work 4")
+    events = trace.events()
+    for event in events[:4]:
+        n, route, user, *shown = event["args"]
+        check_equal(shown, wanted(n, route, user), f"{n}")
+    check_equal([len([value for value in event["args"][3:] if isinstance(value, dict)]) for event in events[4:]], [3, 3, 0, 3], "errors")
+
+
+@scenario
+def forked_processes_have_names_of_their_own(run):
+    writer = Writer(run)
+    writer.publish(KEYS)
+    trace = Trace(run, writer, "--children")
+    writer.tell("fork")
+    writer.tell("work 20")
+    time.sleep(0.3)
+    writer.publish(["another", *KEYS])
+    writer.tell("work 1")
+    time.sleep(0.3)
+    writer.tell("work 20")
+    named = 0
+    for event in trace.events():
+        n, route, user, *shown = event["args"]
+        errors = [value for value in shown if isinstance(value, dict)]
+        if n < 20:
+            check(errors or not (route or user), f"{n}: {shown}")
+        elif not errors:
+            named += 1
+            # Its numbers 0 and 1 are what it calls another and http.route.
+            check_equal(shown, [user, "", ""], f"{n}")
+    check(named > 15, f"hits with names: {named}")
+
+
+@scenario
+def what_is_no_attribute_is_none(run):
+    """Records are read as the specification says, whatever is in them."""
+    chance = random.Random(4947)
+    writer = Writer(run)
+    writer.publish(KEYS)
+    trace = Trace(run, writer, "--trace-attributes", listed="arg0")
+    records = [(0, b""), (1, b"\0"), (2, b"\0\0"), (4, b"\0\5ab"), (612, b"\0\4last" * 102), (613, b"\0\0" * 307), (65535, b"\0\0" * 400)]
+    for _ in range(20_000 if LONG else 500):
+        size = chance.choice([chance.randrange(20), chance.randrange(612)])
+        records.append((size, bytes(chance.choice([chance.randrange(3), chance.randrange(256)]) for _ in range(size))))
+    for size, record in records:
+        writer.tell(f"raw {size} {record.hex()}")
+    events = trace.events()
+    check_equal(len(events), len(records), "hits")
+    for event, (size, record) in zip(events, records):
+        if size > 612:
+            check("error" in event["trace_attributes"], f"{size}: {event}")
+            continue
+        known, others = reference(record.ljust(size, b"\xff")[:size])
+        shown = {key: without_runs(text) for key, text in event.get("trace_attributes", {}).items()}
+        check_equal(shown, known, f"{record!r}")
+        check_equal(event.get("other_attributes"), UNNAMED if others else None, f"{record!r}")
+
+
+def without_runs(text):
+    """Readers differ in how many characters they show for bytes that are none."""
+    return re.sub("\ufffd+", "\ufffd", text)
+
+
+def reference(record):
+    """(attributes with a name, whether there are others) of a record."""
+    known, others = {}, False
+    while len(record) >= 2 and len(record) >= 2 + record[1]:
+        key, text, record = record[0], record[2:2 + record[1]], record[2 + record[1]:]
+        if key < len(KEYS):
+            known[KEYS[key]] = without_runs(text.decode(errors="replace"))
+        else:
+            others = True
+    return known, others
+
+
+@scenario
+def contexts_of_hostile_processes_do_no_harm(run):
+    """Messages and headers that somebody has changed: there are values or errors, and the tool is in good health."""
+    chance = random.Random(4719)
+    for n in range(200 if LONG else 25):
+        writer = Writer(run)
+        message = bytearray(writer.encoded(KEYS))
+        for _ in range(chance.randrange(1, 6)):
+            message[chance.randrange(len(message))] = chance.choice([0, 0x7f, 0x80, 0xff, chance.randrange(256)])
+        writer.tell(f"publish {message.hex()}")
+        if n % 3 == 0:
+            header = bytearray(b"OTEL_CTX" + bytes([2, 0, 0, 0]) + chance.randbytes(20))
+            writer.tell(f"header {header[:chance.choice([12, 16, 24, 32])].hex()}")
+        trace = Trace(run, writer)
+        writer.tell("work 10")
+        writer.tell(f"message {chance.randbytes(64).hex()}" if n % 3 else "work 0")
+        writer.tell("work 10")
+        events = trace.events()
+        check_equal(len(events), 20, "hits")
+        for event in events:
+            n_of, route, user, *shown = event["args"]
+            for text, value in zip((route, user, ""), shown):
+                check(value in ("", text) or isinstance(value, dict), f"{message.hex()}: {event}")
+        writer.process.kill()
+
+
+@scenario
+def recordings_and_exports_have_them(run):
+    writer = Writer(run)
+    writer.publish(KEYS)
+    recorded = Trace(run, writer, "--record", run.dir / "attributes.rec")
+    writer.tell("work 200")
+    before = recorded.events()
+    check_hits(before, 0, 200)
+    replay = [run.tool, "--replay", run.dir / "attributes.rec"]
+
+    def replayed(*options):
+        done = subprocess.run([*replay, *options, "-f", "json"], capture_output=True, text=True, check=True)
+        return [each for each in map(json.loads, done.stdout.splitlines()) if each["type"] == "event"]
+    check_equal([each["args"] for each in replayed("--print", LISTED)], [each["args"] for each in before], "what is replayed")
+    everything = [{key: value for key, value in zip(KEYS, each["args"][1:3]) if value} for each in before]
+    for each, attributes in zip(replayed("--print", "arg0"), everything):
+        is_changing = each["args"][0] % 9 == 4
+        check_equal(each.get("trace_attributes"), CHANGING if is_changing else attributes or None, f"{each}")
+    lines = subprocess.run([*replay, "--print", "arg0"], capture_output=True, text=True, check=True).stdout.splitlines()
+    shown = next(line for line in lines if " arg0=0 " in line)
+    check('trace_attribute("user.id")="user-0" trace_attribute("http.route")="/r/0ä"' in shown, shown)
+    collector = Collector(run)
+    subprocess.run([*replay, "--print", "arg0", "--export", f"otlp={collector.url}"], capture_output=True, text=True, check=True)
+    sent = [attributes_of(each.attributes) for _, each in collector.logs()]
+    check_equal([{key: each[key] for key in KEYS if key in each} for each in sent],
+                [{} if each["args"][0] % 9 == 4 else attributes for each, attributes in zip(before, everything)], "log records")
+
+
+if __name__ == "__main__":
+    main()
