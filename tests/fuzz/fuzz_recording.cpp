@@ -42,6 +42,8 @@ std::size_t look_at(const usdt::Event& event, const usdt::Recording& recording) 
   }
   for (const auto& stack : {recording.kernel_stack(), recording.user_stack()})
     seen += stack ? stack->frames.size() : stack.error().message.size();
+  if (const auto attributes = event.thread_attributes())
+    for (const usdt::ThreadAttribute& each : attributes->known) seen += each.key.size() + each.text.size();
   seen += static_cast<std::size_t>(event.kernel_stack().has_value()) + event.ip().value;
   return seen + full_name(event.plan(), event.probe()).size();
 }
