@@ -8,6 +8,7 @@ Usage: python_test.py CLASS      USDT_LIBRARY names libusdt-c.so; exit code 77: 
 import asyncio
 import collections
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -1040,6 +1041,31 @@ class Provider(WithProvider):
                 with self.assertRaisesRegex(ValueError, "null character"):
                     make()
 
+    def test_a_thread_works_for_the_innermost_trace(self):
+        pointer = ctypes.c_void_p.in_dll(ctypes.CDLL(os.environ["USDT_PROVIDER_LIBRARY"]), "otel_thread_ctx_v1")
+        record = lambda: ctypes.string_at(pointer.value, 64) if pointer.value else None
+        usdt.publish_trace_context("pytest", ["http.route"])
+        usdt.publish_trace_context(keys=["user.id", "http.route"])
+        head = lambda trace, span, size: trace.to_bytes(16, "big") + span.to_bytes(8, "big") + bytes([1, 1]) + size.to_bytes(2, "little")
+        self.assertIsNone(record())
+        with usdt.trace_context(0x4bf92f, "00f067aa0ba902b7", attributes={"user.id": "\u00e4", "http.route": "/c"}):
+            first = record()
+            self.assertEqual(first[:36], head(0x4bf92f, 0xf067aa0ba902b7, 8) + b"\1\2\xc3\xa4\0\2/c")
+            with self.assertRaises(KeyError), usdt.trace_context(bytes(15) + b"\2", 3, sampled=False):
+                self.assertEqual(record()[:28], head(2, 3, 0)[:25] + bytes(3))
+                raise KeyError
+            self.assertEqual(record()[:36], first[:36])
+        self.assertIsNone(record())
+        for wrong in ({"trace_id": 1 << 128}, {"trace_id": "4bf9"}, {"span_id": b"1234567"}, {"attributes": {"unnamed": "x"}},
+                      {"attributes": {"user.id": "x" * 256}}):
+            with self.assertRaises(usdt.InvalidArgument):
+                usdt.trace_context(**{"trace_id": 1, "span_id": 1, **wrong})
+        async def task():
+            with usdt.trace_context(1, 1):
+                self.fail("another task is next")
+        with self.assertRaises(RuntimeError):
+            asyncio.run(task())
+
     def test_calls_untraced_do_what_they_do_traced(self):
         with usdt.Provider("pytest3", required=True) as provider:
             probe = provider.probe("two", a=int, b=str)
@@ -1103,6 +1129,19 @@ class ProviderLive(WithProvider):
             self.assertEqual(probe.unfit, 2)
         self.assertEqual([args[:7] for args in seen], passed)
         self.assertEqual([args[7] for args in seen], [len(values[6].encode()) for values in passed])
+
+    def test_hits_have_the_trace_that_their_thread_works_for(self):
+        usdt.publish_trace_context("pytest", ["http.route"])
+        with usdt.Provider("pycontext", required=True) as provider:
+            probe = provider.probe("works", n=int)
+            with usdt.ask("pycontext:works", pids=os.getpid(), print='n, trace_id, span_id, trace_attribute("http.route")',
+                          max_events=3) as answers:
+                probe(0)
+                for n in (1, 2):
+                    with usdt.trace_context(n, n + 1, attributes={"http.route": f"/{n}"}):
+                        probe(n)
+                seen = [answer["args"] for answer in answers if answer["type"] == "event"]
+        self.assertEqual(seen, [[0, "", "", ""], *([n, f"{n:032x}", f"{n + 1:016x}", f"/{n}"] for n in (1, 2))])
 
     def test_tables_have_floats(self):
         prices = [0.25 * n for n in range(-8, 12)]

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Publishes contexts as it is told, a line each, and says where the thread's record is.
+// Publishes contexts as it is told, a line each, and says where the thread's record is. BY_FUNCTIONS: by those of
+// libusdt-provider, without the header that has them all.
 #include <stdio.h>
+#ifdef BY_FUNCTIONS
+#include <string.h>
+#include <usdt/provider.h>
+extern __thread void* otel_thread_ctx_v1;
+#define usdt_context_publish usdtp_context_publish
+#define usdt_context_set usdtp_context_set
+#define usdt_context_add usdtp_context_add
+#define usdt_context_clear usdtp_context_clear
+#else
 #include <usdt/trace_context.h>
+#endif
 
 int main(void) {
   const char* names[] = {"http.route", "user.id", "\xc3\xa4"};

@@ -14,17 +14,25 @@ import tempfile
 import unittest
 
 ROOM = pathlib.Path(__file__).resolve().parent
-INCLUDE = ROOM.parents[1] / "provider/include"
+PROVIDER = ROOM.parents[1] / "provider"
+INCLUDE = PROVIDER / "include"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 HOW = [["gcc", "-std=c11", "-Wpedantic"], ["gcc", "-std=gnu11", "-m32", "-O2"], ["g++", "-x", "c++", "-std=c++17", "-O2"],
-       ["clang-14", "-std=gnu11", "-O2"], ["clang++-14", "-x", "c++", "-std=c++20"], ["gcc", "-std=gnu11", "-static-pie", "-fPIE"]]
+       ["clang-14", "-std=gnu11", "-O2"], ["clang++-14", "-x", "c++", "-std=c++20"], ["gcc", "-std=gnu11", "-static-pie", "-fPIE"],
+       ["gcc", "-std=c11", "-O2", "-DBY_FUNCTIONS"]]
 
 
 class Program:
     def __init__(self, case, how):
         self.file = case.directory / "program"
-        subprocess.run([*how, *WARNINGS, f"-I{INCLUDE}", ROOM / "trace_context.c", "-o", self.file,
-                        "-Wl,--export-dynamic-symbol=otel_thread_ctx_v1"], check=True)
+        self.publisher = self.file  # which has the variable
+        flags = ["-Wl,--export-dynamic-symbol=otel_thread_ctx_v1"]
+        if "-DBY_FUNCTIONS" in how:
+            self.publisher = case.directory / "libprovider.so"
+            subprocess.run(["gcc", "-O2", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{INCLUDE}",
+                            *(PROVIDER / "src").glob("*.c"), f"-Wl,--version-script={PROVIDER / 'provider.map'}", "-o", self.publisher], check=True)
+            flags = [self.publisher, f"-Wl,-rpath,{case.directory}"]
+        subprocess.run([*how, *WARNINGS, f"-I{INCLUDE}", ROOM / "trace_context.c", "-o", self.file, *flags], check=True)
         self.process = subprocess.Popen([self.file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         case.addCleanup(self.process.communicate)
         self.memory = open(f"/proc/{self.process.pid}/mem", "rb", buffering=0)
@@ -110,7 +118,7 @@ class TraceContext(unittest.TestCase):
 
     def test_the_variable_is_among_the_dynamic_symbols(self):
         for program in self.each_way():
-            symbols = subprocess.run(["readelf", "-W", "--dyn-syms", program.file], capture_output=True, text=True, check=True).stdout
+            symbols = subprocess.run(["readelf", "-W", "--dyn-syms", program.publisher], capture_output=True, text=True, check=True).stdout
             self.assertTrue(re.search(r" TLS +\w+ +DEFAULT +\d+ otel_thread_ctx_v1", symbols), symbols)
 
 

@@ -20,6 +20,9 @@
 
     @provider.span()
     def checkout(cart): ...
+
+    with usdt.trace_context(trace_id, span_id):  # what this thread works for, for tracers
+        ...
 """
 
 from ._asking import Answers, ask, options
@@ -31,9 +34,10 @@ from ._points import Arg, Notice, Point, list  # noqa: A004 - usdt.list() is wha
 from ._provider import Probe, Provider, Span
 from ._recording import Recording
 from ._tables import Range, Row, Table
+from ._trace_context import publish_trace_context, trace_context
 from ._tracer import Overhead, Tracer, check_privilege, version
 
 __all__ = ["Answers", "Arg", "Counts", "EnumValue", "Error", "Event", "InvalidArgument", "LimitReached", "NoPermission", "NotFound",
            "NotSupported", "Notice", "Overhead", "Point", "Probe", "Provider", "Range", "Recording", "Row", "Span",
            "SyntaxFault", "Table", "Tracer", "TruncatedBytes", "TruncatedText", "Unreadable", "Value", "VerifierRefused",
-           "ask", "check_privilege", "list", "options", "version"]
+           "ask", "check_privilege", "list", "options", "publish_trace_context", "trace_context", "version"]

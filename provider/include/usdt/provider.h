@@ -139,6 +139,32 @@ static inline int usdtp_probe_traced(const usdtp_probe* probe) {
   return __builtin_expect(__atomic_load_n(&probe->semaphore, __ATOMIC_RELAXED) != 0, 0) && usdtp_probe_is_live(probe);
 }
 
+/*
+ * The trace and span that the calling thread works for, for tracers (docs/trace-context.md): what <usdt/trace_context.h>
+ * does, for callers that cannot include it. A program has one variable of threads, whoever of its parts sets it: its own
+ * comes first, then that of the library that was loaded first. These are about the calling thread and may not be called
+ * from signal handlers; usdtp_context_publish() is called by one thread at a time.
+ */
+
+/* The thread works for this span, without attributes. An id of zeros is none. `flags`: 1, the trace is sampled. */
+void usdtp_context_set(const uint8_t trace_id[16], const uint8_t span_id[8], unsigned flags);
+
+/*
+ * Adds an attribute to what was set: `key` is the place of its name among those that were published. Returns 0; -EINVAL
+ * (nothing is set by this, or more than 255 bytes); -ENOSPC.
+ */
+int usdtp_context_add(unsigned key, const char* text, size_t size);
+
+/* The thread works for no trace. */
+void usdtp_context_clear(void);
+
+/*
+ * Publishes what is true of all threads: the service's name (NULL: none), and the names of attributes, at most 256.
+ * Again: names are added behind those that were published before, and none is taken away. After a fork the child
+ * publishes for itself. Returns 0; -EINVAL; -ENOMEM.
+ */
+int usdtp_context_publish(const char* service, const char* const* names, size_t count);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
