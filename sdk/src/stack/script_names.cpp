@@ -8,6 +8,12 @@ using interpreter::CodeState;
 
 /// Functions that are remembered of a process: the largest programs have some 100,000, and run a few of them.
 constexpr std::size_t kMostFunctions = 1 << 15;
+/// Bytes of their names and lines: whoever wrote the process may have given each of them a megabyte.
+constexpr std::size_t kMostBytes = 4 << 20;
+
+std::size_t bytes_of(const interpreter::CodeNames& names, const interpreter::PhpNames& php) {
+  return names.function.size() + names.file.size() + names.lines.size() + php.function.size() + php.file.size();
+}
 
 }  // namespace
 
@@ -19,17 +25,26 @@ ScriptNames::Known& ScriptNames::find(std::uint64_t code, std::uint64_t cookie) 
   const auto known = known_.find(key);
   if (known != known_.end() && known->second.cookie == cookie && known->second.state == CodeState::read)
     return known->second;
-  if (known_.size() >= kMostFunctions) known_.clear();
+  make_room();
   Known fresh{.cookie = cookie};
   fresh.state = found_.php != nullptr
                     ? interpreter::read_function(memory_, *found_.php, code, cookie, fresh.php)
                     : interpreter::read_code(memory_, *found_.python, found_.code_type, code, cookie, fresh.names);
+  bytes_ += bytes_of(fresh.names, fresh.php);
   return known_[key] = std::move(fresh);
+}
+
+void ScriptNames::make_room() {
+  if (known_.size() < kMostFunctions && bytes_ < kMostBytes) return;
+  known_.clear();
+  bytes_ = 0;
 }
 
 /// Lines are read with the names, while the process lives.
 std::uint32_t ScriptNames::line_of_php(Known& known, std::uint64_t instruction) {
+  constexpr std::size_t bytes_of_line = 32;
   const auto [line, is_new] = known.lines.try_emplace(instruction);
+  if (is_new) bytes_ += bytes_of_line;
   if (is_new) line->second = interpreter::line_of(memory_, *found_.php, known.php, instruction);
   return line->second;
 }

@@ -42,11 +42,14 @@ class ScriptNames {
   };
 
   [[nodiscard]] Known& find(std::uint64_t code, std::uint64_t cookie);
+  /// Forgets everything where it has become too much.
+  void make_room();
   [[nodiscard]] std::uint32_t line_of_php(Known& known, std::uint64_t instruction);
 
   interpreter::ProcessMemory memory_;
   interpreter::Found found_;
   std::unordered_map<std::uint64_t, Known> known_;  ///< by address; PHP's by cookie
+  std::size_t bytes_ = 0;                           ///< of what is known
 };
 
 }  // namespace usdt::stack

@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402 (finds the harness)
-from harness import Skip, check, check_equal, main, require_file, require_root, require_x86_64, scenario  # noqa: E402
+from harness import Skip, Tracing, check, check_equal, main, require_file, require_root, require_x86_64, scenario  # noqa: E402
 from harness import wait_line, wait_until  # noqa: E402
 from script_stacks import FULL, PLACE, PYTHON, Walkers, issues_of, script_of  # noqa: E402
 
@@ -323,6 +323,44 @@ def a_recording_has_their_names(run):
     walkers = Walkers(run, ["nested"], 60, options=(*FULL, "--record", file))
     walkers.events = run.trace([], "--replay", file).events
     compare(walkers, 60)
+
+
+# 600 functions that share a table of lines of 1 MiB: what a reader of processes keeps of each is not bounded by what
+# the process takes.
+HUGE_TABLES = """
+import os, sys, types
+def call(): return os.getppid()
+table = bytes(1 << 20)
+functions = [types.FunctionType(call.__code__.replace(co_linetable=table, co_name=f"f{n}", co_qualname=f"f{n}"), globals())
+             for n in range(600)]
+print("ready", flush=True)
+sys.stdin.readline()
+for function in functions: function()
+sys.stdin.readline()
+"""
+
+
+def most_memory(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) << 10
+
+
+@scenario
+def functions_with_huge_tables_of_lines_do_not_fill_memory(run):
+    require_python()
+    traced = run.start(PYTHON, "-c", HUGE_TABLES, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    check_equal(wait_line(traced), "ready", "what the program says")
+    tracing = Tracing(run.tool_argv([PLACE], ["--ustack", "-p", traced.pid], output="json"), run.dir)
+    run.adopt(tracing.process)
+    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
+    before = most_memory(tracing.process.pid)
+    traced.stdin.write(b"go\n")
+    wait_until(lambda: tracing.stdout().count('"type":"event"') >= 600, "the hits are there", 60)
+    grown = most_memory(tracing.process.pid) - before
+    tracing.signal(signal.SIGINT)
+    names = {script_of(event)[0][0] for event in tracing.finish().events}
+    check_equal(len(names), 600, "functions with a name")
+    check(grown < 200 << 20, f"the tracer took {grown >> 20} MiB more")
 
 
 if __name__ == "__main__":
