@@ -9,14 +9,24 @@
 
 namespace usdt_broker {
 
-void Allowance::give_back(std::uint64_t most) noexcept {
-  constexpr std::int64_t hour = 3600;
+namespace {
+
+constexpr std::int64_t kHour = 3600;
+
+std::int64_t now_s() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
+}  // namespace
+
+void Allowance::give_back(std::uint64_t most) noexcept {
+  const std::int64_t now = now_s();
   std::int64_t since = given_back_.load();
-  const auto seconds = static_cast<std::uint64_t>(std::clamp<std::int64_t>(now.tv_sec - since, 0, hour));
-  const std::uint64_t back = most / hour * seconds + most % hour * seconds / hour;
-  if (back == 0 || !given_back_.compare_exchange_strong(since, now.tv_sec)) return;
+  const auto seconds = static_cast<std::uint64_t>(std::clamp<std::int64_t>(now - since, 0, kHour));
+  const std::uint64_t back = most / kHour * seconds + most % kHour * seconds / kHour;
+  if (back == 0 || !given_back_.compare_exchange_strong(since, now)) return;
   std::uint64_t used = used_.load();
   while (!used_.compare_exchange_weak(used, used - std::min(used, back))) {
   }
@@ -30,6 +40,13 @@ bool Allowance::take(std::uint64_t amount, std::uint64_t most) noexcept {
   return false;
 }
 
+bool Allowance::is_whole() const noexcept { return used_.load() == 0 || now_s() - given_back_.load() >= kHour; }
+
+void Allowance::reset() noexcept {
+  used_ = 0;
+  given_back_ = 0;
+}
+
 Budgets::Budgets() {
   void* const shared =
       ::mmap(nullptr, kMostUsers * sizeof(Budget), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -39,11 +56,20 @@ Budgets::Budgets() {
 
 Budgets::~Budgets() { ::munmap(all_, kMostUsers * sizeof(Budget)); }
 
-Budget* Budgets::of(uid_t user) {
-  const auto [known, is_new] = number_of_.try_emplace(user, number_of_.size());
-  if (known->second < kMostUsers) return &all_[known->second];
-  if (is_new) number_of_.erase(known);
-  return nullptr;
+Budget* Budgets::of(uid_t user, const std::function<bool(uid_t)>& is_served) {
+  if (const auto known = number_of_.find(user); known != number_of_.end()) return &all_[known->second];
+  std::size_t number = number_of_.size();
+  if (number == kMostUsers) {
+    const auto gone = std::ranges::find_if(
+        number_of_, [&](const auto& each) { return all_[each.second].is_whole() && !is_served(each.first); });
+    if (gone == number_of_.end()) return nullptr;
+    number = gone->second;
+    number_of_.erase(gone);
+    all_[number].places.reset();
+    all_[number].map_bytes.reset();
+  }
+  number_of_.emplace(user, number);
+  return &all_[number];
 }
 
 }  // namespace usdt_broker

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 
 namespace usdt_broker {
@@ -17,6 +18,10 @@ class Allowance {
   /// Takes so much out of it; false: there is not as much left of `most`. Processes that share the memory may call it
   /// at once.
   [[nodiscard]] bool take(std::uint64_t amount, std::uint64_t most) noexcept;
+  /// Whether all of it has been given back by now.
+  [[nodiscard]] bool is_whole() const noexcept;
+  /// Begins anew.
+  void reset() noexcept;
 
  private:
   /// Gives back what time has earned.
@@ -29,6 +34,8 @@ class Allowance {
 struct Budget {
   Allowance places;     ///< that are attached
   Allowance map_bytes;  ///< which the kernel keeps for the maps of programs
+
+  [[nodiscard]] bool is_whole() const noexcept { return places.is_whole() && map_bytes.is_whole(); }
 };
 
 /// The budgets of all users, in memory that a broker has in common with its workers.
@@ -39,11 +46,12 @@ class Budgets {
   Budgets& operator=(const Budgets&) = delete;
   ~Budgets();
 
-  /// Returns that of a user; null: there are more users than there is room for.
-  [[nodiscard]] Budget* of(uid_t user);
+  static constexpr std::size_t kMostUsers = 4096;
+  /// Returns that of a user; null: so many users have taken of theirs within an hour. One who has taken nothing, and is
+  /// not served (`is_served`), makes room for another.
+  [[nodiscard]] Budget* of(uid_t user, const std::function<bool(uid_t)>& is_served);
 
  private:
-  static constexpr std::size_t kMostUsers = 4096;
   Budget* all_ = nullptr;
   std::map<uid_t, std::size_t> number_of_ = {};
 };

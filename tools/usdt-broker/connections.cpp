@@ -16,11 +16,16 @@ std::optional<std::string> Connections::refuses(uid_t user) const {
   return fmt::format("usdt-broker serves {} connections of user {} already: end one of these traces", of_user, user);
 }
 
+bool Connections::has(uid_t user) const {
+  return std::ranges::any_of(user_of_, [&](const auto& each) { return each.second == user; });
+}
+
 std::size_t Connections::reap() {
   std::size_t killed = 0;
   int status = 0;
   for (pid_t ended = ::waitpid(-1, &status, WNOHANG); ended > 0; ended = ::waitpid(-1, &status, WNOHANG)) {
     user_of_.erase(ended);
+    refusing_.erase(ended);
     killed += WIFSIGNALED(status) ? 1 : 0;
   }
   return killed;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "options.hpp"
@@ -21,12 +22,17 @@ class Connections {
   /// Why one more of this user is too many; nothing: it is not.
   [[nodiscard]] std::optional<std::string> refuses(uid_t user) const;
   void add(pid_t worker, uid_t user) { user_of_[worker] = user; }
+  [[nodiscard]] bool has(uid_t user) const;
+  /// A process that says to a client why it is not served.
+  void add_refusing(pid_t process) { refusing_.insert(process); }
+  [[nodiscard]] std::size_t refusing() const noexcept { return refusing_.size(); }
   /// Takes note of the processes that have ended. Returns how many a signal has ended, which is a bug.
   std::size_t reap();
 
  private:
   const Options& options_;
   std::map<pid_t, uid_t> user_of_ = {};
+  std::set<pid_t> refusing_ = {};
 };
 
 }  // namespace usdt_broker

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "common/guarded.hpp"
@@ -51,6 +53,42 @@ class Signals {
   int fd_ = -1;
 };
 
+/// Has a process that is made for a client wait until the broker has closed the client's socket. Whoever closes it last
+/// closes what the client has sent and nobody has taken, which may be sockets that linger (SO_LINGER) for as long as
+/// the client likes. A process that ends waits for none of them.
+class HandOver {
+ public:
+  HandOver() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) ends_ = {-1, -1};
+  }
+  HandOver(const HandOver&) = delete;
+  HandOver& operator=(const HandOver&) = delete;
+  ~HandOver() {
+    for (const int end : ends_)
+      if (end >= 0) ::close(end);
+  }
+  [[nodiscard]] bool is_possible() const noexcept { return ends_[0] >= 0; }
+  /// In the new process.
+  void wait() {
+    ::close(std::exchange(ends_[1], -1));
+    char none = 0;
+    while (::read(ends_[0], &none, 1) < 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+/// Says why a client is not served, in a process of its own: to read what it has sent is to close the descriptors in
+/// it.
+int refuse(int socket, const usdt::Error& why) {
+  ::signal(SIGALRM, [](int) { ::_exit(0); });
+  ::alarm(1);
+  usdt::refuse_client(socket, why);
+  return 0;
+}
+
 class Broker {
  public:
   Broker(const Options& options, const Signals& signals, Listener listener, const Nobody& nobody)
@@ -59,46 +97,61 @@ class Broker {
   /// Returns the exit code: of the broker, or of a worker that it was copied into.
   usdt::Result<int> run() {
     while (true) {
-      std::array<pollfd, 2> ready{pollfd{listener_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
-      if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR)
+      const int next = socket_ < 0 ? listener_.fd() : -1;
+      std::array<pollfd, 2> ready{pollfd{next, POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
+      if (::poll(ready.data(), ready.size(), socket_ < 0 ? -1 : kRetryMs) < 0 && errno != EINTR)
         return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "wait for clients", errno));
       if (ready[1].revents != 0 && signals_.take()) return 0;
       if (const std::size_t killed = connections_.reap(); killed > 0)
         usdt::tools::print_notice(
             kTool, fmt::format("{} that served a client ended by a signal", usdt::tools::counted(killed, "process")));
-      if (ready[0].revents == 0) continue;
+      if (ready[0].revents == 0 && socket_ < 0) continue;
       if (const auto code = serve_next()) return *code;
     }
   }
 
  private:
-  /// Returns an exit code in the worker alone.
+  /// Why a client is not served; nothing: it is.
+  [[nodiscard]] std::optional<usdt::Error> why_not(const usdt::Result<usdt::BrokerClient>& client,
+                                                   const Budget* budget) const {
+    if (!client) return client.error();
+    auto too_many = connections_.refuses(client->uid);
+    if (!too_many && budget == nullptr)
+      too_many = "usdt-broker has traced for as many users within an hour as it keeps account of: later";
+    if (!too_many) return std::nullopt;
+    return usdt::Error{.kind = usdt::ErrorKind::limit, .message = std::move(*too_many)};
+  }
+
+  /// Returns an exit code in the new process alone.
   std::optional<int> serve_next() {
-    const int socket = listener_.accept();
-    if (socket < 0) return std::nullopt;
-    const auto client = usdt::broker_client(socket);
-    Budget* const budget = client ? budgets_.of(client->uid) : nullptr;
-    auto why = client ? connections_.refuses(client->uid) : client.error().message;
-    if (!why && budget == nullptr) why = "usdt-broker has served more users than it remembers: it is to be restarted";
-    if (why) {
-      usdt::refuse_client(socket, {.kind = usdt::ErrorKind::limit, .message = *why});
-      ::close(socket);
-      return std::nullopt;
-    }
+    if (socket_ < 0) socket_ = listener_.accept();
+    if (socket_ < 0) return std::nullopt;
+    const auto client = usdt::broker_client(socket_);
+    Budget* const budget =
+        client ? budgets_.of(client->uid, [&](uid_t user) { return connections_.has(user); }) : nullptr;
+    const auto why = why_not(client, budget);
     const pid_t broker = ::getpid();
-    const pid_t worker = ::fork();
-    if (worker == 0) {
+    HandOver hand_over;
+    const pid_t process = hand_over.is_possible() ? ::fork() : -1;
+    if (process == 0) {
+      hand_over.wait();
       signals_.leave_to_worker();
       listener_.leave_to_broker();
-      return serve_in_worker(socket, *client, nobody_, broker, *budget, options_);
+      if (!why) return serve_in_worker(socket_, *client, nobody_, broker, *budget, options_);
+      return connections_.refusing() < kMostRefusing ? refuse(socket_, *why) : 0;
     }
-    if (worker > 0)
-      connections_.add(worker, client->uid);
+    if (process < 0) return std::nullopt;  // there are too many processes, or descriptors: again a little later
+    if (why)
+      connections_.add_refusing(process);
     else
-      usdt::refuse_client(socket, usdt::os_failure(usdt::ErrorKind::limit, "usdt-broker: make a process", errno));
-    ::close(socket);
+      connections_.add(process, client->uid);
+    ::close(std::exchange(socket_, -1));
     return std::nullopt;
   }
+
+  static constexpr int kRetryMs = 100;
+  /// Clients that are told at once why they are not served. What comes beyond that is a flood, and closed.
+  static constexpr std::size_t kMostRefusing = 64;
 
   const Options& options_;
   const Signals& signals_;
@@ -106,6 +159,7 @@ class Broker {
   Nobody nobody_;
   Connections connections_;
   Budgets budgets_ = {};
+  int socket_ = -1;  ///< of a client that waits for its process
 };
 
 usdt::Result<int> serve(const Options& options) {

@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <pwd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@
 
 namespace usdt_broker {
 namespace {
+
+/// A process that serves a connection may take so many times of what the kernel keeps for that.
+constexpr std::uint64_t kTimesMemory = 3;
 
 usdt::Result<void> failed(const char* what) {
   return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, fmt::format("give rights up: {}", what), errno));
@@ -47,6 +51,17 @@ usdt::Result<void> give_up_rights(const Nobody& nobody) {
   return {};
 }
 
+/// Bounds what this process takes to plan and load: copies of programs and of what libbpf knows of them are several
+/// megabytes each.
+usdt::Result<void> limit_memory(std::uint64_t megabytes) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> statm(std::fopen("/proc/self/statm", "re"), std::fclose);
+  unsigned long pages = 0;  // of data, the sixth number (proc_pid_statm(5)): sanitizers have terabytes
+  if (!statm || std::fscanf(statm.get(), "%*u %*u %*u %*u %*u %lu", &pages) != 1) return failed("read its memory");
+  const rlim_t most = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (megabytes << 20);
+  const rlimit limit{.rlim_cur = most, .rlim_max = most};
+  return ::setrlimit(RLIMIT_DATA, &limit) == 0 ? usdt::Result<void>() : failed("RLIMIT_DATA");
+}
+
 }  // namespace
 
 usdt::Result<Nobody> find_user(const std::string& name) {
@@ -64,8 +79,10 @@ usdt::Result<Nobody> find_user(const std::string& name) {
 int serve_in_worker(int socket, const usdt::BrokerClient& client, const Nobody& nobody, pid_t broker, Budget& budget,
                     const Options& options) {
   return usdt::tools::guarded(kTool, kRunTimeFailure, [&] {
-    if (auto given_up = give_up_rights(nobody); !given_up) {
-      usdt::tools::print_error(kTool, given_up.error());
+    auto ready = give_up_rights(nobody);
+    if (ready) ready = limit_memory(kTimesMemory * options.megabytes);
+    if (!ready) {
+      usdt::tools::print_error(kTool, ready.error());
       return kRunTimeFailure;
     }
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // which another user would have undone

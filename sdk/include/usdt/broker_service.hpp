@@ -25,7 +25,8 @@ struct BrokerClient {
   gid_t gid = 0;
 };
 
-/// Returns who is at the other end of a socket. Errors: io.
+/// Returns who is at the other end of a socket. Errors: io, not_supported (one who numbers processes or users otherwise
+/// than this process, in a namespace: what is counted of users is not counted of those).
 [[nodiscard]] Result<BrokerClient> broker_client(int socket);
 
 /// Says how clients are served.

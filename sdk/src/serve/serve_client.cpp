@@ -83,7 +83,6 @@ class Conversation {
                              fmt::format("usdt-broker {} speaks protocol {}, and you speak {}: one of the two is to be "
                                          "upgraded",
                                          USDT_VERSION, broker::kProtocol, hello.protocol)});
-    if (auto same = check_namespaces(client_); !same) return refuse_and_end(std::move(same.error()));
     ByteWriter out;
     broker::write(out, broker::Welcome{broker::kProtocol, USDT_VERSION, probe_features()});
     return channel_.send(Kind::welcome, out.bytes());
@@ -150,7 +149,9 @@ Result<BrokerClient> broker_client(int socket) {
   socklen_t size = sizeof(peer);
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
     return fail(os_failure(ErrorKind::io, "who has connected", errno));
-  return BrokerClient{peer.pid, peer.uid, peer.gid};
+  const BrokerClient client{peer.pid, peer.uid, peer.gid};
+  TRY(serve::check_namespaces(client));
+  return client;
 }
 
 void refuse_client(int socket, const Error& why) {

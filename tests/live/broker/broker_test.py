@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from support import (ANNA, BERT, Changing, Service, as_user, build_changing, build_shared, links, own_program,
+from support import (ANNA, BERT, Changing, Service, as_user, build_changing, build_shared, children_of, links, own_program,
                      refuses)  # noqa: E402
 import puppet  # noqa: E402
 from harness import LONG, Skip, check, check_equal, main, require_program, scenario, wait_until  # noqa: E402
@@ -266,10 +266,6 @@ def a_client_that_is_killed_leaves_nothing(run):
     check(time.monotonic() - killed < 1, f"the links went after {time.monotonic() - killed:.2f} s")
     traced.wait_clean()
     wait_until(lambda: not children_of(service.process.pid), "the process that served it ends")
-
-
-def children_of(pid):
-    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 @scenario

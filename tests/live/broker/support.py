@@ -124,6 +124,10 @@ class Changing:
         return Memory(self.pid, self.library).semaphore(note(self.library, "hit"))
 
 
+def children_of(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 def links():
     """The kernel's links of uprobes, by number: bpftool's own list."""
     require_program("bpftool")

@@ -81,9 +81,14 @@ def plan(offset, semaphore=0, machine=None, function=0, name=("shared", "hit"), 
 CONSTANTS = 552  # bytes of struct usdt_stock_constants
 
 
-def load(programs, of_plan, constants=None, program="usdt_trace_count"):
+ENTRIES, KEY_SIZE, VALUE_SIZE = 0, 3, 4  # of a map
+
+
+def load(programs, of_plan, constants=None, program="usdt_trace_count", sizes=()):
+    """`sizes`: of maps, each a name, what is set of it, and a number."""
     constants = constants if constants is not None else bytes(CONSTANTS)
-    return b"".join([varint(programs), varint(len(constants)), constants, varint(0), varint(0), varint(0),
+    return b"".join([varint(programs), varint(len(constants)), constants, varint(len(sizes)),
+                     *(text(name) + varint(what) + varint(size) for name, what, size in sizes), varint(0), varint(0),
                      text(program), varint(0), bytes([0]),
                      varint(64), of_plan])
 

@@ -13,10 +13,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from support import ANNA, BERT, Changing, Service, as_user, build_changing, build_shared  # noqa: E402
+from support import ANNA, BERT, Changing, Service, as_user, build_changing, build_shared, children_of  # noqa: E402
 import wire  # noqa: E402
 from elf_view import file_offset, note  # noqa: E402
-from harness import LONG, Skip, check, check_equal, main, scenario, wait_until  # noqa: E402
+from harness import LONG, Skip, check, check_equal, main, scenario, wait_line, wait_until  # noqa: E402
 from wire import ATTACH, ATTACHED, HELLO, LOAD, LOADED, REFUSED, read_varint  # noqa: E402
 
 USTACK = 15  # a HitField
@@ -68,7 +68,7 @@ class Asker:
         self.service = Service(run, *options)
         self.library, self.program = build_shared(run), build_changing(run)
         self.name = f"usdt:{self.library}:shared:hit"
-        self.messages = messages_of_a_trace(run, self.service, self.program, self.name)
+        self.messages = messages_of_a_trace(run, self.service, self.program, self.name, "--ring-size", "1")
         self.programs = read_varint(self.messages[1][1])[0]
         self.probe = note(self.library, "hit")
         self.offset = file_offset(self.library, self.probe.pc)
@@ -280,6 +280,118 @@ def a_file_of_a_mount_that_only_the_user_has_is_refused(run):
     if "no overlay" in out:
         raise Skip("this kernel lets nobody mount overlays in a user namespace")
     check(out.startswith(f"{REFUSED} ") and "file system" in out, out)
+
+
+@scenario
+def maps_are_counted_at_what_the_kernel_keeps_for_them(run):
+    """For entries of two bytes it keeps nearly a hundred."""
+    asker = Asker(run, "--memory", "32")
+    out = as_client(run, ANNA, """
+fd = os.open(sys.argv[4], os.O_RDONLY)
+for entries in (1 << 12, 1 << 20):
+    sizes = [("usdt_descendants", what, n) for what, n in ((ENTRIES, entries), (KEY_SIZE, 1), (VALUE_SIZE, 1))]
+    with Wire(sys.argv[1]) as wire:
+        kind, answer = wire.ask(LOAD, load(int(sys.argv[2]), bytes.fromhex(sys.argv[3]), sizes=sizes), [fd])
+        print(kind, Wire.reason(answer) if kind == REFUSED else "")
+""", asker.service.socket, asker.programs, wire.plan(asker.offset, asker.semaphore).hex(), asker.library)
+    few, many = out.splitlines()
+    check_equal(few.strip(), str(LOADED), "the answer about few entries")
+    check(many.startswith(f"{REFUSED} maps of "), many)
+
+
+@scenario
+def a_client_who_has_much_planned_and_loaded_takes_no_others_memory(run):
+    """What libbpf keeps of programs is in the memory of the process that serves the client."""
+    asker = Asker(run, "--memory", "8")
+    out = as_client(run, ANNA, """
+fd = os.open(sys.argv[4], os.O_RDONLY)
+with Wire(sys.argv[1]) as wire:
+    for n in range(64):
+        kind, answer = wire.ask(LOAD, load(int(sys.argv[2]), bytes.fromhex(sys.argv[3])), [fd])
+        if kind != LOADED: break
+    print(n, Wire.reason(answer) if kind == REFUSED else kind)
+""", asker.service.socket, asker.programs, wire.plan(asker.offset, asker.semaphore).hex(), asker.library)
+    check(out.strip().endswith("out of memory"), out)
+    check("ended by a signal" not in asker.service.said(), asker.service.said())
+    check_equal([kind for kind, _ in asker.ask(wire.plan(asker.offset, asker.semaphore))], [LOADED], "another connection")
+
+
+# Beyond what one user may have connections send a socket that nobody takes, and that lingers: it has unsent bytes.
+LINGERS = """
+import socket, threading
+held = Wire(sys.argv[1])
+peers = []
+for _ in range(int(sys.argv[2])):
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    listener.listen()
+    lingers = socket.create_connection(listener.getsockname())
+    peers += [listener, listener.accept()[0]]
+    lingers.setblocking(False)
+    try:
+        while True: lingers.send(bytes(65536))
+    except BlockingIOError: pass
+    lingers.setblocking(True)
+    lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    for _ in range(1000):  # until it is sent before the broker has said no
+        with Wire(sys.argv[1], hello=False) as refused:
+            try:
+                refused.send_packet(b"junk", [lingers.fileno()])
+                break
+            except OSError: pass
+    threading.Thread(target=lingers.close, daemon=True).start()  # lingers here where the message is gone by now
+print("sent", flush=True)
+sys.stdin.read()
+"""
+
+
+@scenario
+def what_a_client_sends_takes_nobody_elses_time_to_be_closed(run):
+    """close(2) of the last descriptor of a socket waits for as long as SO_LINGER says: it is 60 s here."""
+    service = Service(run, "--connections-of-user", "1")
+    here = run.dir / "client"
+    here.mkdir()
+    (here / "wire.py").write_text((pathlib.Path(__file__).parent / "wire.py").read_text())
+    sender = run.start(*as_user(ANNA), sys.executable, "-B", "-c", CLIENT.format(here=str(here), body=LINGERS), service.socket,
+                       8, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    check_equal(wait_line(sender, 60), "sent", "what the client says")
+    out = as_client(run, BERT, """
+import time
+began = time.monotonic()
+Wire(sys.argv[1])
+print(time.monotonic() - began)
+""", service.socket)
+    check(float(out) < 10, f"another user was served after {out} s")
+    wait_until(lambda: len(children_of(service.process.pid)) == 1, "nobody waits for these sockets any more")
+    check("ended by a signal" not in service.said(), service.said())
+
+
+@scenario
+def who_numbers_users_otherwise_takes_no_connection(run):
+    """Whoever has subordinate users (/etc/subuid) could come as thousands of them."""
+    service = Service(run, "--connections", "1")
+    out = as_client(run, ANNA, """
+import ctypes
+if ctypes.CDLL(None).unshare(0x10000000) != 0:
+    print("no user namespace")
+    sys.exit()
+held = Wire(sys.argv[1], hello=False)
+try:
+    Wire(sys.argv[1])
+except ConnectionError as error:
+    print(error, flush=True)
+if os.fork() == 0:
+    os.setsid()
+    for fd in (0, 1, 2): os.close(fd)
+    import time
+    time.sleep(60)
+    os._exit(0)
+""", service.socket)
+    if "no user namespace" in out:
+        raise Skip("nobody may make a user namespace here")
+    check("user namespace" in out, out)
+    check_equal(as_client(run, BERT, "Wire(sys.argv[1]); print('served')", service.socket).strip(), "served", "another user")
 
 
 @scenario

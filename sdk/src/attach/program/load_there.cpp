@@ -122,6 +122,20 @@ Result<LoadedObject> BpfObject::Impl::load_there(std::optional<ObjectCopy>& open
 
 }  // namespace v1
 
+namespace {
+
+/// What the kernel keeps for an entry of a map, of which the key and the value may be the smaller part: where it is no
+/// array, a head of 48 bytes and up to two buckets of 16 bytes (kernel/bpf/hashtab.c, stackmap.c).
+std::uint64_t bytes_of_entry(const bpf_map* map) {
+  if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF) return 1;
+  constexpr std::uint64_t head = 48 + 2 * 16, word = sizeof(std::uint64_t);
+  const auto in_words = [](std::uint64_t bytes) { return (bytes + word - 1) / word * word; };
+  const std::uint64_t value = std::max(in_words(bpf_map__value_size(map)), word);
+  return bpf_map__type(map) == BPF_MAP_TYPE_ARRAY ? value : head + in_words(bpf_map__key_size(map)) + value;
+}
+
+}  // namespace
+
 std::vector<broker::LoadedHere::Map> broker::LoadedHere::maps(const LoadedObject& object) {
   std::vector<Map> all;
   bpf_map* map = nullptr;
@@ -140,10 +154,9 @@ std::uint64_t broker::LoadedHere::map_bytes(const BpfObject& object, const std::
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, (*opened)->get()) {
     if (std::ranges::find(without, bpf_map__name(map)) != without.end()) continue;
-    const bool ring = bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF;
     const std::uint64_t entries = bpf_map__max_entries(map);
-    const std::uint64_t entry = ring ? 1 : std::uint64_t{bpf_map__key_size(map)} + bpf_map__value_size(map);
-    if (entry > 0 && entries > too_many / entry) return too_many;
+    const std::uint64_t entry = bytes_of_entry(map);
+    if (entries > too_many / entry) return too_many;
     all += entries * entry;
   }
   return all;
