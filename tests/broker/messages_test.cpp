@@ -248,6 +248,46 @@ TEST(Messages, SpansOfMorePlacesThanThereAreAreNotRead) {
   }
 }
 
+TEST(Messages, FunctionsWithTheNamesThatTemplatesGiveThemAreRead) {
+  LoadRequest sent = a_request();
+  sent.plan.probes[1].name = "std::_Rb_tree<" + std::string(20000, 'k') + ">::_M_erase";
+  ASSERT_TRUE(check_size(sent.plan));
+  EXPECT_EQ(read_back(sent).plan.probes[1].name, sent.plan.probes[1].name);
+}
+
+TEST(Messages, PlansThatAreTooLargeAreToldFromThoseThatCannotBe) {
+  const auto what_is_too_much = [](void (*make)(AttachPlan & plan)) {
+    AttachPlan plan = a_plan();
+    make(plan);
+    const auto checked = check_size(plan);
+    return checked ? std::string("nothing") : checked.error().message;
+  };
+  const auto is_said_of = [&](void (*make)(AttachPlan & plan), const std::string& text) {
+    EXPECT_THAT(what_is_too_much(make), ::testing::StartsWith(text));
+    LoadRequest request = a_request();
+    make(request.plan);
+    const auto bytes = bytes_of(request);
+    ByteReader in(bytes);
+    LoadRequest back;
+    EXPECT_FALSE(read(in, back)) << "it is not refused there: " << text;
+  };
+  EXPECT_EQ("nothing", what_is_too_much([](AttachPlan&) {}));
+  is_said_of([](AttachPlan& plan) { plan.probes[0].name.assign(kMostProbeName + 1, 'x'); }, "65537 letters");
+  is_said_of(
+      [](AttachPlan& plan) {
+        while (plan.files.size() <= kMostFiles) plan.files.add(PlannedFile(plan.files[Index<PlannedFile>(0)]));
+      },
+      "257 files");
+  is_said_of([](AttachPlan& plan) { std::get<FilePlace>(plan.sites[1].point).rets.resize(kMostRets + 1); },
+             "4097 RET instructions of ns::handle(int)");
+  is_said_of(
+      [](AttachPlan& plan) {
+        while (plan.sites.size() <= kMostSites)
+          plan.groups[0].sites.push_back(plan.sites.add(PlannedSite(plan.sites[Index<PlannedSite>(0)])));
+      },
+      "16385 sites");
+}
+
 struct Hostile {
   const char* name;
   void (*make)(AttachPlan& plan);
@@ -284,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"an argument of 9 bytes", [](AttachPlan& plan) { plan.specs[0].args[0].size = 9; }},
         Hostile{"register 64", [](AttachPlan& plan) { plan.specs[0].args[0].reg = 64; }},
         Hostile{"steps that there are not", [](AttachPlan& plan) { plan.specs[0].args[0].kind |= USDT_ARG_HAS_STEPS; }},
-        Hostile{"a name without end", [](AttachPlan& plan) { plan.probes[0].name.assign(kMostName + 1, 'x'); }},
+        Hostile{"a name without end", [](AttachPlan& plan) { plan.probes[0].name.assign(kMostProbeName + 1, 'x'); }},
         Hostile{"no site", [](AttachPlan& plan) {
                   plan.sites = {};
                   for (AttachGroup& group : plan.groups) group.sites.clear();

@@ -97,6 +97,7 @@ const std::string& Broker::version() const noexcept { return impl_->welcome.vers
 namespace broker {
 
 Result<LoadedThere> Inside::load(Broker& broker, const LoadRequest& request) {
+  TRY(check_size(request.plan));
   std::vector<int> files;
   for (const PlannedFile& file : request.plan.files) files.push_back(file.elf->fd());
   const std::lock_guard lock(broker.impl_->mutex);

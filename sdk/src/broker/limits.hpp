@@ -28,6 +28,7 @@ inline constexpr std::size_t kMostFilters = 256;
 inline constexpr std::size_t kMostPrograms = 256;
 inline constexpr std::size_t kMostPids = 1024;
 inline constexpr std::size_t kMostName = 512;
+inline constexpr std::size_t kMostProbeName = 64U << 10;  ///< a function's in C++ has the arguments of its templates
 inline constexpr std::size_t kMostMaps = 64;
 
 // What one connection may have.

@@ -93,6 +93,9 @@ void write(ByteWriter& out, const AttachReply& reply);
 [[nodiscard]] bool read(ByteReader& in, AttachReply& reply);
 
 // The part of a plan that attaching needs: write_plan.cpp, read_plan.cpp.
+/// Whether the plan, which has nothing but places in files, is within limits.hpp. Errors: limit, which says what there
+/// is too much of.
+[[nodiscard]] Result<void> check_size(const AttachPlan& plan);
 void write_plan(ByteWriter& out, const AttachPlan& plan);
 [[nodiscard]] bool read_plan(ByteReader& in, AttachPlan& plan);
 

@@ -70,7 +70,7 @@ class PlanReader {
     probe.file = Index<PlannedFile>(in_.below(plan_.files.size()));
     for (std::string* text : {&probe.provider, &probe.name}) {
       *text = in_.text();
-      if (text->size() > kMostName) return in_.fail();
+      if (text->size() > kMostProbeName) return in_.fail();
     }
     const std::uint64_t moment = in_.below(static_cast<std::size_t>(Moment::both) + 1);
     if (moment != 0) probe.function = static_cast<Moment>(moment);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 
 #include "arch/arch.hpp"
+#include "base/try.hpp"
 #include "broker/expressions.hpp"
+#include "broker/limits.hpp"
 #include "broker/messages.hpp"
 
 namespace usdt::broker {
@@ -60,7 +65,29 @@ std::uint32_t count_probes(const AttachPlan& plan) {
   return std::min(count, static_cast<std::uint32_t>(plan.probes.size()));
 }
 
+Result<void> check_count(std::size_t count, std::size_t most, std::string_view what) {
+  if (count <= most) return {};
+  return fail(ErrorKind::limit,
+              fmt::format("{} {}: usdt-broker takes {} in one trace: name fewer probes", count, what, most));
+}
+
 }  // namespace
+
+Result<void> check_size(const AttachPlan& plan) {
+  TRY(check_count(plan.files.size(), kMostFiles, "files"));
+  TRY(check_count(plan.places(), kMostSites, "sites"));
+  TRY(check_count(plan.filters.size(), kMostFilters, "questions"));
+  std::size_t places = 0;
+  for (std::uint32_t number = 0; number < plan.places(); ++number) {
+    const PlannedSite& site = plan.sites[Index<PlannedSite>(number)];
+    const PlannedProbe& probe = plan.probes[site.probe];
+    const std::size_t rets = std::get<FilePlace>(site.point).rets.size();
+    TRY(check_count(rets, kMostRets, fmt::format("RET instructions of {}", probe.name)));
+    TRY(check_count(probe.name.size(), kMostProbeName, "letters in the name of a probe"));
+    places += 1 + rets;
+  }
+  return check_count(places, kMostPlaces, "places");
+}
 
 /// The plan has nothing but places in files.
 void write_plan(ByteWriter& out, const AttachPlan& plan) {

@@ -12,6 +12,7 @@
 #include "session/find_points.hpp"
 #include "session/option_names.hpp"
 #include "session/wanted_values.hpp"
+#include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
 #include "usdt/question_plan.hpp"
 
@@ -154,8 +155,10 @@ Result<PlannedQuestion> QuestionPlanner::plan_selection(const FoundPoints& found
   };
   auto plan = plan_with(options);
   if (!plan) {
-    // A kernel that hides its features for want of privilege looks like one that lacks them.
-    if (plan.error().kind == ErrorKind::not_supported && purpose_ == Purpose::trace) TRY(check_privilege());
+    // A kernel that hides its features for want of privilege looks like one that lacks them, unless somebody who may
+    // ask it has told what they are.
+    const bool told = !FeatureScope::current().known.empty();
+    if (plan.error().kind == ErrorKind::not_supported && purpose_ == Purpose::trace && !told) TRY(check_privilege());
     return fail(explained(plan.error(), plan_with, options, question_.option_prefix));
   }
   TRY(check_durations(question_, *plan));

@@ -376,6 +376,46 @@ def functions_of_the_systems_libraries_are_traced_in_own_processes(run):
         check_equal([event["args"] for event in tracing.finish().events], arguments, name)
 
 
+LONG_NAMES = """
+#include <string>
+#include <unistd.h>
+template <class A, class B> struct Pair {};
+template <class A> using Four = Pair<Pair<A, A>, Pair<A, A>>;
+using Key = Four<Four<Four<std::string>>>;
+template <class A> __attribute__((noipa)) long keep(long n) { if (n < 0) throw n; return n + 1; }
+__attribute__((noipa)) void never_returns(long n) { for (;;) { keep<Key>(n++); usleep(1000); } }
+int main() { never_returns(0); }
+"""
+
+
+@scenario
+def functions_are_traced_whose_names_templates_have_made_long(run):
+    service = Service(run)
+    source = run.dir / "long_names.cpp"
+    source.write_text(LONG_NAMES)
+    program = run.build("long_names", [source], ["-O2", "-g"], "g++")
+    os.chown(program, ANNA, ANNA)
+    named = subprocess.run(["nm", "-C", program], capture_output=True, text=True, check=True).stdout
+    check(any("keep<" in line and len(line) > 2000 for line in named.splitlines()), named)
+    result = service.trace(ANNA, f"ucall:{program}:*keep*", "-M", "3", "--", program)
+    result.check_code(0)
+    first = result.events[0]["args"][0]
+    check_equal([(event["args"][0], event["return"]) for event in result.events],
+                [(first + n, first + n + 1) for n in range(3)], "calls")
+
+
+@scenario
+def a_function_that_cannot_be_attached_to_is_refused_for_its_own_reason(run):
+    service = Service(run)
+    source = run.dir / "long_names.cpp"
+    source.write_text(LONG_NAMES)
+    program = run.build("long_names", [source], ["-O2", "-g"], "g++")
+    os.chown(program, ANNA, ANNA)
+    refused = service.trace(ANNA, f"ucall:{program}:never_returns", "--", program)
+    refuses(refused, "no RET instruction")
+    check("CAP_BPF" not in refused.stderr, refused.describe())
+
+
 @scenario
 def hits_are_chosen_by_questions_that_the_kernel_answers(run):
     service = Service(run)
