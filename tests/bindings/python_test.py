@@ -595,15 +595,32 @@ class Live(unittest.TestCase):
         before = len(os.listdir("/proc/self/fd"))
         interrupts = 0
         for milliseconds in range(2, 120, 6):
-            with Interrupts(milliseconds / 1000) as interrupt:
-                try:
+            try:
+                with Interrupts(milliseconds / 1000) as interrupt:
                     self.tracer().start().close()
                     interrupt.end()
-                except Interrupted:
-                    interrupts += 1
+            except Interrupted:
+                interrupts += 1
             gc.collect()
             self.assertLess(len(os.listdir("/proc/self/fd")), before + 5, f"after {milliseconds} ms")
         self.assertGreater(interrupts, 0)
+
+    def test_an_interrupted_search_leaves_no_file_open(self):
+        """The library is within its one call when the signal comes, and Python raises as soon as that returns."""
+        def search():
+            return usdt.list(patterns="uprobe:*:malloc", pids=self.child.pid)
+        self.assertNotEqual(search(), [])
+        before, interrupts = len(os.listdir("/proc/self/fd")), 0
+        for _ in range(10):
+            try:
+                with Interrupts(0.002) as interrupt:
+                    search()
+                    interrupt.end()
+            except Interrupted:
+                interrupts += 1
+            gc.collect()
+        self.assertGreater(interrupts, 5)
+        self.assertLessEqual(len(os.listdir("/proc/self/fd")), before)
 
     def test_an_interrupted_loop_loses_no_events(self):
         path = self.child.script.parent / "interrupted.rec"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from ctypes import c_uint64, c_void_p
+from ctypes import c_uint64
 from typing import Any, Mapping
 
 from . import _library
-from ._library import call, library, text
+from ._library import Handle, call, text
 
 _WHOLE_TRACE = ctypes.c_size_t(-1).value
 
@@ -80,16 +80,16 @@ class Counts:
         object.__setattr__(self, "_numbers", numbers)
 
 
-def _counts_of(ledger: c_void_p, probe: int) -> Counts:
+def _counts_of(ledger: Handle, probe: int) -> Counts:
     names = _described()
     values = (c_uint64 * len(names))()
     call("usdtc_ledger_values", ledger, probe, values, len(names))
     return Counts(**{name: None if value == _library.NONE else value for name, value in zip(names, values)})
 
 
-def read_ledger(ledger: c_void_p, probes: list[str]) -> tuple[Counts, dict[str, Counts]]:
+def read_ledger(ledger: Handle, probes: list[str]) -> tuple[Counts, dict[str, Counts]]:
     """Of all probes together, and of each; frees the handle."""
     try:
         return _counts_of(ledger, _WHOLE_TRACE), {name: _counts_of(ledger, n) for n, name in enumerate(probes)}
     finally:
-        library().usdtc_ledger_free(ledger)
+        ledger.free()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import weakref
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Iterable, Sequence
 
@@ -263,10 +264,24 @@ def _taken(number: int, error: c_void_p) -> Exception:
         loaded.usdtc_error_free(error)
 
 
-def made(name: str, *arguments: Any) -> c_void_p:
-    """A handle that `name` makes, which is its last argument."""
-    handle = c_void_p()
-    call(name, *arguments, ctypes.byref(handle))
+class Handle:
+    """A handle that the library makes. It is freed with the last reference to it, or before by free(), once. Who frees it
+    is known before it is there: an interrupt comes as soon as the library returns, and nobody has the handle by then."""
+
+    def __init__(self, free: str) -> None:
+        self._as_parameter_ = c_void_p()  # what ctypes passes in its place
+        self.free = weakref.finalize(self, getattr(library(), free), self._as_parameter_)
+        self.free.atexit = False  # at the interpreter's end other threads may be within
+
+    def place(self) -> Any:
+        """Where the library writes it."""
+        return ctypes.byref(self._as_parameter_)
+
+
+def made(name: str, free: str, *arguments: Any) -> Handle:
+    """A handle that `name` makes, which is its last argument, and `free` frees."""
+    handle = Handle(free)
+    call(name, *arguments, handle.place())
     return handle
 
 

@@ -11,7 +11,7 @@ from ctypes import c_void_p
 from typing import Any, Iterable
 
 from . import _library
-from ._library import c_string, call, library, made, numbers_of, text, texts_of, words_of
+from ._library import Handle, c_string, call, library, made, numbers_of, text, texts_of, words_of
 
 Words = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
@@ -100,7 +100,7 @@ def _point_of(raw: _library.Point, args: tuple[Arg, ...]) -> Point:
                  source_line=raw.source_line or None, refused=text(raw.refused))
 
 
-def notices_of(function: str, handle: c_void_p) -> builtins.list[Notice]:
+def notices_of(function: str, handle: c_void_p | Handle) -> builtins.list[Notice]:
     """All of a selection, plan or tracer."""
     out = []
     raw = _library.Notice()
@@ -117,13 +117,13 @@ class Selection:
         search = _library.Search(patterns=texts_of(words), pattern_count=len(words), targets=texts_of(places),
                                  target_count=len(places), pids=numbers_of(numbers), pid_count=len(numbers),
                                  program=None if program is None else c_string(program))
-        self.handle = made("usdtc_select", ctypes.byref(search))
+        self.handle = made("usdtc_select", "usdtc_selection_free", ctypes.byref(search))
 
     def __enter__(self) -> Selection:
         return self
 
     def __exit__(self, *_: object) -> None:
-        library().usdtc_selection_free(self.handle)
+        self.handle.free()
 
     def points(self) -> builtins.list[Point]:
         return [self._point(n) for n in range(library().usdtc_selection_count(self.handle))]

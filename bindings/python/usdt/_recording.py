@@ -7,13 +7,11 @@ import collections
 import ctypes
 import os
 import threading
-import weakref
-from ctypes import c_void_p
 from typing import Iterator
 
 from . import _library
 from ._events import Event, Reader
-from ._library import c_string, library, made, text
+from ._library import Handle, c_string, library, made, text
 from ._points import Notice, notices_of
 from ._tables import Row, Table, question_of, rows_of
 from ._counts import Counts, read_ledger
@@ -31,11 +29,8 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str], *, where: str | None = None, table: Table | None = None) -> None:
         """`where`: only events for which it holds, as if the kernel had been asked. `table`: rows() instead of events."""
         options = _library.ReplayOptions(**question_of(where, table))
-        self._handle = made("usdtc_recording_open", c_string(path), ctypes.byref(options))
+        self._handle = made("usdtc_recording_open", "usdtc_recording_free", c_string(path), ctypes.byref(options))
         self._in_use = threading.RLock()  # an interrupt right after it was taken may leave it so: its thread goes on
-        # Not at the interpreter's end: other threads may be within.
-        self._free = weakref.finalize(self, library().usdtc_recording_free, self._handle)
-        self._free.atexit = False
         self._table = table
         self._reader = Reader()
         self._rows: list[Row] | None = None
@@ -43,9 +38,9 @@ class Recording:
 
     def close(self) -> None:
         """Events that were taken stay."""
-        if self._free.alive:
+        if self._handle.free.alive:
             with self._use():
-                self._free()
+                self._handle.free()
 
     def __enter__(self) -> Recording:
         return self
@@ -56,8 +51,8 @@ class Recording:
     def _use(self) -> Use:
         return Use(self._in_use, self._open, "recording")
 
-    def _open(self) -> c_void_p:
-        if not self._free.alive:
+    def _open(self) -> Handle:
+        if not self._handle.free.alive:
             raise ValueError("the recording is closed")
         return self._handle
 
@@ -80,7 +75,7 @@ class Recording:
         """Those of `table`, over all events of the file."""
         if self._rows is None:
             with self._use() as handle:
-                self._rows = rows_of(made("usdtc_recording_rows", handle), self._table or Table())
+                self._rows = rows_of(made("usdtc_recording_rows", "usdtc_rows_free", handle), self._table or Table())
         return self._rows
 
     def counts(self) -> Counts:
@@ -94,7 +89,7 @@ class Recording:
     def _accounts(self) -> tuple[Counts, dict[str, Counts]]:
         probes = self.probes
         with self._use() as handle:
-            return read_ledger(made("usdtc_recording_ledger", handle), probes)
+            return read_ledger(made("usdtc_recording_ledger", "usdtc_ledger_free", handle), probes)
 
     @property
     def probes(self) -> list[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from ctypes import c_void_p
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from . import _library
 from ._events import Value, value_of
-from ._library import c_string, call, library
+from ._library import Handle, c_string, call, library
 
 _EXTREMES, _REALS = 1, 2
 _REAL = 1
@@ -92,15 +91,15 @@ def question_of(where: str | None, table: Table | None) -> dict[str, Any]:
     return {"where": _encoded(where), "table": None if table is None else ctypes.pointer(table._wanted())}
 
 
-def rows_of(rows: c_void_p, table: Table) -> list[Row]:
+def rows_of(rows: Handle, table: Table) -> list[Row]:
     """All of them; frees the handle."""
     try:
         return [_row_of(rows, n, table) for n in range(library().usdtc_rows_count(rows))]
     finally:
-        library().usdtc_rows_free(rows)
+        rows.free()
 
 
-def _row_of(rows: c_void_p, n: int, table: Table) -> Row:
+def _row_of(rows: Handle, n: int, table: Table) -> Row:
     row, key, found = _library.Row(), _library.Value(), _library.Range()
     call("usdtc_rows_row", rows, n, ctypes.byref(row))
     keys, ranges = [], []

@@ -17,7 +17,7 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator
 from . import _library
 from ._events import Event, Reader
 from ._counts import Counts, read_ledger
-from ._library import c_string, call, each_of, library, made, numbers_of, text, texts_of, words_of
+from ._library import Handle, c_string, call, each_of, library, made, numbers_of, text, texts_of, words_of
 from ._points import Notice, Selection, Words, notices_of
 from ._tables import Row, Table, question_of, rows_of
 
@@ -125,7 +125,7 @@ class Tracer:
                 pids=numbers_of(self._pids), pid_count=len(self._pids), user_cookie=self._user_cookie, texts=self._texts,
                 flags=self._plan_flags, text_args=texts_of(self._text_args), text_arg_count=len(self._text_args),
                 values=texts_of(self._values), value_count=len(self._values), **question_of(self._where, self._table))
-            plan = made("usdtc_plan_make", selection.handle, ctypes.byref(options))
+            plan = made("usdtc_plan_make", "usdtc_plan_free", selection.handle, ctypes.byref(options))
         handle = c_void_p()
         # Who forgets to close it leaves no breakpoints, nor does Ctrl-C, which comes once it is attached. Not at the
         # interpreter's end: other threads may be within.
@@ -143,7 +143,7 @@ class Tracer:
             self._free()
             raise
         finally:
-            library().usdtc_plan_free(plan)
+            plan.free()
         self._reader = Reader()
         self._stopping = self._detached = False
         self._handle = handle
@@ -292,7 +292,7 @@ class Tracer:
             return self._read_rows(handle)
 
     def _read_rows(self, handle: c_void_p) -> list[Row]:
-        return rows_of(made("usdtc_tracer_rows", handle), self._table or Table())
+        return rows_of(made("usdtc_tracer_rows", "usdtc_rows_free", handle), self._table or Table())
 
     # ---- accounts
 
@@ -338,17 +338,17 @@ class Tracer:
         if not self._limited:
             return None
         raw = _library.Overhead()
-        ledger = made("usdtc_tracer_ledger", handle)
+        ledger = made("usdtc_tracer_ledger", "usdtc_ledger_free", handle)
         try:
             call("usdtc_ledger_overhead", ledger, ctypes.byref(raw))
             return Overhead(raw.allowed, raw.caused, raw.looked_at, raw.windows, raw.of_hit / 1e9, raw.looked_for / 1e9,
                             raw.lasted / 1e9, bool(raw.flags & 1), bool(raw.flags & 2), text(raw.trouble))
         finally:
-            library().usdtc_ledger_free(ledger)
+            ledger.free()
 
     def _read_ledger(self, handle: c_void_p, discards: bool = False) -> tuple[Counts, dict[str, Counts]]:
         """Events that nobody was handed yet are not delivered; in the end they are discarded."""
-        total, by_probe = read_ledger(made("usdtc_tracer_ledger", handle), self._probes)
+        total, by_probe = read_ledger(made("usdtc_tracer_ledger", "usdtc_ledger_free", handle), self._probes)
         def corrected(counts: Counts, left: int) -> Counts:
             gone = left if discards else 0
             return counts.replaced(delivered=counts.delivered - left, discarded=counts.discarded + gone,
@@ -362,10 +362,10 @@ class Use:
     """The handle that `handle` gives, for one thread at a time. It is asked under the lock: another thread may have closed
     it just before."""
 
-    def __init__(self, lock: threading.RLock, handle: Callable[[], c_void_p], what: str = "tracer") -> None:
+    def __init__(self, lock: threading.RLock, handle: Callable[[], c_void_p | Handle], what: str = "tracer") -> None:
         self._lock, self._handle, self._what = lock, handle, what
 
-    def __enter__(self) -> c_void_p:
+    def __enter__(self) -> c_void_p | Handle:
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(f"another thread is using the {self._what}")
         try:
@@ -378,7 +378,7 @@ class Use:
         self._lock.release()
 
 
-def probes_of(plan: c_void_p) -> list[str]:
+def probes_of(plan: c_void_p | Handle) -> list[str]:
     """Full names."""
     return [text(library().usdtc_plan_probe_name(plan, n)) or "" for n in range(library().usdtc_plan_probe_count(plan))]
 
