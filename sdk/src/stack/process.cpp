@@ -139,6 +139,12 @@ void Process::read() {
   if (anonymous && !perf_map_) perf_map_.emplace(root);
 }
 
+bool Process::lives() const noexcept {
+  struct stat exe {};
+  return directory_ && ::fstatat(directory_.get(), "exe", &exe, 0) == 0 && exe.st_dev == device_ &&
+         exe.st_ino == inode_;
+}
+
 void Process::refresh() {
   struct stat exe {};
   const bool there = directory_ && ::fstatat(directory_.get(), "exe", &exe, 0) == 0;

@@ -81,6 +81,8 @@ class Process {
   [[nodiscard]] const Area* find(std::uint64_t address);
   /// The area with `address` as far as mappings were read already.
   [[nodiscard]] const Area* known(std::uint64_t address) const noexcept;
+  /// Whether it goes on with the program that it had when its mappings were read.
+  [[nodiscard]] bool lives() const noexcept;
   /// Reads the mappings again, unless that was just done.
   void read_again();
   [[nodiscard]] const std::vector<Area>& areas() const noexcept { return areas_; }

@@ -195,9 +195,15 @@ struct Symbolizer::Impl {
   Process& process_of(const Event& event) {
     Process& process = processes.of(static_cast<pid_t>(event.pid()));
     if (!fits(event, process)) process.read_again();
-    if (fits(event, process)) return process;
+    const bool fits_now = fits(event, process);
+    if (fits_now && !may_lack_some(event, process)) return process;
     Process& past = processes.at(static_cast<pid_t>(event.pid()), event.timestamp());
-    return fits(event, past) ? past : nobody;
+    if (fits(event, past) && (!fits_now || past.areas().size() >= process.areas().size())) return past;
+    return fits_now ? process : nobody;
+  }
+  /// Whether it may have mapped more before it ended than was read. At a hit in the kernel no site tells.
+  static bool may_lack_some(const Event& event, const Process& process) {
+    return std::get_if<FilePlace>(&event.site().point) == nullptr && !process.lives();
   }
   static bool fits(const Event& event, const Process& process) {
     const auto* place = std::get_if<FilePlace>(&event.site().point);
