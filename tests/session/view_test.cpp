@@ -40,7 +40,7 @@ TEST(View, has_the_columns_that_are_asked_for) {
 TEST(View, may_be_a_table_of_what_is_in_flight) {
   const auto view = parse_view({.by = "ustack", .sum = "w", .variance = "w * (w - size)", .in_flight = 20});
   ASSERT_TRUE(view) << view.error().message;
-  EXPECT_TRUE(view->has_rows_in_flight());
+  EXPECT_TRUE(view->makes_rows());
   EXPECT_EQ(view->question_of_hits(), nullptr) << "the kernel keeps beginnings, and no rows";
   EXPECT_EQ(view->top, 20U);
   EXPECT_EQ(view->slowest, 0U);

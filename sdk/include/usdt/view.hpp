@@ -77,6 +77,9 @@ struct View {
   RowOrder order = RowOrder::number;              ///< of rows
   std::size_t slowest = 0;                        ///< so many events are shown; 0: a table, or all of them
   bool in_flight = false;  ///< these, or what the table is of, are calls and spans that have begun and not ended
+  /// Whether the table is made of events as they come, which the kernel does not add up: by stacks of spans, or such
+  /// as AskedStacks says, and sums with their variance.
+  bool of_events = false;
   /// What each event adds to the variance of its row's sum, which is an estimate; null: the sum is exact.
   std::shared_ptr<const Expression> variance = {};
   bool user_stacks = false;    ///< a key is the stack of the process,
@@ -85,10 +88,12 @@ struct View {
   [[nodiscard]] bool no_events() const noexcept { return count_only || question != nullptr; }
   /// Whether events are shown as they come.
   [[nodiscard]] bool each_event() const noexcept { return !no_events() && slowest == 0; }
-  /// Whether the table is of what has not ended: rows are made again at each look, of beginnings.
-  [[nodiscard]] bool has_rows_in_flight() const noexcept { return in_flight && question != nullptr; }
+  /// Whether rows are made here: of events as they come, or at each look again of what has not ended.
+  [[nodiscard]] bool makes_rows() const noexcept { return (in_flight || of_events) && question != nullptr; }
   /// Returns what the kernel is asked to make a table of its hits by; null: no table.
-  [[nodiscard]] std::shared_ptr<const TableQuestion> question_of_hits() const { return in_flight ? nullptr : question; }
+  [[nodiscard]] std::shared_ptr<const TableQuestion> question_of_hits() const {
+    return makes_rows() ? nullptr : question;
+  }
   /// Whether rows tell how much they grew since the look before.
   [[nodiscard]] bool grows() const;
   /// Whether a key is a stack.

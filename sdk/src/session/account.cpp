@@ -40,7 +40,7 @@ std::uint16_t count_causes(const Question& question, const AttachPlan& plan) {
                                         {question.limits.max_rate > 0, kOfRate},
                                         {question.view.slowest > 0 || question.view.in_flight, kOfSlowest},
                                         {question.where != nullptr && !question.view.in_flight, kOfWhere},
-                                        {question.view.question_of_hits() != nullptr, kOfTable},
+                                        {question.view.question && !question.view.in_flight, kOfTable},
                                         {calls, kOfCalls},
                                         {plan.spans.has_value(), kOfSpans}})
     if (is_asked) causes |= cause;

@@ -37,14 +37,12 @@ Result<void> check_view(const Question& question) {
           Rule{view.heat_map && !replays(question) && *view.interval < shortest,
                "--heatmap: of less than 100 ms a live trace does not know what came when; --record and --replay do"},
           Rule{view.count_only && records(question), "--count has no events to record"},
-          Rule{none && (!question.values.print.empty() || (has_stacks(question) && !view.has_rows_in_flight()) ||
+          Rule{none && (!question.values.print.empty() || (has_stacks(question) && !view.makes_rows()) ||
                         has_limit(question)),
                "--count shows no events, nor do tables: --print, --strings, --kstack, --ustack and --max-events do not "
                "go with them"},
           Rule{none && !question.values.format.empty(), "--format-string is of events: --count and tables show none"},
           Rule{view.question && records(question), "--record is of events, and a table has none"},
-          Rule{view.variance && !view.in_flight && !replays(question),
-               "--variance goes with --in-flight and with --replay: the kernel adds up one number of each hit"},
           Rule{view.interval && !view.question && view.slowest == 0,
                "--interval is about a table (see --by, --sum and --hist), --slowest or --in-flight"},
       });

@@ -12,11 +12,12 @@ Result<EventRows> EventRows::make(const Question& question, const AttachPlan& pl
                                   const std::vector<Index<PlannedProbe>>& probes) {
   const TableQuestion& asked = *question.view.question;
   const EventState state = question.view.in_flight ? EventState::in_flight : EventState::ended;
-  auto sums = TRY(EventTable::make(question.where.get(), asked, plan, probes, state));
+  const Expression* where = question.view.of_events ? nullptr : question.where.get();  // the kernel has asked it
+  auto sums = TRY(EventTable::make(where, asked, plan, probes, state));
   if (!question.view.variance) return EventRows(std::move(sums), std::nullopt);
   TableQuestion of_variance = asked;
   of_variance.value = *question.view.variance;
-  auto variances = EventTable::make(question.where.get(), of_variance, plan, probes, state);
+  auto variances = EventTable::make(where, of_variance, plan, probes, state);
   if (!variances) return fail(variances.error().within(name_options("--variance", question.option_prefix)));
   return EventRows(std::move(sums), std::move(*variances));
 }
@@ -28,12 +29,12 @@ Result<std::optional<EventFilter>> filter_in_flight(const Question& question, co
   return std::optional(std::move(*filter));
 }
 
-Result<void> check_in_flight(const Question& question, const AttachPlan& plan) {
-  if (!question.view.in_flight) return {};
-  if (question.view.question) {
+Result<void> check_rows(const Question& question, const AttachPlan& plan) {
+  if (question.view.makes_rows()) {
     TRY(EventRows::make(question, plan));
     return {};
   }
+  if (!question.view.in_flight) return {};
   TRY(filter_in_flight(question, plan));
   return {};
 }

@@ -34,7 +34,8 @@ class EventRows {
 
 /// Makes what tells which beginnings are shown; nothing: all of them. Errors: those of EventFilter::make().
 [[nodiscard]] Result<std::optional<EventFilter>> filter_in_flight(const Question& question, const AttachPlan& plan);
-/// Checks what beginnings are asked before there are any. Errors: those of EventRows::make() and filter_in_flight().
-[[nodiscard]] Result<void> check_in_flight(const Question& question, const AttachPlan& plan);
+/// Checks what beginnings, and events that rows are made of, are asked before there are any. Errors: those of
+/// EventRows::make() and filter_in_flight().
+[[nodiscard]] Result<void> check_rows(const Question& question, const AttachPlan& plan);
 
 }  // namespace usdt::session

@@ -15,7 +15,7 @@
 namespace usdt::session {
 
 Result<void> LiveQuestion::open() {
-  if (!question_.view.no_events() && !run_.broker())
+  if ((!question_.view.no_events() || question_.view.of_events) && !run_.broker())
     ring_ = std::make_shared<EventRing>(question_.attaching.ring_megabytes << 20);
   return following_.open();
 }
@@ -151,6 +151,7 @@ Result<void> LiveQuestion::attach_once(bool leave_out_changed) {
   tracer_.emplace(std::move(tracer));
   if (question_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_answers();
+  TRY(view_->begin_rows());
   // The loaded plan may have fewer values: the condition is asked about it from now on.
   static_cast<void>(find_dump_on(tracer_->plan()));
   return {};
@@ -225,6 +226,7 @@ Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
   const auto give = [this](const Event& event) {
     around_->begin(event);
     if (question_.view.in_flight) return;  // it has ended
+    if (question_.view.of_events) return view_->add(event);
     if (question_.view.slowest > 0) return view_->keep_if_slow(event);
     if (dump_on_ && !dumped_ && (dumped_ = (*dump_on_)(event).value_or(false))) run_.end();
     consumer_.event(event);
@@ -300,6 +302,7 @@ SessionSummary LiveQuestion::summary() {
       account.discarded += forgotten[n];
     }
     account.delivered -= account.not_written + account.folded_full;
+    if (view_) view_->account_for(Index<PlannedProbe>(static_cast<std::uint32_t>(n)), account);
   }
   return summary;
 }

@@ -17,10 +17,55 @@ std::chrono::nanoseconds own_time() {
 
 }  // namespace
 
+/// Rows of events (View::of_events), and what became of those that are in none, by the probes whose accounts have them.
+struct LiveView::OfEvents {
+  struct LeftOut {
+    std::uint64_t undecided = 0, table_full = 0;
+  };
+
+  AttachPlan plan;  ///< grows as the tracer's does, where the rows are made for it
+  std::shared_ptr<const AttachPlan> known;
+  std::optional<EventRows> rows = {};
+  std::vector<LeftOut> left_out = {};
+};
+
 LiveView::LiveView(const Question& question, const PlannedTable* table, Tracer& tracer, LiveSurroundings& around,
                    AnswerConsumer& consumer)
     : question_(question), table_(table), tracer_(tracer), around_(around), consumer_(consumer) {
   rates_.begin(Clock::now());
+}
+
+LiveView::~LiveView() = default;
+
+/// Begins the table of events. The planner has looked whether it can be made.
+Result<void> LiveView::begin_rows() {
+  if (!view_.of_events) return {};
+  of_events_ = std::make_unique<OfEvents>(OfEvents{*tracer_.shared_plan(), tracer_.shared_plan()});
+  auto rows = TRY(EventRows::make(question_, of_events_->plan));
+  of_events_->rows.emplace(std::move(rows));
+  return {};
+}
+
+void LiveView::add(const Event& event) {
+  OfEvents& made = *of_events_;
+  if (made.known != tracer_.shared_plan()) {
+    made.known = tracer_.shared_plan();
+    made.plan = *made.known;
+  }
+  const std::uint32_t probe = account_of(made.plan, event.site().probe.value);
+  if (made.left_out.size() <= probe) made.left_out.resize(made.plan.probes.size());
+  const auto added =
+      made.rows->add(event, view_.has_stacks() ? around_.stacks(question_.stacks, event) : EventStacks());
+  made.left_out[probe].undecided += added == TableBuilder::Added::undecided ? 1 : 0;
+  made.left_out[probe].table_full += added == TableBuilder::Added::table_full ? 1 : 0;
+}
+
+void LiveView::account_for(Index<PlannedProbe> probe, Account& account) const {
+  if (!of_events_ || probe.value >= of_events_->left_out.size()) return;
+  const OfEvents::LeftOut& left_out = of_events_->left_out[probe.value];
+  account.undecided += left_out.undecided;
+  account.table_full += left_out.table_full;
+  account.delivered -= left_out.undecided + left_out.table_full;
 }
 
 /// Keeps an event if it is among the slowest; the kernel leaves out faster ones from now on. Its stacks are named
@@ -97,12 +142,12 @@ Result<void> LiveView::show_when_due() {
 
 Result<void> LiveView::show_when_wanted() {
   constexpr int pause_of_work = 9;
-  if (table_ == nullptr || view_.heat_map || Clock::now() < next_wanted_ || !consumer_.wants_table()) return {};
+  if (table() == nullptr || view_.heat_map || Clock::now() < next_wanted_ || !consumer_.wants_table()) return {};
   const auto began = own_time();
   const auto rows = TRY(this->rows());
   const auto overhead = tracer_.overhead();
-  const auto arranged = arrange_rows(view_, *table_, rows);
-  consumer_.look({.table = *table_, .rows = arranged, .overhead = overhead, .last = false});
+  const auto arranged = arrange_rows(view_, *table(), rows);
+  consumer_.look({.table = *table(), .rows = arranged, .overhead = overhead, .last = false});
   next_wanted_ = Clock::now() + pause_of_work * (own_time() - began);
   return {};
 }
@@ -113,20 +158,23 @@ Result<void> LiveView::show(bool last) {
     return {};
   }
   if (in_flight_) show_in_flight(last);
-  if (table_ == nullptr) return {};
+  if (table() == nullptr) return {};
   auto rows = TRY(this->rows());
   if (view_.heat_map) {
-    consumer_.heat(slicer_.cut(*table_, rows, wall_time()), last);
+    consumer_.heat(slicer_.cut(*table(), rows, wall_time()), last);
     return {};
   }
   if (view_.rates) rates_.look(view_, rows, Clock::now(), last);
   const auto overhead = tracer_.overhead();
-  const auto arranged = arrange_rows(view_, *table_, rows, view_.rates ? &rates_ : nullptr);
-  consumer_.table({.table = *table_, .rows = arranged, .overhead = overhead, .last = last});
+  const auto arranged = arrange_rows(view_, *table(), rows, view_.rates ? &rates_ : nullptr);
+  consumer_.table({.table = *table(), .rows = arranged, .overhead = overhead, .last = last});
   return {};
 }
 
+const PlannedTable* LiveView::table() const { return of_events_ ? &of_events_->rows->table() : table_; }
+
 Result<std::vector<TableRow>> LiveView::rows() {
+  if (of_events_) return of_events_->rows->rows();
   if (view_.user_stacks) keep_rows_of_ended();
   auto rows = tracer_.table();
   if (!rows) return rows;

@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "session/event_rows.hpp"
 #include "session/live_run.hpp"
+#include "usdt/account.hpp"
 #include "usdt/answers.hpp"
 #include "usdt/slowest.hpp"
 #include "usdt/surroundings.hpp"
@@ -23,9 +25,18 @@ class LiveView {
  public:
   LiveView(const Question& question, const PlannedTable* table, Tracer& tracer, LiveSurroundings& around,
            AnswerConsumer& consumer);
+  LiveView(const LiveView&) = delete;
+  LiveView& operator=(const LiveView&) = delete;
+  ~LiveView();
 
   /// Keeps an event if it is among the slowest. It is the one that the surroundings were asked about last.
   void keep_if_slow(const Event& event);
+  /// Begins the table that is made of events. Errors: those of EventTable::make().
+  [[nodiscard]] Result<void> begin_rows();
+  /// Adds an event to the table (View::of_events). It is the one that the surroundings were asked about last.
+  void add(const Event& event);
+  /// Takes those of a probe that are in no row out of what was delivered.
+  void account_for(Index<PlannedProbe> probe, Account& account) const;
   /// Names the stacks of what is kept, while the processes live.
   void name_stacks_of_slowest();
   /// Names the stacks of rows while their processes live; where there are many rows, not all the time.
@@ -45,6 +56,8 @@ class LiveView {
   [[nodiscard]] Result<void> show(bool last);
   [[nodiscard]] Result<void> add_up_in_flight();
   void show_in_flight(bool last);
+  /// What the rows are of, the kernel's or those of events; null: there are none.
+  [[nodiscard]] const PlannedTable* table() const;
   /// The tracer's rows, and those of processes that have ended.
   [[nodiscard]] Result<std::vector<TableRow>> rows();
   void keep_rows_of_ended();
@@ -63,6 +76,8 @@ class LiveView {
   HitRates rates_ = {};
   SlowestEvents slowest_{question_.view.slowest};
   std::optional<EventRows> in_flight_ = {};  ///< at the last look
+  struct OfEvents;
+  std::unique_ptr<OfEvents> of_events_;
   RowGrowth growth_ = {};
 };
 

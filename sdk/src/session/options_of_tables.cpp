@@ -41,7 +41,7 @@ std::vector<OptionRow> options_of_columns() {
       row_of({"by", &ViewText::by,
               "Count the hits that have the same: expressions as --where has them, texts, probe, name, provider, ip, "
               "hex(EXPR), ntop(EXPR) of an IPv4 address, and the stacks of the process (ustack) and of the kernel "
-              "(kstack), found by frame pointers; with commas",
+              "(kstack), found by frame pointers, or as --ustack says; with commas",
               "KEYS"}),
       row_of({"sum", &ViewText::sum, "Of each row of --by the sum of an expression; without --by of all hits"}),
       row_of({"avg", &ViewText::average, "The same of its average"}),
@@ -50,7 +50,7 @@ std::vector<OptionRow> options_of_columns() {
       row_of({"distinct", &ViewText::distinct, "How many different values an expression has"}),
       row_of({"variance", &ViewText::variance,
               "Of --sum, where hits are a sample and it is an estimate: what a hit adds to its variance. Each row has "
-              "the standard error, the root of the sum. For --in-flight and recordings"}),
+              "the standard error, the root of the sum. The table then is made of events"}),
   };
 }
 

@@ -43,9 +43,17 @@ void take_listed_stacks(const Prints& print, AskedStacks& stacks) {
   if (stacks.user_in_lists) stacks.user_depth = AskedStacks::kUsualUserDepth;
 }
 
-/// Takes the stacks that are keys of a table of beginnings.
+/// Chooses who makes the table of a trace: not the kernel where stacks are keys that it does not take.
+void choose_rows(const Question& question, View& view) {
+  const AskedStacks& stacks = question.stacks;
+  const bool other_stacks =
+      view.has_stacks() && (!question.points.ends.empty() || stacks.user_depth > 0 || stacks.kernel_depth > 0);
+  view.of_events = view.question && !view.in_flight && (other_stacks || view.variance);
+}
+
+/// Takes the stacks that are keys of a table which is not the kernel's.
 void take_stacks_of_keys(const View& view, AskedStacks& stacks) {
-  if (!view.has_rows_in_flight()) return;
+  if (!view.makes_rows()) return;
   if (view.user_stacks && stacks.user_depth == 0) stacks.user_depth = AskedStacks::kUsualUserDepth;
   if (view.kernel_stacks && stacks.kernel_depth == 0) stacks.kernel_depth = AskedStacks::kUsualKernelDepth;
 }
@@ -91,6 +99,7 @@ void complete_question(Question& question) {
   make_room(question.values);
   if (!question.recording.replay.empty()) return;
   take_listed_stacks(question.values.print, question.stacks);
+  choose_rows(question, question.view);
   take_stacks_of_keys(question.view, question.stacks);
 }
 

@@ -27,7 +27,7 @@ bool asks_for(const ExpressionNode& node, HitField word) {
 
 /// Whether anything that is shown or asked of events is known by `source`.
 bool wants(const Question& question, HitFieldSource source) {
-  std::vector<const Expression*> asked = session::expressions_in_flight(question);
+  std::vector<const Expression*> asked = session::expressions_of_rows(question);
   if (question.recording.dump_on) asked.push_back(question.recording.dump_on.get());
   return std::ranges::any_of(kHitFields, [&](const HitFieldInfo& each) {
     return each.source == source &&
@@ -162,7 +162,7 @@ Result<PlannedQuestion> QuestionPlanner::plan_selection(const FoundPoints& found
     return fail(explained(plan.error(), plan_with, options, question_.option_prefix));
   }
   TRY(check_durations(question_, *plan));
-  if (auto asked = session::check_in_flight(question_, *plan); !asked)
+  if (auto asked = session::check_rows(question_, *plan); !asked)
     return fail(with_values_of(*plan, std::move(asked.error())));
   PlannedQuestion planned{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) planned.printed.lists.push_back(choice.list(i));

@@ -57,10 +57,10 @@ void ask_for_texts(const Expression& expression, const ExpressionNode& node, Tex
 
 }  // namespace
 
-std::vector<const Expression*> expressions_in_flight(const Question& question) {
+std::vector<const Expression*> expressions_of_rows(const Question& question) {
   std::vector<const Expression*> asked;
-  if (!question.view.in_flight) return asked;
-  if (question.where) asked.push_back(question.where.get());
+  if (!question.view.in_flight && !question.view.of_events) return asked;
+  if (question.where && question.view.in_flight) asked.push_back(question.where.get());
   if (question.view.variance) asked.push_back(question.view.variance.get());
   if (!question.view.question) return asked;
   for (const Expression& key : question.view.question->keys) asked.push_back(&key);
@@ -73,7 +73,7 @@ WantedValues wanted_by(const PrintChoice& choice, const Question& question) {
   for (ListNumber i = 0; i < choice.count(); ++i) {
     wanted.texts.push_back(texts_of(choice.list(i), question));
     wanted.values.push_back(values_of(choice.list(i), question));
-    for (const Expression* asked : expressions_in_flight(question)) {
+    for (const Expression* asked : expressions_of_rows(question)) {
       ask_for_texts(*asked, asked->root, wanted.texts.back());
       for (const ValuePath& path : asked->values) wanted.values.back().paths.push_back(path);
     }

@@ -17,7 +17,7 @@ struct WantedValues {
 };
 
 /// Returns what is asked about beginnings that have no end (View::in_flight), of which events answer it.
-[[nodiscard]] std::vector<const Expression*> expressions_in_flight(const Question& question);
+[[nodiscard]] std::vector<const Expression*> expressions_of_rows(const Question& question);
 
 [[nodiscard]] WantedValues wanted_by(const PrintChoice& choice, const Question& question);
 

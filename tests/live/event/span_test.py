@@ -357,6 +357,26 @@ def the_slowest_are_those_by_the_programs_own_clock(run):
 
 
 @scenario
+def spans_are_added_up_by_the_stacks_that_they_began_with(run):
+    """For as long as the program itself measured; what had no row is in the account."""
+    program, each = build(run), 300
+    trace = traced(run, program, f"slow 4 {each}", "--by", "ustack, arg1", "--sum", "duration", "--where", "arg1 in {1, 2}")
+    rows = {row["key"][1]: row for row in trace.tables[-1]["rows"]}
+    check_equal(sorted(rows), [1, 2], "threads")
+    for thread, row in rows.items():
+        check("slow" in [frame.get("function") for frame in row["key"][0]], f"the stack: {row}")
+        timed = [(least, most) for work, least, most in trace.said if work // 10_000_000 == thread]
+        check_equal((row["count"], len(timed)), (each, each), "spans")
+        least, most = (sum(times) for times in zip(*timed))
+        check(least <= row["sum"] <= most, f"{least} <= {row['sum']} <= {most}")
+    accounts_add_up(trace)
+    check_equal((trace.end["events"], trace.end["rejected"]), (2 * each, 2 * each), "the account")
+    few = traced(run, program, f"slow 2 {each}", "--by", "ustack, arg0", "--max-rows", "10")
+    check_equal((len(few.tables[-1]["rows"]), few.end["events"], few.end["lost"]["table_full"]), (10, 10, 2 * each - 10), "with room for ten rows")
+    accounts_add_up(few)
+
+
+@scenario
 def the_slowest_so_far_are_shown_again_and_again(run):
     trace = traced(run, build(run), f"slow 2 {4 * PAIRS_EACH}", "--slowest", "5", "--interval", "0.1")
     check(len(trace.slowest) > 2, f"times: {len(trace.slowest)}")
@@ -448,7 +468,6 @@ WRONG = [
     (SPAN, ["--pair-by", "arg0 ~~ comm"], "not of the same types"),
     (SPAN, ["--where", "end.arg9 == 1"], "there is no such argument"),
     (SPAN, ["--where", "pid + tid + cpu + uid + gid + cgroup + arg0 > 0"], "more than 6 different values"),
-    (SPAN, ["--by", "ustack"], "no key of spans"),
     (SPAN, ["--count"], "--count is of hits"),
     (["ucall:{0}:nested ~~ usdt:{0}:spans:end"], [], "a call is a span itself"),
     (["usdt:{0}:spans:begin"], ["--pair-by", "arg0"], "--pair-by is about spans"),
