@@ -69,6 +69,9 @@ const auto add_front = [](auto& ctx) {
 const auto set_star = [](auto& ctx) {
   x3::_val(ctx) = Front{.kind = Kind::dereference, .at = &*x3::_where(ctx).begin()};
 };
+const auto set_ampersand = [](auto& ctx) {
+  x3::_val(ctx) = Front{.kind = Kind::address_of, .at = &*x3::_where(ctx).begin()};
+};
 /// "(req)" is an operand in parentheses, "(struct request *)" a type.
 const auto set_cast = [](auto& ctx) {
   std::string type(matched(ctx));
@@ -102,7 +105,8 @@ const auto type = x3::raw[x3::lexeme[letter >> +~x3::char_("()")]];
 const auto operand = numbered[set_number] | name[set_root] | ('(' >> unary >> ')');
 const auto behind = ("->" >> member[add_member<Kind::pointer_member>]) | ('.' >> member[add_member<Kind::member>]) |
                     ('[' >> index[add_element] >> ']');
-const auto fronted_def = ((x3::lit('*')[set_star]) | ('(' >> type[set_cast] >> ')')) >> unary >> x3::eps[add_front];
+const auto fronted_def = ((x3::lit('*')[set_star]) | (x3::lit('&')[set_ampersand]) | ('(' >> type[set_cast] >> ')')) >>
+                         unary >> x3::eps[add_front];
 const auto unary_def = x3::eps[go_deeper] >> (fronted | (operand >> *behind)) >> x3::eps[come_back];
 // "sizeof(struct foo)", or of a value.
 const auto type_name =

@@ -31,6 +31,9 @@ std::string steps_of(std::string_view text) {
       case PathStep::Kind::dereference:
         out += " *";
         break;
+      case PathStep::Kind::address_of:
+        out += " &";
+        break;
       case PathStep::Kind::cast:
         out += fmt::format(" ({})", step.name);
         break;
@@ -64,6 +67,9 @@ TEST(ValuePaths, operators_behind_an_operand_are_taken_before_those_in_front_of_
   EXPECT_EQ(steps_of("((struct foo *)arg1)->x"), "arg1 (struct foo *) ->x");
   EXPECT_EQ(steps_of("(struct foo *)arg1->x"), "arg1 ->x (struct foo *)");
   EXPECT_EQ(steps_of("*(ns::Foo<int> **)arg1"), "arg1 (ns::Foo<int> **) *");
+  EXPECT_EQ(steps_of("&p->next"), "p ->next &");
+  EXPECT_EQ(steps_of("&((char *)arg0)[24]"), "arg0 (char *) [24] &");
+  EXPECT_EQ(steps_of("*&p"), "p & *");
   EXPECT_EQ(steps_of("( ( req ) ) -> a . b [ 1 ]"), "req ->a .b [1]");
 }
 
@@ -92,7 +98,7 @@ TEST(ValuePaths, refuse_what_is_none_and_say_where) {
   EXPECT_EQ(steps_of("arg256"), "at column 0: syntax");
   EXPECT_EQ(steps_of("arg1x"), "at column 0: syntax");
   for (const std::string_view bad :
-       {"req-", "req.", "req[x]", "req[-]", "req[--1]", "req[", "(req", "req)", "*", "&p", "a+b", "a b", "1",
+       {"req-", "req.", "req[x]", "req[-]", "req[--1]", "req[", "(req", "req)", "*", "&", "p&", "a+b", "a b", "1",
         "sizeof()", "()", "((struct foo *))->x", "p->a[99999999999999999999]"})
     EXPECT_NE(steps_of(bad).find("syntax"), std::string::npos) << bad << ": " << steps_of(bad);
 }

@@ -25,6 +25,7 @@ struct PathStep {
     pointer_member,  ///< "->name": of the one that a pointer points to
     element,         ///< "[index]": of an array, or of what a pointer points to, before it if negative
     dereference,     ///< "*": what a pointer points to
+    address_of,      ///< "&": where an object is in memory
     cast,            ///< "(name)": the bits, taken for another type
     size_of,         ///< "sizeof": no value but its bytes; the last step
     /// "buf": the bytes of a struct or array, else those that a pointer points to: as many as the value called `name`
@@ -41,7 +42,7 @@ struct PathStep {
 };
 
 /// Names a value by the way to it: "req->peer.port", "*count", "p->a.b[2]", "((struct foo *)arg1)->x",
-/// "sizeof(struct foo)".
+/// "&((char *)arg1)[24]", "sizeof(struct foo)".
 struct ValuePath {
   std::string text;             ///< as written, without blanks at the ends
   ArgName root;                 ///< the argument it begins from; of size_of perhaps a type: "struct foo"

@@ -161,6 +161,20 @@ Result<Object> take_member(const ObjectTypes& types, Object object, const PathSt
   return object;
 }
 
+/// Takes "&": a pointer to an object that is in memory.
+Result<Object> take_address(const ObjectTypes& types, Object object, const PathStep& step) {
+  const auto type = TRY(types.info(object.type));
+  if (object.range.bits != 0) return refuse_step(fmt::format("{} is some bits of a number", object.text), step);
+  if (!is_in_memory(object.place, type.type.size))
+    return refuse_step(fmt::format("{} is in no memory: it has no address", object.text), step);
+  object.place = address_of(object.place, object.text, types.arch());
+  object.text = "&" + object.text;
+  object.is_sum = true;
+  object.range = {};
+  ++object.type.pointers;
+  return object;
+}
+
 }  // namespace
 
 std::pair<std::string, unsigned> split_pointers(std::string_view text) {
@@ -180,6 +194,7 @@ Result<Object> take_step(const ObjectTypes& types, Object object, const PathStep
     return refuse_step(fmt::format("the type of {} is not known: cast it, as in ((struct NAME *){})->MEMBER",
                                    object.text, object.text),
                        step);
+  if (step.kind == PathStep::Kind::address_of) return take_address(types, std::move(object), step);
   const bool member = step.kind == PathStep::Kind::member || step.kind == PathStep::Kind::pointer_member;
   return member ? take_member(types, std::move(object), step) : take_element(types, std::move(object), step);
 }

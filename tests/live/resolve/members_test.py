@@ -112,9 +112,9 @@ def memory_behind_arguments_is_read_by_types_of_c_where_no_others_are_known(run)
     source = run.dir / "untyped.c"
     source.write_text("""
         #include <sys/sdt.h>
-        struct item { long number; const char* name; void* self; short less; unsigned char byte; double real; };
+        struct item { long number; const char* name; void* self; short less; unsigned char byte; double real; char within[8]; };
         int main(void) {
-          struct item item = {-5, "first", &item, -7, 200, 2.5};
+          struct item item = {-5, "first", &item, -7, 200, 2.5, "within"};
           DTRACE_PROBE1(untyped, item, &item);
           DTRACE_PROBE1(untyped, item, 0);
           return 0;
@@ -127,7 +127,7 @@ def memory_behind_arguments_is_read_by_types_of_c_where_no_others_are_known(run)
                  "((unsigned long int *)arg0)[0]": 2 ** (8 * word) - 5, "*((long **)arg0)[2]": -5,
                  f"((short *)arg0)[{small // 2}]": -7, f"((u16 *)arg0)[{small // 2}]": 2**16 - 7,
                  f"((uint8_t *)arg0)[{small + 2}]": 200, f"((signed char *)arg0)[{small + 2}]": 200 - 256,
-                 f"((double *)arg0)[{real // 8}]": 2.5}
+                 f"((double *)arg0)[{real // 8}]": 2.5, f"str(&((char *)arg0)[{real // 8 * 8 + 8}])": "within"}
         program = run.build(f"untyped{len(flags)}", [source], ["-O1", *flags])
         probe = f"usdt:{program}:untyped:item"
         result = run.trace(probe, "--print", ", ".join(asked), command=quiet(program))
@@ -135,9 +135,9 @@ def memory_behind_arguments_is_read_by_types_of_c_where_no_others_are_known(run)
         shown = [dict(zip(asked, event["args"])) for event in result.events]
         check_equal(shown[0], asked, f"values {flags}")
         check_equal({value.get("error", "") != "" for value in shown[1].values()}, {True}, f"behind a null pointer: {shown[1]}")
-        counted = run.trace(probe, "--by", "str(((char **)arg0)[1]), *(long *)arg0", command=quiet(program))
+        counted = run.trace(probe, "--by", f"str(((char **)arg0)[1]), *(long *)arg0, {list(asked)[-1]}", command=quiet(program))
         table = next(record for record in counted.records if record["type"] == "table")
-        check_equal(table["rows"], [{"key": ["first", -5], "count": 1}], "as keys")
+        check_equal(table["rows"], [{"key": ["first", -5, "within"], "count": 1}], "as keys")
         check_equal(counted.summary["undecided"], 1, "the one that has no keys")
     refused = run.trace(probe, "--print", "((struct item *)arg0)->number", command=quiet(program))
     refused.check_code(2)
