@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import unittest
@@ -40,7 +41,7 @@ class Explain(tool.TempDirCase):
         out = subprocess.run(["nm", self.app], capture_output=True, text=True, check=True).stdout
         return {line.split()[2]: int(line.split()[0], 16) for line in out.splitlines()}
 
-    def test_types_by_hand_of_a_function_that_has_types_are_refused_whatever_else_the_file_has(self):
+    def test_a_function_that_has_types_has_its_own_not_those_by_hand(self):
         program = self.path("typed")
         provider = pathlib.Path(__file__).resolve().parents[2] / "provider/include"
         for probe in ("", "USDT_PROBE(app, done);"):
@@ -49,9 +50,22 @@ __attribute__((noipa)) int work(int n) {{ return n + 1; }}
 int main(void) {{ {probe} return work(1); }}
 """
             subprocess.run(["gcc", "-g", "-O1", f"-I{provider}", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
-            said = explain(f"uprobe:{program}:work", "--args", "i32", check=2).stderr
-            self.assertIn("knows the types of its arguments", said)
-            self.assertNotIn("no function matches", said)
+            done = explain(f"uprobe:{program}:work", "--args", "i8, ptr", check=0)
+            self.assertIn("debug information knows the types of work: its own are taken", done.stderr)
+            self.assertRegex(done.stdout, "records +n +int ")
+            self.assertNotIn("arg1", done.stdout)
+
+    def test_names_of_one_address_are_one_function_whichever_is_named_first(self):
+        program = self.path("aliases")
+        source = """long first(long n) { return n; } long second(long) __attribute__((alias("first")));
+long other(long n) { return n + 1; } int main(void) { return (int)first(0); }"""
+        subprocess.run(["gcc", "-O1", "-fno-ipa-icf", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+        for names in (["first", "second"], ["second", "first"], ["second", "other", "first"]):
+            done = explain(*(f"uprobe:{program}:{name}" for name in names), check=0)
+            self.assertNotIn("nothing matches", done.stderr)
+            self.assertRegex(done.stderr, "(first and second|second and first) are one function here")
+            self.assertEqual(len(re.findall(r"^ +at +0x", done.stdout, re.M)), len(names) - 1, done.stdout)
+        self.assertNotIn("are one function here", explain(f"uprobe:{program}:*", check=0).stderr)
 
     def test_each_signature_of_a_probe_is_told_with_its_places_and_costs(self):
         sites, rest = explained(f"{self.app}:app:work")

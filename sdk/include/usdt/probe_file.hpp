@@ -46,6 +46,7 @@ struct FunctionPoint {
   /// "malloc", "ns::Server::handle(int)", "main+0x10"; of a line "@server.c:120", whose signature are the variables
   /// there. Several functions, and blocks of code of a line, may have one name.
   std::string name;
+  std::vector<std::string> aliases = {};  ///< other names of its function that were asked for, too
   std::uint64_t distance = 0;  ///< bytes behind the function's start, where that was asked for; at the end of `name`
   VirtAddr pc;  ///< as linked, behind an instruction that only allows indirect jumps (endbr64), and behind `moved`
   /// Bytes of a compiled function's first instructions that the breakpoint is behind: the kernel would step the first,

@@ -81,6 +81,7 @@ Result<void> FunctionFinder::run() {
   shared_addresses_.warn(file_);
   auto added = debug_ ? add_by_debug_information() : Result<void>{};
   notices_.tell(code_, file_);
+  tell_of_names();
   tell_of_chosen();
   return added;
 }
@@ -181,11 +182,9 @@ Result<void> FunctionFinder::add(const Function& function, const KnownFunction& 
   FunctionPoint point = point_of(function, known, pattern);
   if (!pattern.args.empty() && pattern.offset == 0 && !code_.go()) {
     if (known.signature->typed)
-      return fail(ErrorKind::invalid_argument,
-                  fmt::format("'{}' has debug information, which knows the types of its arguments: they are not said "
-                              "by hand",
-                              function.name));
-    point.signature = values_.typed_by_hand(pattern.args);
+      typed_anyway_.insert(function.name);
+    else
+      point.signature = values_.typed_by_hand(pattern.args);
   }
   if (function.ifunc && pattern.offset == 0) {
     const Choices choices = choices_of(file_, function, stop_);
@@ -195,7 +194,10 @@ Result<void> FunctionFinder::add(const Function& function, const KnownFunction& 
         "chooses",
         choices.why_none);
   }
-  if (!is_new(point, function.address + pattern.offset)) return {};
+  if (!is_new(point, function.address + pattern.offset)) {
+    note_aliases(function, pattern);
+    return {};
+  }
   if (pattern.offset != 0) {
     TRY(elf::place_in_function(code_.elf(), function, pattern.offset));
     point.name += offset_text(pattern.offset);
@@ -209,7 +211,23 @@ Result<void> FunctionFinder::add(const Function& function, const KnownFunction& 
     returns_.follow_code(point, function, known, pattern.ret_probes);
   }
   file_.functions.push_back(std::move(point));
+  note_aliases(function, pattern);
   return {};
+}
+
+void FunctionFinder::note_aliases(const Function& function, const FunctionPattern& pattern) {
+  if (means_function(pattern, function.name)) return;
+  const auto point = std::ranges::find_if(file_.functions, [&](const FunctionPoint& each) {
+    return each.moment == pattern.moment && each.distance == pattern.offset &&
+           std::string_view(each.name).starts_with(function.name);
+  });
+  if (point == file_.functions.end()) return;
+  for (const std::string& alias : function.aliases) {
+    if (!means_function(pattern, alias) || std::ranges::find(point->aliases, alias) != point->aliases.end()) continue;
+    point->aliases.push_back(alias);
+    one_function_.insert(
+        fmt::format("{0} and {1} are one function here: hits of both are told as those of {1}", alias, function.name));
+  }
 }
 
 Result<void> FunctionFinder::add_chosen(const Function& indirect, const Choices& choices,
@@ -222,6 +240,15 @@ Result<void> FunctionFinder::add_chosen(const Function& indirect, const Choices&
   }
   chosen_.try_emplace(indirect.address, fmt::format("{} ({})", indirect.name, fmt::join(texts, ", ")));
   return {};
+}
+
+void FunctionFinder::tell_of_names() {
+  for (const std::string& text : one_function_) file_.warnings.push_back({{}, text});
+  if (!typed_anyway_.empty())
+    file_.warnings.push_back(
+        {{},
+         fmt::format("debug information knows the types of {}: its own are taken, not those that were said by hand",
+                     some_of({typed_anyway_.begin(), typed_anyway_.end()}))});
 }
 
 void FunctionFinder::tell_of_chosen() {

@@ -70,6 +70,9 @@ class FunctionFinder {
   /// The functions that an indirect one chose in running processes.
   Result<void> add_chosen(const Function& indirect, const Choices& choices, const FunctionPattern& pattern);
   void tell_of_chosen();
+  /// Notes the names of a function that a pattern means and its point, which another pattern may have made, has not.
+  void note_aliases(const Function& function, const FunctionPattern& pattern);
+  void tell_of_names();
 
   /// Copies inlined into other functions, and functions whose symbol says another name ("handle.isra.0").
   Result<void> add_by_debug_information();
@@ -101,6 +104,8 @@ class FunctionFinder {
   std::optional<InlinedCopies> copies_;     ///< with debug_
   std::map<VirtAddr, std::string> chosen_;  ///< what processes use of indirect functions, as it is told
   std::set<std::tuple<Moment, std::uint64_t, std::string>> taken_;
+  std::set<std::string> one_function_;  ///< what is to be said of functions with several names
+  std::set<std::string> typed_anyway_;  ///< functions whose types were said by hand, and are known
 };
 
 }  // namespace usdt::find

@@ -15,13 +15,16 @@ namespace usdt {
 namespace session {
 namespace {
 
+bool means(const FunctionPattern& pattern, const FunctionPoint& point) {
+  const auto is_meant = [&](const std::string& name) { return means_function(pattern, name); };
+  return point.moment == pattern.moment && (is_meant(point.name) || std::ranges::any_of(point.aliases, is_meant));
+}
+
 bool has_one_of(const PointPattern& pattern, const ProbeFile& file) {
   if (const auto* probe = std::get_if<ProbePattern>(&pattern))
     return std::ranges::any_of(file.sites, [&](const Site& site) { return probe->matches(site.provider, site.name); });
   const auto& function = std::get<FunctionPattern>(pattern);
-  return std::ranges::any_of(file.functions, [&](const FunctionPoint& point) {
-    return point.moment == function.moment && means_function(function, point.name);
-  });
+  return std::ranges::any_of(file.functions, [&](const FunctionPoint& point) { return means(function, point); });
 }
 
 /// A pattern that means nothing is a mistake that those beside it would hide.
@@ -128,7 +131,7 @@ ProbeFile side_of(const std::vector<PointPattern>& patterns, ProbeFile file) {
   std::erase_if(file.functions, [&](const FunctionPoint& point) {
     return none_means([&](const PointPattern& pattern) {
       const auto* function = std::get_if<FunctionPattern>(&pattern);
-      return function != nullptr && point.moment == function->moment && means_function(*function, point.name);
+      return function != nullptr && means(*function, point);
     });
   });
   return file;

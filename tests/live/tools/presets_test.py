@@ -190,6 +190,39 @@ def hold_address(program):
     return int(subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.split(" t hold")[0].split()[-1], 16)
 
 
+TYPED = {"ssl": """#include <stddef.h>
+int SSL_write(void* s, const void* buf, int num) { return num; }
+int SSL_write_ex(void* s, const void* buf, size_t num, size_t* written) { *written = num; return 1; }
+""", "sqlite3": "int sqlite3_prepare_v2(void* db, const char* zSql, int nByte, void** ppStmt, const char** pzTail) { return 0; }"}
+USES = """#include <stddef.h>
+int SSL_write(void*, const void*, int), SSL_write_ex(void*, const void*, size_t, size_t*);
+int sqlite3_prepare_v2(void*, const char*, int, void**, const char**);
+int main(void) {
+  size_t written;
+  for (int n = 0; n < 3; n++) SSL_write(0, "tea", 3);
+  SSL_write_ex(0, "coffee", 6, &written);
+  for (int n = 0; n < 4; n++) sqlite3_prepare_v2(0, "select 1", -1, 0, 0);
+}
+"""
+
+
+@scenario
+def types_that_presets_say_give_way_to_those_of_debug_information(run):
+    """Libraries have none in the distribution, and some whose debug packages are installed."""
+    sonames = {"ssl": "libssl.so.3", "sqlite3": "libsqlite3.so.0"}
+    (run.dir / "uses.c").write_text(USES)
+    for flags in (["-g0"], ["-g"]):
+        for name, code in TYPED.items():
+            (run.dir / f"{name}.c").write_text(code)
+            run.build(sonames[name], [run.dir / f"{name}.c"], ["-O1", *flags, "-shared", "-fPIC", f"-Wl,-soname,{sonames[name]}"])
+        program = run.build("uses", [run.dir / "uses.c"], ["-O0", "-Wl,-rpath,$ORIGIN"], libs=[str(run.dir / each) for each in sonames.values()])
+        got = answers(run, "openssl.sizes,written", [program])
+        check_equal([bytes.fromhex(args[0]) for args in got.args("written")], [b"tea"] * 3 + [b"coffee"], f"{flags}: what is written")
+        check_equal(sorted(row["sum"] for row in got.rows("sizes").values()), [6, 9], f"{flags}: bytes")
+        check_equal(answers(run, "sqlite.prepared", [program]).counts("prepared"), {"select 1": 4}, f"{flags}: statements")
+        check_equal("debug information knows the types of SSL_write" in got.said, flags == ["-g"], got.said)
+
+
 @asked("libc.leaks,realloc-leaks")
 @scenario
 def what_is_not_freed_is_told_with_its_size_and_by_whom(run):
