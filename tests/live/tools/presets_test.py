@@ -38,8 +38,10 @@ def python_is_asked_for_collections_imports_calls_lines_and_audit_events(run):
     program.write_text(PROGRAM)
     got = answers(run, "python.gc,imports,calls,slow-calls,flow,stat,lines,audit", [PYTHON, "-S", program.name])
     check_equal(got.rows("gc")[1]["count"], 7, "collections of generation 1")
-    check(["colorsys"] in got.args("imports"), f"imports: {got.args('imports')}")
-    check_equal([count for (name, _, line), count in got.counts("calls").items() if (name, line) == ("callee", 4)], [300], "calls")
+    check("colorsys" in [args[0] for args in got.args("imports")], f"imports: {got.args('imports')}")
+    alone = answers(run, "python.calls", [PYTHON, "-S", program.name])  # what traces no lines has all calls, too
+    for each in (got, alone):
+        check_equal([count for (name, _), count in each.counts("calls").items() if name == "callee"], [300], "calls")
     turns = [count for (file, line), count in got.counts("lines").items() if str(program).startswith(file) and line == 5]
     check(turns and turns[0] >= 300, f"turns of a loop: {turns}")
     check(got.spans("slow-calls") > 0, "no slow calls")
@@ -48,7 +50,7 @@ def python_is_asked_for_collections_imports_calls_lines_and_audit_events(run):
     check_equal([(name, function) for name, function, _, line in flow if function == "callee"],
                 [("function__entry", "callee"), ("function__return", "callee")] * 300, "calls and returns")
     each = got.counts("stat")
-    check_equal(each["function__entry"], sum(1 for args in flow if args[0] == "function__entry"), "calls")
+    check_equal(each["function__return"], sum(1 for args in flow if args[0] == "function__return"), "calls")
     check_equal(each["gc__start"], sum(got.counts("gc").values()), "collections")
     check("each call of a Python function is a hit" in got.said, got.said)
 
@@ -132,7 +134,8 @@ def exceptions_of_cpp_are_told_by_type_and_time(run):
     program = run.build("throws", [run.dir / "throws.cpp"], compiler="g++")
     got = answers(run, "libstdc++.thrown,places,unwinding", [program])
     check_equal(got.counts("thrown"), {"St13runtime_error": 6, "i": 3}, "exceptions by type")
-    check_equal(sum(row["count"] for row in got.objects("places", "table")[-1]["rows"]), 9, "exceptions by stack")
+    places = got.objects("places", "table")[-1]["rows"]
+    check_equal(sum(row["count"] for row in places if "main" in str(row["key"])), 9, f"exceptions by stack: {places}")
     check_equal(got.spans("unwinding"), 9, "exceptions that were caught")
 
 
