@@ -17,12 +17,15 @@ PYTHON_WALKERS = HERE / "stack/walkers.py"
 
 
 class Walkers:
-    """A script (walkers.py, walkers.php), traced from before its first place to its end."""
+    """A script (walkers.py, walkers.php, walkers.js), traced from before its first place to its end."""
 
-    def __init__(self, run, ways, rounds, probe=PLACE, options=FULL, interpreter=PYTHON, script=PYTHON_WALKERS, prefix=(), output="json"):
+    def __init__(self, run, ways, rounds, probe=PLACE, options=FULL, interpreter=PYTHON, script=PYTHON_WALKERS, prefix=(), output="json",
+                 flags=()):
         views = pathlib.Path(tempfile.mkdtemp(dir=run.dir)) / "views"
-        argv = [*prefix, interpreter, script, views, str(rounds), *ways]
-        process = run.start(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        argv = [*prefix, interpreter, *flags, script, views, str(rounds), *ways]
+        process = run.start(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, cwd=views.parent)
+        self.pid = process.pid
+        self.directory = views.parent
         wait_line(process)
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         traced = children[0] if prefix else str(process.pid)

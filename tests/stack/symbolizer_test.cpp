@@ -68,7 +68,7 @@ TEST(Symbolizer, says_why_there_is_no_name) {
   ::munmap(page, 4096);
   EXPECT_EQ(made.front().issue, FrameIssue::no_file);
   EXPECT_EQ(symbolizer.frames_at(0, ProcessAddr(0x401000)).front().issue, FrameIssue::process_gone);
-  for (int issue = 1; issue <= static_cast<int>(FrameIssue::script_gone); ++issue)
+  for (int issue = 1; issue <= static_cast<int>(FrameIssue::code_replaced); ++issue)
     EXPECT_FALSE(to_string(static_cast<FrameIssue>(issue)).empty()) << issue;
 }
 

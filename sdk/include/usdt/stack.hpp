@@ -56,7 +56,20 @@ enum class FrameIssue : std::uint8_t {
   // A function of a script:
   script_changed,  ///< its code was freed, and its memory is another's, before its name could be read
   script_gone,     ///< the process ended before its name could be read
+  script_unnamed,  ///< it is interpreted by this native function; its runtime names it if it is asked to: Frame::detail
+  // Code of a JIT compiler:
+  code_replaced,  ///< it took the place of other code at about that time, which may have run: Frame::detail names it
 };
+
+/// Tells how the code of a function came to be, where a runtime has several ways.
+enum class CodeTier : std::uint8_t {
+  unknown,
+  interpreted,
+  baseline,   ///< compiled at once, as it is written
+  optimized,  ///< compiled by what was seen of its calls; functions that were inlined into it are not known
+};
+/// Returns "interpreted", "baseline" or "optimized"; empty for `unknown`.
+[[nodiscard]] std::string_view to_string(CodeTier tier) noexcept;
 
 /// Returns the reason in words: lower case, no full stop. Empty for `none`.
 [[nodiscard]] std::string_view to_string(FrameIssue issue) noexcept;
@@ -75,10 +88,16 @@ struct Frame {
   std::string build_id = {};   ///< of the file, lower-case hex
   std::optional<FileOffset> offset = {};  ///< of `address` in the file
   /// Of a function of a script: its language ("python", "php"). Such functions stand in place of the native one that
-  /// ran them, the interpreter's loop, and have neither address nor module.
+  /// ran them, the interpreter's loop, and have neither address nor module. Those of a JIT compiler ("javascript") have
+  /// an address: they are native functions, too.
   std::string language = {};
   std::string source = {};  ///< source file as the compiler was told; empty: not known
   std::uint32_t line = 0;   ///< from 1; 0: not known
+  /// The line and column of `source` in which the function is defined, from 1, where its runtime says no more: not
+  /// those that run. 0: not known.
+  std::uint32_t definition_line = 0;
+  std::uint32_t definition_column = 0;
+  CodeTier tier = CodeTier::unknown;
   FrameIssue issue = FrameIssue::none;
   std::string detail = {};  ///< more about the issue
 };

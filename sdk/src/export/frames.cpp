@@ -25,6 +25,18 @@ std::string source_text(const Frame& frame) {
   return frame.line > 0 ? fmt::format("at {}:{}", frame.source, frame.line) : std::string();
 }
 
+/// Whether it stands in place of a native function, and has no address of its own.
+bool is_script(const Frame& frame) { return !frame.language.empty() && frame.address.value == 0; }
+
+/// What is known of a function of a script that a JIT compiler has made native: "defined at cart.js:12 (javascript,
+/// optimized)".
+std::string compiled_text(const Frame& frame) {
+  std::string text;
+  if (frame.definition_line > 0) text = fmt::format("defined at {}:{} ", frame.source, frame.definition_line);
+  const std::string_view tier = to_string(frame.tier);
+  return text + fmt::format("({}{}{})", frame.language, tier.empty() ? "" : ", ", tier);
+}
+
 std::string script_frame_text(const Frame& frame) {
   std::string text = frame.function;
   const auto add = [&](const std::string& part) {
@@ -36,14 +48,23 @@ std::string script_frame_text(const Frame& frame) {
   return text;
 }
 
+void write_definition(io::JsonWriter& json, const Frame& frame) {
+  json_key(json, "definition"), json.StartObject();
+  json_key(json, "file"), json_text(json, frame.source);
+  json_key(json, "line"), json.Uint(frame.definition_line);
+  if (frame.definition_column > 0) json_key(json, "column"), json.Uint(frame.definition_column);
+  json.EndObject();
+}
+
 void write_frame(io::JsonWriter& json, const Frame& frame) {
   json.StartObject();
   if (frame.address.value != 0) json_key(json, "address"), json_hex(json, frame.address.value);
   if (!frame.function.empty()) {
     json_key(json, "function"), json_text(json, frame.function);
-    if (frame.language.empty()) json_key(json, "offset"), json.Uint64(frame.distance);
+    if (!is_script(frame)) json_key(json, "offset"), json.Uint64(frame.distance);
   }
   if (!frame.language.empty()) json_key(json, "language"), json_text(json, frame.language);
+  if (frame.tier != CodeTier::unknown) json_key(json, "tier"), json_text(json, to_string(frame.tier));
   if (frame.inlined) json_key(json, "inline"), json.Bool(true);
   if (!frame.module.empty()) json_key(json, "module"), json_text(json, frame.module);
   if (!frame.build_id.empty()) json_key(json, "build_id"), json_text(json, frame.build_id);
@@ -54,6 +75,7 @@ void write_frame(io::JsonWriter& json, const Frame& frame) {
     json_key(json, "line"), json.Uint(frame.line);
     json.EndObject();
   }
+  if (frame.definition_line > 0) write_definition(json, frame);
   if (frame.issue != FrameIssue::none) json_key(json, "error"), json_text(json, issue_text(frame));
   json.EndObject();
 }
@@ -67,7 +89,7 @@ std::string place_in_file(const Frame& frame) {
 
 /// Whether the code is in no file.
 bool is_jit(const Frame& frame) {
-  if (!frame.language.empty()) return false;
+  if (is_script(frame)) return false;
   return frame.issue == FrameIssue::no_file || (!frame.function.empty() && frame.module.empty() && !frame.offset);
 }
 
@@ -85,7 +107,7 @@ std::string issue_text(const Frame& frame) {
 
 std::string frame_text(const Frame& frame) {
   if (frame.kernel) return kernel_frame_text(frame);
-  if (!frame.language.empty()) return script_frame_text(frame);
+  if (is_script(frame)) return script_frame_text(frame);
   std::string text;
   const auto add = [&](const std::string& part) { text.append(text.empty() ? "" : " ").append(part); };
   if (frame.inlined)
@@ -98,6 +120,7 @@ std::string frame_text(const Frame& frame) {
     add(fmt::format("{:#x}", frame.address.value));
   if (frame.issue != FrameIssue::none) add(fmt::format("<{}>", issue_text(frame)));
   if (frame.line > 0) add(source_text(frame));
+  if (!frame.language.empty()) add(compiled_text(frame));
   if (!frame.module.empty()) add(fmt::format("({})", frame.module));
   return text;
 }

@@ -41,6 +41,6 @@ enum class Mapping : pbf_tag_type {
 };
 enum class Location : pbf_tag_type { id = 1, mapping_id = 2, address = 3, line = 4 };  ///< innermost line first
 enum class Line : pbf_tag_type { function_id = 1, line = 2 };
-enum class Function : pbf_tag_type { id = 1, name = 2, system_name = 3, filename = 4 };
+enum class Function : pbf_tag_type { id = 1, name = 2, system_name = 3, filename = 4, start_line = 5 };
 
 }  // namespace usdt::exports::pprof

@@ -59,7 +59,8 @@ std::int64_t ProfileBuilder::number_of(std::string_view text, io::Escapes escape
 }
 
 ProfileBuilder::Id ProfileBuilder::function_of(const Frame& frame) {
-  return number_in(functions_, std::pair(number_of(name_of(frame)), number_of(frame.source)), 2 * kNode);
+  const std::int64_t line = frame.definition_line;
+  return number_in(functions_, std::tuple(number_of(name_of(frame)), number_of(frame.source), line), 2 * kNode);
 }
 
 ProfileBuilder::MappedFile* ProfileBuilder::mapping_of(const Frame& frame) {
@@ -135,11 +136,13 @@ std::string ProfileBuilder::encode(const About& about) {
     }
   }
   for (const auto& [key, id] : functions_) {
+    const auto& [name, file, line] = key;
     pbf_builder<Function> function(profile, Profile::function);
     function.add_uint64(Function::id, id);
-    function.add_int64(Function::name, key.first);
-    function.add_int64(Function::system_name, key.first);
-    function.add_int64(Function::filename, key.second);
+    function.add_int64(Function::name, name);
+    function.add_int64(Function::system_name, name);
+    function.add_int64(Function::filename, file);
+    function.add_int64(Function::start_line, line);
   }
   for (const std::string& comment : about.comments) profile.add_int64(Profile::comment, number_of(comment));
   if (about.began != 0) {

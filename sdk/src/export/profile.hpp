@@ -114,7 +114,8 @@ class ProfileBuilder {
   std::vector<Id> stack_;
   bool found_no_room_ = false;  ///< for something of the stack
   std::map<std::string, std::int64_t, std::less<>> strings_;
-  std::map<std::pair<std::int64_t, std::int64_t>, Id> functions_;  ///< by name and file
+  /// By name, file and the line that the file defines them in.
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Id> functions_;
   std::map<MappingKey, MappedFile> mappings_;
   std::map<LocationKey, Id> locations_;
   std::map<SampleKey, Numbers> samples_;

@@ -57,7 +57,8 @@ auto identity(const Frame& frame) {
   const bool nameless = frame.function.empty() && !frame.offset;
   return std::tuple(std::string_view(frame.function), frame.distance, std::string_view(frame.module),
                     std::string_view(frame.build_id), frame.offset.value_or(FileOffset()).value,
-                    std::string_view(frame.source), frame.line, frame.inlined, frame.issue,
+                    std::string_view(frame.source), frame.line, frame.definition_line, frame.definition_column,
+                    frame.tier, std::string_view(frame.language), frame.inlined, frame.issue,
                     std::string_view(frame.detail), nameless ? frame.address.value : 0);
 }
 

@@ -21,7 +21,8 @@ static_assert(static_cast<int>(TypeKind::integer) == 0 && static_cast<int>(TypeK
 static_assert(static_cast<int>(Moment::entry) == 1 && static_cast<int>(Moment::both) == 3);
 static_assert(static_cast<int>(FileChangeKind::written) == 0 && static_cast<int>(FileChangeKind::removed) == 2);
 static_assert(static_cast<int>(FollowKind::library) == 0 && static_cast<int>(FollowKind::file) == 3);
-static_assert(static_cast<int>(FrameIssue::none) == 0 && static_cast<int>(FrameIssue::script_gone) == 22);
+static_assert(static_cast<int>(FrameIssue::none) == 0 && static_cast<int>(FrameIssue::code_replaced) == 24);
+static_assert(static_cast<int>(CodeTier::unknown) == 0 && static_cast<int>(CodeTier::optimized) == 3);
 
 /// 0 is none, and all else one more.
 inline void put(ByteWriter& out, std::optional<std::uint64_t> number) { out.varint(number ? *number + 1 : 0); }

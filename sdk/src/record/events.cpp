@@ -18,8 +18,11 @@ constexpr std::size_t kLastOfComm = sizeof(usdt_ender::comm) - 1;
 enum FrameFlag : std::uint8_t { kReturnAddress = 1, kOfKernel = 2, kInlined = 4, kHasOffset = 8 };
 /// The language of a function of a script, in the bits above: 0, none. Readers of 1.0 pass over these.
 constexpr unsigned kLanguageShift = 4;
-constexpr std::array<std::string_view, 3> kLanguages{"", "python", "php"};
-constexpr auto kLastIssue = static_cast<std::uint8_t>(FrameIssue::script_gone);
+constexpr std::array<std::string_view, 4> kLanguages{"", "python", "php", "javascript"};
+/// Of these, whose functions have an address, the definition and the tier are behind all else.
+constexpr std::string_view kCompiledLanguage = "javascript";
+constexpr auto kLastIssue = static_cast<std::uint8_t>(FrameIssue::code_replaced);
+constexpr auto kLastTier = static_cast<std::uint8_t>(CodeTier::optimized);
 
 const usdt_event& header_of(const Event& event) { return *reinterpret_cast<const usdt_event*>(event.record().data()); }
 const usdt_event_arg* args_of(const Event& event) {
@@ -265,6 +268,11 @@ void EventEncoder::frame(const Frame& frame) {
   out.varint(frame.line);
   out.u8(static_cast<std::uint8_t>(frame.issue));
   out.text(frame.detail);
+  if (frame.language == kCompiledLanguage) {
+    out.varint(frame.definition_line);
+    out.varint(frame.definition_column);
+    out.u8(static_cast<std::uint8_t>(frame.tier));
+  }
   const auto [number, is_new] = frames_.try_emplace(std::string(out.view()), frames_.size());
   stack_key_.varint(number->second);
   stack_text_.varint(number->second);
@@ -510,6 +518,12 @@ void EventDecoder::frame() {
   if (issue > kLastIssue) in_.fail();
   frame.issue = static_cast<FrameIssue>(issue);
   frame.detail = in_.text();
+  if (frame.language != kCompiledLanguage) return;
+  frame.definition_line = in_.u32();
+  frame.definition_column = in_.u32();
+  const std::uint8_t tier = in_.u8();
+  if (tier > kLastTier) in_.fail();
+  frame.tier = static_cast<CodeTier>(tier);
 }
 
 Result<Stack> EventDecoder::stack_of(const StackRef& ref) const {

@@ -22,6 +22,8 @@ constexpr std::size_t kDemangledText = 64 << 20;
 constexpr std::size_t kMostLooks = 64;
 /// Bytes of a function without a size that are looked at: behind them all is its own, up to the next symbol.
 constexpr std::uint64_t kMostFollowed = 1 << 20;
+/// Symbols that runtimes export for debuggers: tools/gen-postmortem-metadata.py of V8, vmStructs.cpp of HotSpot.
+constexpr std::string_view kV8Symbol("\0v8dbg_HeapObjectTag", 21), kHotspotSymbol("\0gHotSpotVMStructs", 19);
 
 /// The better name of two symbols that have the same code: what others can call it by, and no internal one.
 auto rank(const elf::FunctionEntry& entry) {
@@ -146,6 +148,18 @@ locate::CallFrames* Module::call_frames() {
     if (auto opened = locate::CallFrames::open(file_)) call_frames_.emplace(std::move(*opened));
   }
   return call_frames_ ? &*call_frames_ : nullptr;
+}
+
+Runtime Module::runtime() {
+  if (runtime_) return *runtime_;
+  const elf::OpenedFile& opened = *elf::Inside::of(file_);
+  const elf::Section* section = opened.image.find(".dynstr");
+  const elf::Bytes bytes = section != nullptr ? elf::section_bytes(opened.file, opened.image, *section) : elf::Bytes();
+  const std::string_view names(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  runtime_ = names.find(kV8Symbol) != names.npos        ? Runtime::v8
+             : names.find(kHotspotSymbol) != names.npos ? Runtime::hotspot
+                                                        : Runtime::none;
+  return *runtime_;
 }
 
 const std::vector<Frame>& Module::functions_at(VirtAddr lookup) {

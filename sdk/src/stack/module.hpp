@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@
 #include "usdt/symbolizer.hpp"
 
 namespace usdt::stack {
+
+/// Virtual machines whose compilers make code while programs run.
+enum class Runtime : std::uint8_t { none, v8, hotspot };
 
 /// One file. Its parts are read when they are first needed, from the inode that was opened: it may be deleted
 /// meanwhile.
@@ -48,6 +52,8 @@ class Module {
   [[nodiscard]] const std::vector<Frame>& functions_at(VirtAddr lookup);
   /// Null: there are none that can be read.
   [[nodiscard]] locate::CallFrames* call_frames();
+  /// Returns the runtime that the file has.
+  [[nodiscard]] Runtime runtime();
 
  private:
   [[nodiscard]] std::vector<Frame> read(VirtAddr lookup);
@@ -71,6 +77,7 @@ class Module {
   elf::Demangler demangler_;
   bool debug_asked_ = false;
   std::optional<dwarf::DebugInfo> debug_;
+  std::optional<Runtime> runtime_;
   bool frames_asked_ = false;
   std::optional<locate::CallFrames> call_frames_;
   std::unordered_map<std::uint64_t, std::vector<Frame>> known_;

@@ -6,30 +6,26 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "stack/code_history.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt::stack {
 
-/// A range of addresses in which one line of the text is the last that has them.
-struct PerfMapEntry {
-  std::uint64_t start = 0;
-  std::uint64_t last = 0;  ///< the last address of it
-  std::uint64_t code = 0;  ///< where the code begins that the line is about
-  std::uint32_t name = 0;  ///< where it begins in the text
-  std::uint32_t length = 0;
-};
+/// Lines that are read of a map: as many as 16 MiB of usual ones, and no more memory than they take.
+constexpr std::size_t kMostPerfMapLines = 1 << 18;
 
-/// The entries of a text, by address. The last of several lines about an address counts: JITs write the code that they
-/// make, and not the code that they throw away for it. Lines of another form are passed over.
-[[nodiscard]] std::vector<PerfMapEntry> parse_perf_map(std::string_view text);
-/// The entry that has `address`; null: none has.
-[[nodiscard]] const PerfMapEntry* find_entry(const std::vector<PerfMapEntry>& entries, std::uint64_t address) noexcept;
+/// Adds the lines of `text` from `at` on to `history`, as made during `made`: the last of several lines about an
+/// address counts, since JITs write the code that they make, and not the code that they throw away for it. Lines of
+/// another form are passed over, and so is a last one without its end, which may be half of one. Returns where the next
+/// line begins; nothing: there are more than kMostPerfMapLines with the `lines` before, which are counted.
+[[nodiscard]] std::optional<std::size_t> add_lines(std::string_view text, std::size_t at, Period made,
+                                                   std::size_t& lines, CodeHistory& history);
 
 /// The map of one process, read as it grows.
 class PerfMap {
@@ -39,25 +35,37 @@ class PerfMap {
 
   struct Found {
     std::string_view name;
-    std::uint64_t distance = 0;
+    std::uint64_t distance = 0;   ///< from the beginning of the code
+    bool uncertain = false;       ///< other code may have been there instead
+    std::string_view other = {};  ///< its name; empty: not known
   };
-  /// The answer is valid until the next call.
-  [[nodiscard]] std::optional<Found> find(std::uint64_t address);
+  /// Returns what was at `address` during `when`. The answer is valid until the next call.
+  [[nodiscard]] std::optional<Found> find(std::uint64_t address, Period when);
+  /// Reads what was written until `time`, if that was not done yet.
+  void look(std::uint64_t time);
   /// Why the file is not believed; empty: it is, or there is none.
   [[nodiscard]] std::string_view why_not() const noexcept { return why_not_; }
+  [[nodiscard]] bool is_there() const noexcept { return size_ >= 0; }
 
  private:
-  void read_again();
-  [[nodiscard]] std::string_view judge(const struct stat& st) const noexcept;
+  [[nodiscard]] std::string_view judge(const struct stat& st, std::int64_t wall_offset) const noexcept;
+  [[nodiscard]] bool has_grown(const struct stat& st);
+  void read(const struct stat& seen, std::int64_t wall_offset);
+  void forget();
 
   sys::UniqueFd directory_;  ///< the process's /tmp
+  sys::UniqueFd file_;       ///< what was read, whatever becomes of its name
   std::string name_;
-  uid_t owner_ = 0;  ///< of the process
+  uid_t owner_ = 0;             ///< of the process
+  std::uint64_t began_at_ = 0;  ///< the process, on event_clock()
   std::string text_;
-  std::vector<PerfMapEntry> entries_;
-  std::int64_t read_at_ = 0;    ///< ns, event_clock()
-  struct timespec written_ {};  ///< of what was read
-  off_t size_ = -1;
+  std::size_t parsed_ = 0;  ///< bytes of the text
+  std::size_t lines_ = 0;
+  CodeHistory history_;
+  std::uint64_t looked_at_ = 0;   ///< on event_clock(): what was written before is known
+  std::uint64_t renewed_at_ = 0;  ///< when it was last read from its beginning
+  struct stat read_ {};           ///< of the file, when it was read
+  off_t size_ = -1;               ///< of what was read; -1: nothing was
   std::string_view why_not_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/try.hpp"
 #include "elf/file.hpp"
+#include "stack/v8_name.hpp"
 #include "sys/read.hpp"
 #include "usdt/clock.hpp"
 
@@ -125,18 +126,17 @@ void Process::read() {
   inode_ = exe.st_ino;
   directory_ = std::move(directory);
   std::vector<Area> areas;
-  bool anonymous = false;
   for (const proc::MappedCode& each : *code) {
     Area& area = areas.emplace_back();
     area.start = each.mapping.start.value;
     area.end = each.mapping.end.value;
     area.offset = each.mapping.offset;
     modules_->open(each, root, area);
-    anonymous |= !area.module;
   }
   areas_ = std::move(areas);
+  makes_code_ = std::ranges::any_of(areas_, &Area::may_be_jit);
   issue_ = FrameIssue::none;
-  if (anonymous && !perf_map_) perf_map_.emplace(root);
+  if (makes_code_ && !perf_map_) perf_map_.emplace(root);
 }
 
 bool Process::lives() const noexcept {
@@ -172,8 +172,59 @@ const Area* Process::find(std::uint64_t address) {
   return known(address);
 }
 
-std::optional<PerfMap::Found> Process::in_perf_map(std::uint64_t address) {
-  return perf_map_ ? perf_map_->find(address) : std::nullopt;
+std::optional<PerfMap::Found> Process::in_perf_map(std::uint64_t address, Period when) {
+  return perf_map_ ? perf_map_->find(address, when) : std::nullopt;
+}
+
+void Process::look_at_perf_map(std::uint64_t time) {
+  if (perf_map_) perf_map_->look(time);
+}
+
+/// Returns the function of V8 itself that is at `address`, with its name and distance; without: there is none. Where
+/// the file is stripped, the perf map knows them.
+Frame Process::builtin_at(std::uint64_t address, Period when) {
+  const Area* area = makes_code_ ? known(address) : nullptr;
+  if (area == nullptr || !area->module || area->module->runtime() != Runtime::v8) return {};
+  const auto linked = area->module->address_of(FileOffset(address - area->start + area->offset));
+  if (!linked) return {};
+  const Frame& frame = area->module->functions_at(*linked).back();
+  if (frame.function.starts_with("Builtins_")) return frame;
+  const auto code = frame.function.empty() ? in_perf_map(address, when) : std::nullopt;
+  Frame found;
+  if (code) found.function = code->name, found.distance = code->distance;
+  return found;
+}
+
+bool Process::keeps_frame_pointers(std::uint64_t address, Period when) {
+  const Area* area = find(address);
+  if (area == nullptr || area->module) return !builtin_at(address, when).function.empty();
+  const auto code = in_perf_map(address, when);
+  return code && is_v8_name(code->name);
+}
+
+bool Process::resumes_at(std::uint64_t address, Period when) {
+  const Frame builtin = builtin_at(address, when);
+  return !builtin.function.empty() && builtin.distance == 0;
+}
+
+Runtime Process::runtime() {
+  for (const Area& area : areas_)
+    if (area.module && area.module->runtime() != Runtime::none) return area.module->runtime();
+  return Runtime::none;
+}
+
+std::string_view Process::why_no_perf_map() {
+  if (perf_map_ && !perf_map_->why_not().empty()) return perf_map_->why_not();
+  if (perf_map_ && perf_map_->is_there()) return {};
+  switch (runtime()) {
+    case Runtime::v8:
+      return "V8 names its code if it is started with --perf-basic-prof";
+    case Runtime::hotspot:
+      return "OpenJDK names its code if it is asked to: jcmd PID Compiler.perfmap";
+    case Runtime::none:
+      break;
+  }
+  return {};
 }
 
 ScriptNames& Process::scripts(bool has_some) {

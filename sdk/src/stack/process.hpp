@@ -37,6 +37,10 @@ struct Area {
 
   /// True for the mapping "[uprobes]": return probes replace return addresses by an address in it.
   [[nodiscard]] bool is_return_probe() const noexcept { return name == "[uprobes]"; }
+  /// True for memory that a program has made code in: it has no name, or one that the program gave it.
+  [[nodiscard]] bool may_be_jit() const noexcept {
+    return !module && (!name.starts_with('[') || name.starts_with("[anon:"));
+  }
 };
 
 /// Modules by inode: processes share them. An open one keeps its inode, so that no other file has its number.
@@ -92,14 +96,26 @@ class Process {
   [[nodiscard]] FrameIssue why_unknown() const noexcept {
     return issue_ != FrameIssue::none ? issue_ : complete_ ? FrameIssue::not_mapped : FrameIssue::process_gone;
   }
-  [[nodiscard]] std::optional<PerfMap::Found> in_perf_map(std::uint64_t address);
+  /// Returns what a JIT compiler had at `address` during `when`.
+  [[nodiscard]] std::optional<PerfMap::Found> in_perf_map(std::uint64_t address, Period when);
+  /// Reads the perf map as it is at `time`, so that it is known what changes later.
+  void look_at_perf_map(std::uint64_t time);
+  /// Whether the code at `address` is known to keep the frame pointer from its first call on, though nothing in the
+  /// file says so: V8's, by its calling convention.
+  [[nodiscard]] bool keeps_frame_pointers(std::uint64_t address, Period when);
+  /// Whether `address` is the first instruction of a function of V8: a return that leads there leads out of no call.
+  [[nodiscard]] bool resumes_at(std::uint64_t address, Period when);
+  /// Returns the runtime that it runs.
+  [[nodiscard]] Runtime runtime();
   /// Returns the names of the functions of scripts that it runs. `has_some`: it ran some, and is asked again if no
   /// interpreter was found in it before.
   [[nodiscard]] ScriptNames& scripts(bool has_some);
-  [[nodiscard]] std::string_view why_no_perf_map() const noexcept { return perf_map_ ? perf_map_->why_not() : ""; }
+  /// Why a JIT compiler's code has no name, as far as that is known.
+  [[nodiscard]] std::string_view why_no_perf_map();
 
  private:
   void read();
+  [[nodiscard]] Frame builtin_at(std::uint64_t address, Period when);
 
   pid_t pid_;
   Modules* modules_;
@@ -111,7 +127,8 @@ class Process {
   std::optional<PerfMap> perf_map_;
   std::unique_ptr<ScriptNames> scripts_;
   FrameIssue issue_ = FrameIssue::process_gone;
-  bool complete_ = false;  ///< all that it had mapped when it was last looked at is in `areas_`
+  bool makes_code_ = false;  ///< some of it is in no file
+  bool complete_ = false;    ///< all that it had mapped when it was last looked at is in `areas_`
 };
 
 /// Keeps the processes that were seen last.

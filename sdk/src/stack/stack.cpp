@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/stack.hpp"
 
+#include <array>
+#include <cstddef>
+
 namespace usdt {
 inline namespace v1 {
 
@@ -52,8 +55,17 @@ std::string_view to_string(FrameIssue issue) noexcept {
       return "its code was freed before its name could be read";
     case FrameIssue::script_gone:
       return "the process ended before its name could be read";
+    case FrameIssue::script_unnamed:
+      return "an interpreted function of the script, whose name is not known";
+    case FrameIssue::code_replaced:
+      return "it took the place of other code at about that time";
   }
   return {};
+}
+
+std::string_view to_string(CodeTier tier) noexcept {
+  constexpr std::array<std::string_view, 4> words{"", "interpreted", "baseline", "optimized"};
+  return words.at(static_cast<std::size_t>(tier));
 }
 
 }  // namespace v1

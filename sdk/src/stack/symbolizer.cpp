@@ -15,6 +15,7 @@
 #include "base/try.hpp"
 #include "stack/place_scripts.hpp"
 #include "stack/process.hpp"
+#include "stack/v8_name.hpp"
 #include "stack/walk.hpp"
 #include "usdt/clock.hpp"
 #include "usdt/kernel_symbols.hpp"
@@ -24,6 +25,7 @@ inline namespace v1 {
 namespace {
 
 using stack::Area;
+using stack::Period;
 using stack::Process;
 
 /// On a RET instruction the function has not returned yet.
@@ -36,7 +38,7 @@ bool is_at_return(const Event& event) {
 }
 
 stack::Hit hit_of(const Event& event, Process& process) {
-  stack::Hit hit;
+  stack::Hit hit{.when = Period::at(event.timestamp())};
   hit.machine = machine_of(event.plan(), event.site());
   if (std::holds_alternative<FilePlace>(event.site().point)) {
     hit.returns = is_at_return(event);
@@ -66,12 +68,37 @@ std::vector<Frame> without_names(const Area* area, const Process& process) {
   return {frame};
 }
 
-std::vector<Frame> by_perf_map(const stack::PerfMap::Found& found, const Area& area) {
-  Frame frame;
+/// Names code of a JIT compiler as its perf map does.
+void add_name(Frame& frame, const stack::PerfMap::Found& found) {
+  frame.issue = found.uncertain ? FrameIssue::code_replaced : FrameIssue::none;
+  frame.detail = found.other;
   frame.function = found.name;
   frame.distance = found.distance;
-  frame.module = area.name;
-  return {frame};
+  const auto script = stack::parse_v8_name(found.name);
+  if (!script) return;
+  frame.language = "javascript";
+  frame.function = script->function.empty() ? "(anonymous)" : script->function;
+  frame.source = script->file;
+  frame.definition_line = script->file.empty() ? 0 : script->line;
+  frame.definition_column = script->file.empty() ? 0 : script->column;
+  frame.tier = script->tier;
+}
+
+/// V8's interpreter is one function for all that it runs.
+void say_what_is_interpreted(Frame& frame) {
+  std::string_view name = frame.function;
+  if (name.starts_with("Builtins_"))
+    name.remove_prefix(9);
+  else if (name.starts_with("Builtin:"))
+    name.remove_prefix(8);
+  else
+    return;
+  if (!name.starts_with("InterpreterEnt") && !name.starts_with("BaselineOrInterpreterEnter")) return;
+  frame.issue = FrameIssue::script_unnamed;
+  // The deoptimizer makes frames of the interpreter, and those return to the one function that has no copies.
+  frame.detail =
+      "V8 names it with --perf-basic-prof and --interpreted-frames-native-stack, unless its optimized code was given "
+      "up";
 }
 
 /// Makes the stack of one event: native functions, and those of scripts where they belong.
@@ -123,7 +150,7 @@ class StackMaker {
     if (!make_room()) return;
     const bool is_hit_of_nobody = &process_ == &impl_.nobody && stack_.frames.empty();
     auto known = is_hit_of_nobody ? impl_.frames_of_site(event_, step) : std::nullopt;
-    auto frames = known ? std::move(*known) : impl_.frames(process_, step);
+    auto frames = known ? std::move(*known) : impl_.frames(process_, step, Period::at(event_.timestamp()));
     std::ranges::move(frames, std::back_inserter(stack_.frames));
   }
 
@@ -213,7 +240,7 @@ struct Symbolizer::Impl {
     return area != nullptr && (at == place->offset || std::ranges::find(place->rets, at) != place->rets.end());
   }
 
-  std::vector<Frame> frames(Process& process, const stack::Step& step) {
+  std::vector<Frame> frames(Process& process, const stack::Step& step, Period when) {
     const Area* area = process.find(step.lookup());
     std::vector<Frame> found;
     std::optional<FileOffset> offset;
@@ -221,8 +248,15 @@ struct Symbolizer::Impl {
       offset = FileOffset(step.address - area->start + area->offset);
       const auto linked = area->module->address_of(FileOffset(step.lookup() - area->start + area->offset));
       if (linked) found = area->module->functions_at(*linked);
+      // Functions that V8 brings along have no symbols where the file is stripped.
+      if (linked && found.back().issue == FrameIssue::no_symbol && area->module->runtime() == stack::Runtime::v8)
+        if (const auto code = process.in_perf_map(step.lookup(), when)) add_name(found.back(), *code);
+      if (linked) say_what_is_interpreted(found.back());
     } else if (area != nullptr && area->issue == FrameIssue::none) {
-      if (const auto entry = process.in_perf_map(step.lookup())) found = by_perf_map(*entry, *area);
+      if (const auto code = process.in_perf_map(step.lookup(), when)) {
+        found.emplace_back().module = area->name;
+        add_name(found.back(), *code);
+      }
     }
     if (found.empty()) {
       found = without_names(area, process);
@@ -291,13 +325,14 @@ struct Symbolizer::Impl {
     Process& process = process_of(key, plan);
     const Area* area = process.find(key.addresses.front());
     const Machine machine = area != nullptr && area->module ? area->module->machine() : plan.kernel_machine;
-    const stack::Walked walked = walk_chain(process, key, machine, kernel_adds_callers());
+    const stack::Hit hit{.machine = machine, .when = {named_until, event_clock()}};
+    const stack::Walked walked = walk_chain(process, key, hit, kernel_adds_callers());
     Stack named{.frames = {}, .end = walked.end};
     for (const stack::Step& step : walked.steps) {
       if (step.issue != FrameIssue::none)
         named.frames.emplace_back().issue = step.issue;
       else
-        std::ranges::move(frames(process, step), std::back_inserter(named.frames));
+        std::ranges::move(frames(process, step, hit.when), std::back_inserter(named.frames));
     }
     return named;
   }
@@ -334,6 +369,7 @@ struct Symbolizer::Impl {
   Process nobody;
   KernelSymbols kernel;
   std::map<TableStack, std::shared_ptr<const Stack>> named_keys;  ///< of rows
+  std::uint64_t named_until = event_clock();                      ///< when rows were named last: new ones are younger
 };
 
 Symbolizer::Symbolizer(SymbolizerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -343,9 +379,13 @@ Symbolizer::~Symbolizer() = default;
 
 Result<void> Symbolizer::watch() { return impl_->processes.watch(); }
 
-void Symbolizer::see(const Event& event) { impl_->process_of(event); }
+void Symbolizer::see(const Event& event) { impl_->process_of(event).look_at_perf_map(event.timestamp()); }
 
-void Symbolizer::see(pid_t pid) { static_cast<void>(impl_->processes.of(pid).scripts(false)); }
+void Symbolizer::see(pid_t pid) {
+  Process& process = impl_->processes.of(pid);
+  static_cast<void>(process.scripts(false));
+  process.look_at_perf_map(event_clock());
+}
 
 Result<Stack> Symbolizer::user_stack(const Event& event) {
   const auto recorded = TRY(event.user_stack());
@@ -366,6 +406,7 @@ Result<Stack> Symbolizer::kernel_stack(const Event& event) {
 void Symbolizer::name(std::vector<TableRow>& rows, const AttachPlan& plan) {
   // As many rows as a table has, and more.
   constexpr std::size_t most = 1 << 17;
+  const std::uint64_t now = event_clock();
   std::map<std::vector<TableKey>, TableRow> same;
   for (TableRow& row : rows) {
     for (TableKey& key : row.keys) {
@@ -380,12 +421,14 @@ void Symbolizer::name(std::vector<TableRow>& rows, const AttachPlan& plan) {
     if (whole.count == 0) whole.keys = row.keys;
     whole.add(row);
   }
+  impl_->named_until = now;
   rows.clear();
   for (auto& [keys, row] : same) rows.push_back(std::move(row));
 }
 
 std::vector<Frame> Symbolizer::frames_at(pid_t pid, ProcessAddr address, bool return_address) {
-  return impl_->frames(impl_->processes.of(pid), {.address = address.value, .return_address = return_address});
+  return impl_->frames(impl_->processes.of(pid), {.address = address.value, .return_address = return_address},
+                       Period::at(event_clock()));
 }
 
 }  // namespace v1

@@ -145,6 +145,7 @@ class Walk {
   void add(std::uint64_t address, bool return_address) {
     walked_.steps.push_back({.address = address, .return_address = return_address});
     walked_.steps.back().signal = return_address && returns_from_signal(address);
+    walked_.steps.back().resumed = return_address && process_.resumes_at(address, hit_.when);
     ++frames_;
   }
   /// The stack pointer in a function is the lowest address of its frame.
@@ -256,7 +257,10 @@ class Walk {
     registers_.values[numbers_.frame_pointer] = next;
     registers_.values[numbers_.stack_pointer] = record + 2ULL * arch_.word_size;
     registers_.pc = as_address(*back);
-    say(FrameIssue::by_frame_pointer);
+    // At its call it has one, and not before its first instructions.
+    const Step& from = walked_.steps.back();
+    if (!from.return_address || !process_.keeps_frame_pointers(from.lookup(), hit_.when))
+      say(FrameIssue::by_frame_pointer);
     return true;
   }
   /// Returns the address at which a function keeps its caller's frame pointer, and the return address behind it.
@@ -350,11 +354,10 @@ Walked walk_stack(Process& process, const RecordedStack& stack, const EventLayou
   return layout.user_stack_method == StackMethod::frame_pointers ? walk.by_frame_pointers() : walk.by_call_frames();
 }
 
-Walked walk_chain(Process& process, const TableStack& stack, Machine machine, bool adds_caller) {
+Walked walk_chain(Process& process, const TableStack& stack, const Hit& hit, bool adds_caller) {
   const RecordedStack recorded{.addresses = stack.addresses};
   EventLayout layout;
   layout.user_stack_depth = static_cast<std::uint32_t>(stack.addresses.size() + (stack.cut ? 0 : 2));
-  const Hit hit{.machine = machine};
   return Walk(process, recorded, layout, hit).by_chain(stack, adds_caller);
 }
 

@@ -17,11 +17,14 @@ struct Step {
   std::uint64_t address = 0;
   bool return_address = false;
   bool signal = false;                  ///< the code that a signal handler returns to: nobody called it
+  bool resumed = false;                 ///< nobody called it, either: V8 made the frame of code that it gave up
   FrameIssue issue = FrameIssue::none;  ///< not none: this is no frame
   std::uint64_t stack = 0;              ///< where the function's frame begins on the stack; 0: not known
 
   /// Returns the address to look up: a return address is behind its call, perhaps already in the next function.
-  [[nodiscard]] std::uint64_t lookup() const noexcept { return return_address && !signal ? address - 1 : address; }
+  [[nodiscard]] std::uint64_t lookup() const noexcept {
+    return return_address && !signal && !resumed ? address - 1 : address;
+  }
 };
 
 struct Walked {
@@ -31,9 +34,10 @@ struct Walked {
 
 /// The moment of a hit, as its record tells.
 struct Hit {
-  Machine machine;
+  Machine machine = {};
   bool returns = false;   ///< a function has returned: the hit's address is the one it returned to
   bool at_entry = false;  ///< at the first instruction of a function
+  Period when = {};
 };
 
 /// The stack, innermost first, at most layout.user_stack_depth frames.
@@ -42,6 +46,6 @@ struct Hit {
 
 /// The same of a chain of frame pointers and nothing else: a key of a table. `adds_caller`: the kernel does, at the
 /// first instruction of functions that begin as compilers write them.
-[[nodiscard]] Walked walk_chain(Process& process, const TableStack& stack, Machine machine, bool adds_caller);
+[[nodiscard]] Walked walk_chain(Process& process, const TableStack& stack, const Hit& hit, bool adds_caller);
 
 }  // namespace usdt::stack
