@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
+#include <set>
 #include <utility>
 
 #include "base/try.hpp"
@@ -26,8 +28,21 @@ constexpr std::size_t kMostKept = 64;
 constexpr std::int64_t kPatienceNs = 10'000'000;
 /// The age at which mappings are read again: another library may be in the place of one by then.
 constexpr std::int64_t kOldNs = 1'000'000'000;
+/// Where reading them anew takes the processor for longer than this, so many times as long passes until the next time:
+/// a process may have mapped 60,000 files.
+constexpr std::int64_t kLongNs = 50'000'000, kTimes = 4;
+/// Files of one process that are opened, and stay so.
+constexpr std::size_t kMostFiles = 4096;
+/// The time between two looks for an interpreter where none was found, which grows.
+constexpr std::int64_t kFirstPauseNs = 2'000'000, kLongestPauseNs = 5'000'000'000;
 
 std::int64_t now_ns() { return static_cast<std::int64_t>(event_clock()); }
+
+std::int64_t processor_ns() {
+  struct timespec used {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * std::int64_t{1'000'000'000} + used.tv_nsec;
+}
 
 std::string directory_of(pid_t pid) { return fmt::format("/proc/{}", pid); }
 
@@ -108,6 +123,7 @@ Process::Process(std::vector<Area> areas, Modules& modules) : pid_(0), modules_(
 void Process::read() {
   if (pid_ == 0) return;
   read_at_ = now_ns();
+  const std::int64_t began = processor_ns();
   const std::string root = directory_of(pid_);
   sys::UniqueFd directory(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   auto code = directory ? proc::mapped_code(pid_) : fail(ErrorKind::not_found, "no such process");
@@ -126,13 +142,23 @@ void Process::read() {
   inode_ = exe.st_ino;
   directory_ = std::move(directory);
   std::vector<Area> areas;
+  std::set<const Module*> opened;
   for (const proc::MappedCode& each : *code) {
     Area& area = areas.emplace_back();
     area.start = each.mapping.start.value;
     area.end = each.mapping.end.value;
     area.offset = each.mapping.offset;
+    if (opened.size() == kMostFiles && !each.file.access.empty()) {
+      area.name = each.file.path.string();
+      area.issue = FrameIssue::file_unreadable;
+      area.detail = "it has mapped more files than are opened";
+      continue;
+    }
     modules_->open(each, root, area);
+    if (area.module) opened.insert(area.module.get());
   }
+  const std::int64_t used = areas_.empty() ? 0 : processor_ns() - began;
+  pause_ = used > kLongNs ? now_ns() - read_at_ + kTimes * used : 0;
   areas_ = std::move(areas);
   makes_code_ = std::ranges::any_of(areas_, &Area::may_be_jit);
   issue_ = FrameIssue::none;
@@ -149,8 +175,9 @@ void Process::refresh() {
   struct stat exe {};
   const bool there = directory_ && ::fstatat(directory_.get(), "exe", &exe, 0) == 0;
   const bool same = there && exe.st_dev == device_ && exe.st_ino == inode_;
-  if (same && now_ns() - read_at_ < kOldNs) return;
+  if (same && now_ns() - read_at_ < std::max(kOldNs, pause_)) return;
   if (there && !same) {
+    pause_ = 0;
     perf_map_.reset();
     scripts_.reset();
   }
@@ -158,7 +185,7 @@ void Process::refresh() {
 }
 
 void Process::read_again() {
-  if (now_ns() - read_at_ >= kPatienceNs) read();
+  if (now_ns() - read_at_ >= std::max(kPatienceNs, pause_)) read();
 }
 
 const Area* Process::known(std::uint64_t address) const noexcept {
@@ -228,7 +255,10 @@ std::string_view Process::why_no_perf_map() {
 }
 
 ScriptNames& Process::scripts(bool has_some) {
-  if (!scripts_ || (has_some && !scripts_->are_known())) scripts_ = std::make_unique<ScriptNames>(pid_);
+  if (scripts_ && (!has_some || scripts_->are_known() || now_ns() < scripts_next_)) return *scripts_;
+  scripts_ = std::make_unique<ScriptNames>(pid_);
+  scripts_pause_ = std::clamp(2 * scripts_pause_, kFirstPauseNs, kLongestPauseNs);
+  scripts_next_ = has_some ? now_ns() + scripts_pause_ : 0;  // what it runs may have been found since
   return *scripts_;
 }
 

@@ -123,9 +123,12 @@ class Process {
   dev_t device_ = 0;         ///< of the program
   ino_t inode_ = 0;
   std::int64_t read_at_ = 0;  ///< ns, CLOCK_MONOTONIC
+  std::int64_t pause_ = 0;    ///< from then on nothing is read for so long
   std::vector<Area> areas_;   ///< by address
   std::optional<PerfMap> perf_map_;
   std::unique_ptr<ScriptNames> scripts_;
+  std::int64_t scripts_next_ = 0;   ///< when an interpreter is looked for again, ns
+  std::int64_t scripts_pause_ = 0;  ///< from the last time until then
   FrameIssue issue_ = FrameIssue::process_gone;
   bool makes_code_ = false;  ///< some of it is in no file
   bool complete_ = false;    ///< all that it had mapped when it was last looked at is in `areas_`

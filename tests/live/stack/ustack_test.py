@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import stacks  # noqa: E402
 from puppet import HERE, Puppet, build  # noqa: E402
-from harness import check, check_equal, main, require_m32, require_root, require_x86_64, scenario, wait_line, wait_until  # noqa: E402
+from harness import Tracing, check, check_equal, main, require_m32, require_root, require_x86_64, scenario, wait_line, wait_until  # noqa: E402
 
 # sys/sdt.h is among the 64-bit headers, and good for both.
 M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
@@ -337,6 +337,29 @@ def a_process_that_maps_as_much_as_it_may_is_read_in_time(run):
         check(names[:2] == ["hit", "main"] and "ustack_end" not in event, f"{event['ustack']}")
     took = time.monotonic() - started
     check(took < 20, f"it took {took:.0f} s")
+
+
+@scenario
+def a_process_with_thousands_of_files_leaves_the_tracer_time_for_other_work(run):
+    """Each of its stacks has an address that is in no mapping: perhaps it has mapped something since it was looked at."""
+    require_root()
+    require_x86_64()
+    program = run.build("many_files", [HERE / "stack/many_files.c"], ["-O1", "-fno-omit-frame-pointer"])
+    files = run.dir / "files"
+    files.mkdir()
+    head = program.read_bytes()[:64]  # begins like a program
+    for n in range(15000):
+        (files / str(n)).write_bytes(head)
+    traced = run.start(program, files, 15000, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    check_equal(wait_line(traced), "ready", "what the program says")
+    tracing = Tracing(run.tool_argv(["uprobe:libc.so.6:getppid"], ["--ustack", "-p", traced.pid], output="json"), run.dir)
+    run.adopt(tracing.process)
+    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached", 60)
+    traced.stdin.write(b"go\n")
+    wait_until(lambda: tracing.stdout().count('"type":"event"') == 300, "the stacks of 300 hits are there", 60)
+    tracing.signal(signal.SIGINT)
+    for event in tracing.finish().events:
+        check(event["ustack"][0]["function"].endswith("getppid"), f"{event['ustack']}")
 
 
 @scenario
