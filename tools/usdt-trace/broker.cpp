@@ -29,13 +29,17 @@ bool could_help(const std::string& lack, const usdt::Question& question) {
          !names_kernel_points(question.points);
 }
 
+std::string socket_of(const Flags& flags) {
+  return flags.broker.empty() ? usdt::tools::usual_broker_socket() : flags.broker;
+}
+
 }  // namespace
 
 usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
   std::shared_ptr<usdt::Broker> none;
   if (flags.no_broker || !flags.question.recording.replay.empty()) return none;
   const bool asked_for = !flags.broker.empty();
-  const std::string socket = asked_for ? flags.broker : usdt::tools::usual_broker_socket();
+  const std::string socket = socket_of(flags);
   std::error_code unknown;
   if (!asked_for && (!std::filesystem::exists(socket, unknown) || usdt::check_privilege(usdt::Backend::uprobe_multi)))
     return none;
@@ -46,11 +50,15 @@ usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
   return broker;
 }
 
+bool is_for_broker(const std::string& lack, const Flags& flags) {
+  std::error_code unknown;
+  return !flags.no_broker && could_help(lack, flags.question) && std::filesystem::exists(socket_of(flags), unknown);
+}
+
 std::string help_by_broker(const std::string& lack, const Flags& flags) {
   if (flags.no_broker || !could_help(lack, flags.question)) return {};
-  std::error_code unknown;
-  const std::string socket = flags.broker.empty() ? usdt::tools::usual_broker_socket() : flags.broker;
-  if (std::filesystem::exists(socket, unknown))
+  const std::string socket = socket_of(flags);
+  if (is_for_broker(lack, flags))
     return fmt::format("; usdt-broker, which is at {}, attaches to your own processes", socket);
   return fmt::format(
       "; or have an administrator enable usdt-broker, which attaches to your own processes "

@@ -13,6 +13,8 @@ namespace usdt_trace {
 /// process attaches itself, as far as it may. Errors: those of Broker::connect().
 [[nodiscard]] usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags);
 
+/// Whether usdt-broker is asked for what is missing by this sentence.
+[[nodiscard]] bool is_for_broker(const std::string& lack, const Flags& flags);
 /// Says who attaches, or could attach, where this process lacks the privilege that a text names, in the middle of a
 /// sentence: "; usdt-broker, which is at ...". Empty: nobody.
 [[nodiscard]] std::string help_by_broker(const std::string& lack, const Flags& flags);

@@ -124,7 +124,8 @@ class TextExplanation {
       line("others", fmt::format("processes that are not traced pay for each hit, too: {}", what_.others_pay));
     line("specs", fmt::format("by {}", what_.carriers));
     if (!flags_.question.view.count_only && !flags_.question.view.question)
-      line("ring", fmt::format("{} MiB of the kernel's memory for events", flags_.question.attaching.ring_megabytes));
+      line("ring", fmt::format("{} MiB of the kernel's memory for events",
+                               flags_.question.attaching.ring_size(is_for_broker(what_.no_privilege, flags_))));
     if (what_.plan.table) line("table", fmt::format("room for {}", counted(what_.plan.table->max_rows, "row")));
   }
 

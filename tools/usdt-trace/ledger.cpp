@@ -48,7 +48,7 @@ void Ledger::print() const {
         counted(programs, "program")));
   print_started();
   if (total.ring_full > 0)
-    say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.question.attaching.ring_megabytes));
+    say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.question.attaching.ring_size(false)));
   if (total.table_full > 0)
     say(fmt::format("  more --max-rows than {} lose fewer", flags_.question.view.question->max_rows));
   hint_at_children();

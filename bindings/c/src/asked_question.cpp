@@ -35,7 +35,7 @@ usdt::Result<usdtc_sink> read_sink(const usdtc_sink* given) {
 std::uint64_t most_kept(const usdtc_sink& sink, const usdt::Question& question) {
   if (sink.max_kept != 0) return sink.max_kept;
   constexpr std::uint64_t least = 256 << 20, mebibyte = 1 << 20;
-  return std::max(least, 8 * mebibyte * question.attaching.ring_megabytes);
+  return std::max(least, 8 * mebibyte * question.attaching.ring_size(false));
 }
 
 usdt::SinkOptions options_of(const usdtc_sink& sink, const usdt::Question& question, KeptText& kept) {

@@ -108,7 +108,15 @@ struct AskedAttaching {
   std::uint32_t max_programs = 64;          ///< TraceOptions::max_programs
   std::optional<bool> wait_for_pages = {};  ///< TraceOptions::wait_for_pages
   bool allow_unsafe_nop5 = false;           ///< PlanOptions::allow_unsafe_nop5
-  std::uint32_t ring_megabytes = 32;
+  std::uint32_t ring_megabytes = 0;         ///< of the ring of events; 0: as ring_size() says
+
+  static constexpr std::uint32_t kUsualRing = 32, kUsualRingThroughBroker = 8;
+  /// Returns the size of the ring of events in MiB. A service (SessionOptions::broker) bounds what a user gets within
+  /// an hour: unless somebody says more, each trace takes little of that.
+  [[nodiscard]] std::uint32_t ring_size(bool through_broker) const noexcept {
+    if (ring_megabytes != 0) return ring_megabytes;
+    return through_broker ? kUsualRingThroughBroker : kUsualRing;
+  }
 };
 
 /// The files that events go to and come from.

@@ -80,7 +80,8 @@ struct TraceOptions {
   bool count_only = false;
   /// The most calls and spans that are open at once (begun, and not ended), where their beginnings have to be kept. If
   /// more begin, the oldest are given up (ProbeCounts::abandoned). Fewer large records have room: 64 MiB in all. 0:
-  /// 131,072, for which the kernel allocates room as they begin; 8,192 before Linux 6.1 and at kernel functions.
+  /// 131,072, for which the kernel allocates room as they begin; 8,192 before Linux 6.1 and at kernel functions;
+  /// through a broker what 4 MiB have room for.
   std::uint32_t max_open_calls = 0;
   /// One hit in so many is looked at, chosen at random before anything is read and before the filter is asked. Calls
   /// and spans are chosen when they begin (calls that fill a table: when they end). At most kMostSampled.

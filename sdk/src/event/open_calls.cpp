@@ -29,6 +29,9 @@ namespace {
 constexpr const char* kOpenCallsMap = "usdt_open_calls";
 /// Bytes that the map may take: stacks make its records large.
 constexpr std::uint32_t kMostBytes = 64U << 20;
+/// The same where a service makes the map, which counts it at what it may grow to, and bounds what a user gets within
+/// an hour.
+constexpr std::uint32_t kMostLentBytes = 4U << 20;
 /// As many as there is room for where nobody says how many: of a map that the kernel makes whole at once, and of one
 /// that grows (only its buckets, 16 bytes each, are made at once).
 constexpr std::uint32_t kMostWhole = 8192;
@@ -75,10 +78,12 @@ struct Room {
   bool grows;
 };
 
-Room room_for(const AttachPlan& plan, std::uint32_t wanted, std::uint32_t size) {
+Room room_for(const AttachPlan& plan, const TraceOptions& options, std::uint32_t size) {
+  const std::uint32_t wanted = options.max_open_calls;
+  const std::uint32_t most = options.broker && wanted == 0 ? kMostLentBytes : kMostBytes;
   const bool grows = wanted == 0 && may_grow(plan);
   const std::uint32_t entries = grows ? kMostGrown : with_set_aside(wanted == 0 ? kMostWhole : wanted);
-  return {std::min(entries, std::max(kMostBytes / size, 1U)), grows};
+  return {std::min(entries, std::max(most / size, 1U)), grows};
 }
 
 /// Whether key number `n` of what pairs the ends of spans is that field, wherever they begin and end.
@@ -125,7 +130,7 @@ Result<void> size_open_calls(BpfObject& object, const AttachPlan& plan, const Ev
                              const TraceOptions& options) {
   if (!keeps_beginnings(plan, options)) return {};
   const std::uint32_t size = value_size(plan, layout, options);
-  const Room room = room_for(plan, options.max_open_calls, size);
+  const Room room = room_for(plan, options, size);
   if (room.grows) {
     TRY(object.set_map_type(kOpenCallsMap, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC));
   }
@@ -258,7 +263,7 @@ Result<OpenCalls> OpenCalls::open(const LoadedObject& object, const AttachPlan& 
   const std::uint32_t size = value_size(plan, layout, options);
   open.value_size_ = (size + 7) / 8 * 8;  // as the kernel hands them over
   open.record_size_ = layout.record_size();
-  const Room room = room_for(plan, options.max_open_calls, size);
+  const Room room = room_for(plan, options, size);
   open.room_ = room.entries;
   open.grows_ = room.grows;
   open.life_ = life_of_beginnings(plan);

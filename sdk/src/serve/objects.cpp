@@ -193,14 +193,16 @@ Result<std::uint64_t> Objects::take_map_bytes(const BpfObject& object, const bro
   std::uint64_t all = bytes;
   for (const auto& [number, each] : objects_) all += each.map_bytes;
   if (options_.may_keep && all <= options_.most_map_bytes && !options_.may_keep(bytes))
-    return fail(ErrorKind::limit,
-                fmt::format("maps of {} MiB: usdt-broker has made as much for user {} within the last hour as it does: "
-                            "later, or a smaller ring (--ring-size)",
-                            bytes >> 20, client_.uid));
+    return fail(
+        ErrorKind::limit,
+        fmt::format("maps of {} MiB: usdt-broker has made as much for user {} within the last hour as it does; it "
+                    "comes back little by little: wait some minutes, or ask for a smaller ring (--ring-size), or "
+                    "the administrator for more (--memory-of-user of usdt-broker)",
+                    bytes >> 20, client_.uid));
   if (all <= options_.most_map_bytes) return bytes;
   return fail(ErrorKind::limit,
               fmt::format("maps of {} MiB: usdt-broker gives a connection {}; a smaller ring (--ring-size), or fewer "
-                          "calls at once (--max-open-calls), take less",
+                          "questions at once, take less",
                           all >> 20, options_.most_map_bytes >> 20));
 }
 
@@ -253,9 +255,12 @@ Result<Granted<broker::AttachReply>> Objects::attach(const broker::AttachRequest
     return fail(ErrorKind::limit,
                 fmt::format("{} links to {} places were made for this connection: no more", links_, places_));
   if (options_.may_attach && !options_.may_attach(places.offsets.size()))
-    return fail(ErrorKind::limit, fmt::format("usdt-broker has attached as much for user {} within the last hour as it "
-                                              "does: later",
-                                              client_.uid));
+    return fail(
+        ErrorKind::limit,
+        fmt::format("usdt-broker has attached as much for user {} within the last hour as it does; it comes back "
+                    "little by little: wait some minutes, or ask the administrator for more (--places-of-user "
+                    "of usdt-broker)",
+                    client_.uid));
   const Backend backend = TRY(backend_of(*object.plan, *object.loaded, link));
   const auto program_fd = TRY(object.program_fd(link.program));
   auto process = AllowedProcess::check(request.pid, client_);

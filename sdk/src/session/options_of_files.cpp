@@ -95,8 +95,10 @@ std::vector<OptionRow> options_of_sizes() {
         .group = kFiles,
         .kind = OptionKind::number,
         .value_name = "MIB",
-        .description = "Event ring in MiB",
-        .usual_value = fmt::format("{}", AskedAttaching().ring_megabytes),
+        .description = fmt::format("Event ring in MiB; through usdt-broker, which bounds what a user gets within an "
+                                   "hour, {} unless told",
+                                   AskedAttaching::kUsualRingThroughBroker),
+        .usual_value = fmt::format("{}", AskedAttaching::kUsualRing),
         .least = 1,
         .most = 1024},
        into([](QuestionDraft & draft) -> auto& { return draft.question.attaching.ring_megabytes; })},

@@ -95,6 +95,8 @@ struct Session::Impl {
     TRY(run_->arrival().open());
     for (Asked& asked : asked_) {
       if (asked.question.began == 0) begin_question(asked.question, event_clock());
+      AskedAttaching& attaching = asked.question.attaching;
+      attaching.ring_megabytes = attaching.ring_size(options_.broker != nullptr);
       questions_.emplace_back(asked.question, asked.consumers, *run_);
       if (auto opened = questions_.back().open(); !opened) return about(questions_.back(), opened.error());
     }

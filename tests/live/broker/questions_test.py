@@ -218,9 +218,25 @@ def of_maps_a_user_gets_no_more_within_an_hour_than_the_share_over_connections_t
     options = ["--ring-size", "4", probe_of(program), "--", program, "fire:2"]
     granted = collections.Counter(service.trace(ANNA, *options).code == 0 for _ in range(6))
     check_equal(granted[True], 4, f"traces with a ring of 4 MiB, of 20 in all: {granted}")
-    refuses(service.trace(ANNA, *options), "within the last hour", "MiB")
+    refuses(service.trace(ANNA, *options), "within the last hour", "MiB", "--memory-of-user")
     theirs = own_program(run, BERT, "theirs")
     service.trace(BERT, "--ring-size", "4", probe_of(theirs), "--", theirs, "fire:2").check_accounted(2, lost=0)
+
+
+@scenario
+def who_learns_to_trace_may_do_so_for_an_hour(run):
+    """A trace a minute, of calls and their values, is what the usual share is enough for."""
+    share, traces = 1024, 60
+    service = Service(run, "--memory-of-user", str(share // traces))
+    library, program = build_shared(run), build_changing(run)
+    own = Changing(run, program, ANNA)
+    for asked in (["--print", "arg0, retval"], ["--latency"], ["--by", "arg0"]):
+        result = service.trace(ANNA, f"ucall:{library}:pass", "-p", own.pid, "-d", "0.1", *asked)
+        result.check_code(0)
+        service.process.terminate()
+        service.process.wait()
+        service.socket.unlink(missing_ok=True)
+        service = Service(run, "--memory-of-user", str(share // traces))
 
 
 if __name__ == "__main__":
