@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -112,6 +113,24 @@ TEST(FilesOfProcess, a_memfd_program_keeps_its_name) {
   EXPECT_TRUE(files[0].deleted);
   EXPECT_THAT(files[0].access.string(), EndsWith("/exe"));
   EXPECT_TRUE(is_sleeper(files[0]));
+}
+
+TEST(FilesOfProcess, without_privileges_a_file_without_a_name_opens_where_its_process_has_it_open) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(2);
+    ::prctl(PR_SET_DUMPABLE, 1);  // another user's process is not
+    const int fd = ::memfd_create("usdt test library", MFD_CLOEXEC);
+    const std::string bytes = contents(PROC_SLEEPER);
+    if (::write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) ::_exit(3);
+    if (::mmap(nullptr, bytes.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) ::_exit(4);
+    const auto files = files_of(::getpid());
+    const auto found = std::ranges::find(files, "/memfd:usdt test library", &TargetFile::path);
+    ::_exit(found != files.end() && found->deleted && is_sleeper(*found) ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "1: it is not found; else the process could not be made";
 }
 
 TEST(FilesOfProcess, a_file_of_another_mount_namespace_opens_below_its_root) {

@@ -130,7 +130,26 @@ class ProcessFiles {
 
   [[nodiscard]] fs::path direct_access(const Mapping& m) const {
     // /proc/PID/exe needs less privilege than map_files (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN).
-    return is_main(m) ? root_ / "exe" : map_file(m);
+    if (is_main(m)) return root_ / "exe";
+    const fs::path direct = map_file(m);
+    struct stat st {};
+    if (::stat(direct.c_str(), &st) == 0 || errno != EPERM) return direct;
+    const auto open = open_file(m);
+    return open ? *open : direct;
+  }
+
+  /// The mapped file among those that the process has open, which its user may open: programs that make probes while
+  /// they run keep what they make them of open.
+  [[nodiscard]] std::optional<fs::path> open_file(const Mapping& m) const {
+    constexpr std::size_t most = 4096;
+    std::size_t looked_at = 0;
+    for (const pid_t number : numbers_in(root_ / "fd")) {
+      if (++looked_at > most) break;
+      const fs::path each = root_ / "fd" / std::to_string(number);
+      const auto st = stat_of(each);
+      if (st && S_ISREG(st->st_mode) && on_mapped_device(*st, m) && st->st_ino == m.inode) return each;
+    }
+    return std::nullopt;
   }
 
   [[nodiscard]] TargetFile locate(const Mapping& m) const {

@@ -91,7 +91,8 @@ Error with_hint_at_started(Error error, const Question& question, const std::vec
   const bool of_command = !question.processes.command.empty() && std::ranges::any_of(patterns, looks_everywhere);
   if (of_command && !question.following.wait && question.following.follow && error.kind == ErrorKind::not_found)
     error.message += session::name_options(
-        "; where the command starts another program that has it, --wait --hold-exec waits for that",
+        "; --wait waits for what comes while the command runs, and --wait --hold-exec for another program that it "
+        "starts",
         question.option_prefix);
   return error;
 }
