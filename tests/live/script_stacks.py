@@ -20,7 +20,8 @@ class Walkers:
     """A script (walkers.py, walkers.php, walkers.js), traced from before its first place to its end."""
 
     def __init__(self, run, ways, rounds, probe=PLACE, options=FULL, interpreter=PYTHON, script=PYTHON_WALKERS, prefix=(), output="json",
-                 flags=()):
+                 flags=(), early=None, before=None):
+        """`early` is called with its number before the trace begins, `before` when it is attached."""
         views = pathlib.Path(tempfile.mkdtemp(dir=run.dir)) / "views"
         argv = [*prefix, interpreter, *flags, script, views, str(rounds), *ways]
         process = run.start(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, cwd=views.parent)
@@ -29,9 +30,13 @@ class Walkers:
         wait_line(process)
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         traced = children[0] if prefix else str(process.pid)
+        if early:
+            early(int(traced))
         tracing = Tracing(run.tool_argv([probe], [*options, "-p", traced], output=output), run.dir)
         run.adopt(tracing.process)
         wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
+        if before:
+            before(int(traced))
         process.stdin.write(b"go\n")
         wait_line(process, 150)
         # Its names are read while it lives.

@@ -58,6 +58,17 @@ TEST(CodeHistory, where_nothing_was_before_code_is_known_at_once) {
   EXPECT_EQ(at(history, 5, Period::at(10)), "") << "it was looked at then, and there was none";
 }
 
+TEST(CodeHistory, what_is_left_of_doubtful_code_is_uncertain) {
+  CodeHistory history;
+  const CodeRange doubtful = code(0, 99, 'a', {0, 10});
+  history.put(doubtful);
+  history.put(code(50, 59, 'b', {20, 20}));
+  history.doubt(doubtful);
+  EXPECT_EQ(at(history, 40, Period::at(30)), "?");
+  EXPECT_EQ(at(history, 70, Period::at(30)), "?");
+  EXPECT_EQ(at(history, 52, Period::at(30)), "b");
+}
+
 TEST(CodeHistory, what_it_has_forgotten_is_uncertain) {
   CodeHistory history;
   for (std::uint64_t i = 0; i < 5000; ++i) history.put(code(0, 9, kNames[i % 26], {10 * i, 10 * i + 5}));

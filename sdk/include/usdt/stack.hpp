@@ -58,7 +58,8 @@ enum class FrameIssue : std::uint8_t {
   script_gone,     ///< the process ended before its name could be read
   script_unnamed,  ///< it is interpreted by this native function; its runtime names it if it is asked to: Frame::detail
   // Code of a JIT compiler:
-  code_replaced,  ///< it took the place of other code at about that time, which may have run: Frame::detail names it
+  code_listed,    ///< as its perf map said at another time: other code may have been there at the hit
+  code_replaced,  ///< other code was in its place at about that time, and may have run: Frame::detail names it
 };
 
 /// Tells how the code of a function came to be, where a runtime has several ways.
@@ -88,8 +89,8 @@ struct Frame {
   std::string build_id = {};   ///< of the file, lower-case hex
   std::optional<FileOffset> offset = {};  ///< of `address` in the file
   /// Of a function of a script: its language ("python", "php"). Such functions stand in place of the native one that
-  /// ran them, the interpreter's loop, and have neither address nor module. Those of a JIT compiler ("javascript") have
-  /// an address: they are native functions, too.
+  /// ran them, the interpreter's loop, and have neither address nor module. Those of a JIT compiler ("javascript",
+  /// "java") have an address: they are native functions, too.
   std::string language = {};
   std::string source = {};  ///< source file as the compiler was told; empty: not known
   std::uint32_t line = 0;   ///< from 1; 0: not known

@@ -21,7 +21,7 @@ static_assert(static_cast<int>(TypeKind::integer) == 0 && static_cast<int>(TypeK
 static_assert(static_cast<int>(Moment::entry) == 1 && static_cast<int>(Moment::both) == 3);
 static_assert(static_cast<int>(FileChangeKind::written) == 0 && static_cast<int>(FileChangeKind::removed) == 2);
 static_assert(static_cast<int>(FollowKind::library) == 0 && static_cast<int>(FollowKind::file) == 3);
-static_assert(static_cast<int>(FrameIssue::none) == 0 && static_cast<int>(FrameIssue::code_replaced) == 24);
+static_assert(static_cast<int>(FrameIssue::none) == 0 && static_cast<int>(FrameIssue::code_replaced) == 25);
 static_assert(static_cast<int>(CodeTier::unknown) == 0 && static_cast<int>(CodeTier::optimized) == 3);
 
 /// 0 is none, and all else one more.

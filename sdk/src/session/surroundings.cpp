@@ -19,7 +19,7 @@ const Result<Stack>& Surroundings::kept_stack(const std::optional<Result<Stack>>
 }
 
 LiveSurroundings::LiveSurroundings(const Question& question, StopToken over)
-    : symbolizer_({.debuginfod = question.points.debuginfod, .stop_asking = std::move(over)}) {
+    : symbolizer_({.debuginfod = question.points.debuginfod, .follow_code = true, .stop_asking = std::move(over)}) {
   if (question.stacks.user_depth == 0 && !question.view.user_stacks) return;
   // If the kernel does not let us watch mappings, those in /proc have to do.
   static_cast<void>(symbolizer_.watch());

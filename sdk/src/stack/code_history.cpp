@@ -53,12 +53,17 @@ void CodeHistory::put(const CodeRange& code) {
   now_.emplace(code.start, code);
 }
 
+void CodeHistory::doubt(const CodeRange& code) {
+  for (auto at = now_.lower_bound(code.start); at != now_.end() && at->first <= code.last; ++at)
+    at->second.doubtful |= at->second.code == code.code && at->second.made.until == code.made.until;
+}
+
 CodeHistory::Found CodeHistory::find(std::uint64_t address, Period when, std::string_view text) const {
   const CodeRange* found = nullptr;
   const auto behind = now_.upper_bound(address);
   if (behind != now_.begin() && has(std::prev(behind)->second, address)) {
     const CodeRange& now = std::prev(behind)->second;
-    if (now.made.until <= when.from) return {.code = &now};
+    if (now.made.until <= when.from) return {.code = &now, .uncertain = now.doubtful};
     if (now.made.from < when.until) found = &now;
   }
   for (auto each = past_.rbegin(); each != past_.rend() && each->when.until > when.from; ++each) {

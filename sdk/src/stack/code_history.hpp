@@ -27,6 +27,7 @@ struct CodeRange {
   std::uint32_t name = 0;  ///< where it begins in the text
   std::uint32_t length = 0;
   Period made = {};
+  bool doubtful = false;  ///< it may have been thrown away since, and nothing tells what is there now
 };
 
 /// Remembers ranges and the last ones that were replaced.
@@ -34,6 +35,8 @@ class CodeHistory {
  public:
   /// Puts `code` into the place of whatever was in its range.
   void put(const CodeRange& code);
+  /// Marks what is left of `code` as doubtful.
+  void doubt(const CodeRange& code);
   void clear();
 
   struct Found {

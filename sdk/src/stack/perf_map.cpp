@@ -74,7 +74,7 @@ std::uint64_t beginning_of(const std::string& root) {
 }
 
 /// Returns when a file was written last, on event_clock(), within a tick before that.
-std::uint64_t written_at(const struct stat& st, std::int64_t wall_offset) {
+std::uint64_t time_of_writing(const struct stat& st, std::int64_t wall_offset) {
   const std::int64_t wall = st.st_mtim.tv_sec * static_cast<std::int64_t>(kSecondNs) + st.st_mtim.tv_nsec;
   return static_cast<std::uint64_t>(std::max<std::int64_t>(wall - wall_offset, 0));
 }
@@ -106,7 +106,7 @@ std::optional<std::size_t> add_lines(std::string_view text, std::size_t at, Peri
   return at;
 }
 
-PerfMap::PerfMap(const std::string& root) {
+PerfMap::PerfMap(const std::string& root, bool growing) : growing_(growing) {
   const std::string number = own_number(root);
   struct stat st {};
   if (number.empty() || ::stat(root.c_str(), &st) != 0) return;
@@ -121,7 +121,7 @@ std::string_view PerfMap::judge(const struct stat& st, std::int64_t wall_offset)
   if (st.st_uid != 0 && st.st_uid != owner_) return "its perf map is another user's";
   if (st.st_size > kMostBytes) return "its perf map is larger than 16 MiB";
   // Numbers of processes are used again, and nobody removes these files.
-  if (written_at(st, wall_offset) + 2 * kTickNs < began_at_)
+  if (time_of_writing(st, wall_offset) + 2 * kTickNs < began_at_)
     return "its perf map is of an earlier process of its number";
   return {};
 }
@@ -135,7 +135,7 @@ void PerfMap::forget() {
 
 /// Whether the file is what was read, and more behind that.
 bool PerfMap::has_grown(const struct stat& st) {
-  if (size_ < 0 || st.st_size <= size_) return false;
+  if (!growing_ || size_ < 0 || st.st_size <= size_) return false;
   const std::string_view known = std::string_view(text_).substr(text_.size() - std::min(text_.size(), kCompared));
   std::array<char, kCompared> there{};
   const auto room = std::span(there).first(known.size());
@@ -156,7 +156,8 @@ void PerfMap::read(const struct stat& seen, std::int64_t wall_offset) {
     forget();
     renewed_at_ = event_clock();
   }
-  const Period made{looked_at_, std::clamp(written_at(st, wall_offset) + kTickNs, looked_at_, event_clock())};
+  written_at_ = time_of_writing(st, wall_offset);
+  const Period made{growing_ ? looked_at_ : 0, std::clamp(written_at_ + kTickNs, looked_at_, event_clock())};
   const std::size_t known = text_.size();
   text_.resize(static_cast<std::size_t>(st.st_size));
   const std::size_t got = sys::read_at(file_.get(), known, std::as_writable_bytes(std::span(text_).subspan(known)));
@@ -193,6 +194,7 @@ std::optional<PerfMap::Found> PerfMap::find(std::uint64_t address, Period when) 
   Found answer{.name = text.substr(found.code->name, found.code->length), .distance = address - found.code->code};
   if (found.other != nullptr) answer.other = text.substr(found.other->name, found.other->length);
   answer.uncertain = found.uncertain || when.until > looked_at_;  // it was not read to the end of that time
+  if (!growing_) answer.listed_at = read_.st_mtim.tv_sec;
   return answer;
 }
 

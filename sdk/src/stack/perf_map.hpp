@@ -30,14 +30,17 @@ constexpr std::size_t kMostPerfMapLines = 1 << 18;
 /// The map of one process, read as it grows.
 class PerfMap {
  public:
-  /// Takes hold of where the file is or will be, while the process lives. `root`: its directory below /proc.
-  explicit PerfMap(const std::string& root);
+  /// Takes hold of where the file is or will be, while the process lives. `root`: its directory below /proc. `growing`:
+  /// it is written as code is made, and not all at once when somebody asks for it.
+  explicit PerfMap(const std::string& root, bool growing = true);
 
   struct Found {
     std::string_view name;
     std::uint64_t distance = 0;   ///< from the beginning of the code
     bool uncertain = false;       ///< other code may have been there instead
     std::string_view other = {};  ///< its name; empty: not known
+    /// The time of day in seconds at which the map was written, if what it said then need not be so at that time.
+    std::optional<std::int64_t> listed_at = {};
   };
   /// Returns what was at `address` during `when`. The answer is valid until the next call.
   [[nodiscard]] std::optional<Found> find(std::uint64_t address, Period when);
@@ -46,6 +49,9 @@ class PerfMap {
   /// Why the file is not believed; empty: it is, or there is none.
   [[nodiscard]] std::string_view why_not() const noexcept { return why_not_; }
   [[nodiscard]] bool is_there() const noexcept { return size_ >= 0; }
+  [[nodiscard]] bool is_growing() const noexcept { return growing_; }
+  /// When it was written last, on event_clock().
+  [[nodiscard]] std::uint64_t written_at() const noexcept { return written_at_; }
 
  private:
   [[nodiscard]] std::string_view judge(const struct stat& st, std::int64_t wall_offset) const noexcept;
@@ -56,6 +62,8 @@ class PerfMap {
   sys::UniqueFd directory_;  ///< the process's /tmp
   sys::UniqueFd file_;       ///< what was read, whatever becomes of its name
   std::string name_;
+  bool growing_;
+  std::uint64_t written_at_ = 0;
   uid_t owner_ = 0;             ///< of the process
   std::uint64_t began_at_ = 0;  ///< the process, on event_clock()
   std::string text_;

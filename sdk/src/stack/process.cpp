@@ -162,7 +162,7 @@ void Process::read() {
   areas_ = std::move(areas);
   makes_code_ = std::ranges::any_of(areas_, &Area::may_be_jit);
   issue_ = FrameIssue::none;
-  if (makes_code_ && !perf_map_) perf_map_.emplace(root);
+  if (makes_code_ && !perf_map_) perf_map_.emplace(root, runtime() != Runtime::hotspot);
 }
 
 bool Process::lives() const noexcept {
@@ -179,6 +179,8 @@ void Process::refresh() {
   if (there && !same) {
     pause_ = 0;
     perf_map_.reset();
+    compiled_.reset();
+    follow_asked_ = false;
     scripts_.reset();
   }
   read_again();
@@ -200,11 +202,31 @@ const Area* Process::find(std::uint64_t address) {
 }
 
 std::optional<PerfMap::Found> Process::in_perf_map(std::uint64_t address, Period when) {
-  return perf_map_ ? perf_map_->find(address, when) : std::nullopt;
+  if (!perf_map_) return std::nullopt;
+  follow_code();
+  if (compiled_) {
+    compiled_->read(when.until);
+    if (auto compiled = compiled_->find(address, when)) return compiled;
+  }
+  auto listed = perf_map_->find(address, when);
+  // What is known to have been compiled before and since is known at that time, too.
+  const std::uint64_t written = perf_map_->written_at();
+  if (listed && compiled_ && compiled_->knows_all_since(std::min(when.from, written)) &&
+      !compiled_->was_unloaded(listed->name, written, when.until))
+    listed->listed_at.reset();
+  return listed;
 }
 
-void Process::look_at_perf_map(std::uint64_t time) {
-  if (perf_map_) perf_map_->look(time);
+/// OpenJDK's own list is of one moment.
+void Process::follow_code() {
+  if (perf_map_->is_growing() || !modules_->options().follow_code || std::exchange(follow_asked_, true)) return;
+  if (auto followed = HotspotCode::follow(pid_)) compiled_.emplace(std::move(*followed));
+}
+
+void Process::look_at_code(std::uint64_t time) {
+  if (!perf_map_) return;
+  follow_code();
+  perf_map_->look(time);
 }
 
 /// Returns the function of V8 itself that is at `address`, with its name and distance; without: there is none. Where

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "proc/mapped_code.hpp"
+#include "stack/hotspot_code.hpp"
 #include "stack/map_watch.hpp"
 #include "stack/module.hpp"
 #include "stack/perf_map.hpp"
@@ -50,6 +51,7 @@ class Modules {
   /// Sets the module of the mapping `code`, or the issue. `root`: the process's directory below /proc; empty: it is
   /// gone, and paths are as the kernel told them.
   void open(const proc::MappedCode& code, const std::string& root, Area& area);
+  [[nodiscard]] const SymbolizerOptions& options() const noexcept { return options_; }
   /// Returns the module of a file of a plan.
   [[nodiscard]] std::shared_ptr<Module> of(const PlannedFile& file);
 
@@ -98,8 +100,8 @@ class Process {
   }
   /// Returns what a JIT compiler had at `address` during `when`.
   [[nodiscard]] std::optional<PerfMap::Found> in_perf_map(std::uint64_t address, Period when);
-  /// Reads the perf map as it is at `time`, so that it is known what changes later.
-  void look_at_perf_map(std::uint64_t time);
+  /// Reads the perf map as it is at `time`, so that it is known what changes later, and follows what OpenJDK compiles.
+  void look_at_code(std::uint64_t time);
   /// Whether the code at `address` is known to keep the frame pointer from its first call on, though nothing in the
   /// file says so: V8's, by its calling convention.
   [[nodiscard]] bool keeps_frame_pointers(std::uint64_t address, Period when);
@@ -116,6 +118,7 @@ class Process {
  private:
   void read();
   [[nodiscard]] Frame builtin_at(std::uint64_t address, Period when);
+  void follow_code();
 
   pid_t pid_;
   Modules* modules_;
@@ -126,6 +129,8 @@ class Process {
   std::int64_t pause_ = 0;    ///< from then on nothing is read for so long
   std::vector<Area> areas_;   ///< by address
   std::optional<PerfMap> perf_map_;
+  bool follow_asked_ = false;
+  std::optional<HotspotCode> compiled_;
   std::unique_ptr<ScriptNames> scripts_;
   std::int64_t scripts_next_ = 0;   ///< when an interpreter is looked for again, ns
   std::int64_t scripts_pause_ = 0;  ///< from the last time until then

@@ -57,8 +57,10 @@ std::string_view to_string(FrameIssue issue) noexcept {
       return "the process ended before its name could be read";
     case FrameIssue::script_unnamed:
       return "an interpreted function of the script, whose name is not known";
+    case FrameIssue::code_listed:
+      return "as its perf map said at another time";
     case FrameIssue::code_replaced:
-      return "it took the place of other code at about that time";
+      return "other code may have been there at that time";
   }
   return {};
 }

@@ -4,7 +4,9 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <ctime>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -13,6 +15,7 @@
 
 #include "arch/arch.hpp"
 #include "base/try.hpp"
+#include "stack/java_name.hpp"
 #include "stack/place_scripts.hpp"
 #include "stack/process.hpp"
 #include "stack/v8_name.hpp"
@@ -68,12 +71,27 @@ std::vector<Frame> without_names(const Area* area, const Process& process) {
   return {frame};
 }
 
+std::string time_of_day(std::int64_t seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  struct tm parts {};
+  std::array<char, 16> text{};
+  const std::size_t size =
+      ::localtime_r(&time, &parts) != nullptr ? std::strftime(text.data(), text.size(), "%H:%M:%S", &parts) : 0;
+  return {text.data(), size};
+}
+
 /// Names code of a JIT compiler as its perf map does.
 void add_name(Frame& frame, const stack::PerfMap::Found& found) {
   frame.issue = found.uncertain ? FrameIssue::code_replaced : FrameIssue::none;
   frame.detail = found.other;
   frame.function = found.name;
   frame.distance = found.distance;
+  if (stack::is_java_method(found.name)) frame.language = "java";
+  // Other code, such as the interpreter's, stays where it is.
+  if (found.listed_at && !found.uncertain && !frame.language.empty()) {
+    frame.issue = FrameIssue::code_listed;
+    frame.detail = "written at " + time_of_day(*found.listed_at);
+  }
   const auto script = stack::parse_v8_name(found.name);
   if (!script) return;
   frame.language = "javascript";
@@ -84,15 +102,17 @@ void add_name(Frame& frame, const stack::PerfMap::Found& found) {
   frame.tier = script->tier;
 }
 
-/// V8's interpreter is one function for all that it runs.
+/// Interpreters of runtimes are one function for all that they run.
 void say_what_is_interpreted(Frame& frame) {
+  constexpr std::string_view of_file = "Builtins_", of_map = "Builtin:";
   std::string_view name = frame.function;
-  if (name.starts_with("Builtins_"))
-    name.remove_prefix(9);
-  else if (name.starts_with("Builtin:"))
-    name.remove_prefix(8);
-  else
+  if (name == "Interpreter" && frame.module.empty()) {
+    frame.issue = FrameIssue::script_unnamed;
+    frame.detail = "OpenJDK's interpreter runs it";
     return;
+  }
+  if (!name.starts_with(of_file) && !name.starts_with(of_map)) return;
+  name.remove_prefix(name.starts_with(of_file) ? of_file.size() : of_map.size());
   if (!name.starts_with("InterpreterEnt") && !name.starts_with("BaselineOrInterpreterEnter")) return;
   frame.issue = FrameIssue::script_unnamed;
   // The deoptimizer makes frames of the interpreter, and those return to the one function that has no copies.
@@ -256,6 +276,7 @@ struct Symbolizer::Impl {
       if (const auto code = process.in_perf_map(step.lookup(), when)) {
         found.emplace_back().module = area->name;
         add_name(found.back(), *code);
+        say_what_is_interpreted(found.back());
       }
     }
     if (found.empty()) {
@@ -379,12 +400,12 @@ Symbolizer::~Symbolizer() = default;
 
 Result<void> Symbolizer::watch() { return impl_->processes.watch(); }
 
-void Symbolizer::see(const Event& event) { impl_->process_of(event).look_at_perf_map(event.timestamp()); }
+void Symbolizer::see(const Event& event) { impl_->process_of(event).look_at_code(event.timestamp()); }
 
 void Symbolizer::see(pid_t pid) {
   Process& process = impl_->processes.of(pid);
   static_cast<void>(process.scripts(false));
-  process.look_at_perf_map(event_clock());
+  process.look_at_code(event_clock());
 }
 
 Result<Stack> Symbolizer::user_stack(const Event& event) {
