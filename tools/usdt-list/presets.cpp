@@ -23,7 +23,7 @@ using usdt::tools::Fires;
 using usdt::tools::Preset;
 using usdt::tools::ScriptQuestion;
 
-/// The first probe of a question that the process has not; empty: it has all.
+/// Says which probe of a question is the first that is not there; empty: all are.
 std::string missing_probe(const ScriptQuestion& question, pid_t pid) {
   const auto points = usdt::parse_points(question.probes);
   if (!points) return points.error().message;
@@ -31,7 +31,9 @@ std::string missing_probe(const ScriptQuestion& question, pid_t pid) {
     for (const usdt::PointPattern& pattern : *side) {
       const bool in_kernel = std::holds_alternative<usdt::KernelPattern>(pattern);
       const auto found = usdt::select({pattern}, {.pids = in_kernel ? std::vector<pid_t>() : std::vector{pid}});
-      if (!found || (found->files.empty() && found->kernel.entries.empty())) return to_string(pattern);
+      if (!found || (found->files.empty() && found->kernel.entries.empty()))
+        return fmt::format("{} has no {}", in_kernel ? "this kernel" : fmt::format("process {}", pid),
+                           to_string(pattern));
     }
   }
   return {};
@@ -40,9 +42,9 @@ std::string missing_probe(const ScriptQuestion& question, pid_t pid) {
 ListedQuestion look_at(const ScriptQuestion& question, pid_t pid) {
   ListedQuestion listed{.question = &question};
   if (pid == 0) return listed;
-  if (const std::string probe = missing_probe(question, pid); !probe.empty()) {
+  listed.why = missing_probe(question, pid);
+  if (!listed.why.empty()) {
     listed.readiness = Readiness::missing;
-    listed.why = fmt::format("process {} has no {}", pid, probe);
     return listed;
   }
   const Fires fires = usdt::tools::judge(question.fires_only_if, usdt::tools::subject_of(pid));
