@@ -20,7 +20,9 @@ int main(int argc, char** argv) {
     if (!functions) {
       std::printf("%s\n", functions.error().message.c_str());
     } else if (functions->empty()) {
-      for (const auto& hint : usdt::elf::hints_for_function(*file, names[0])) std::printf("%s\n", hint.c_str());
+      const auto hints = usdt::elf::hints_for_function(*file, names[0]);
+      for (const auto& name : hints.near) std::printf("near: %s\n", name.c_str());
+      std::printf("%s\n", hints.stripped.c_str());
     } else {
       for (const usdt::Function& function : *functions) {
         std::printf("%016llx %s\n", static_cast<unsigned long long>(function.address.value), function.name.c_str());

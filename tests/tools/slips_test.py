@@ -109,6 +109,23 @@ class Slips(tool.TempDirCase):
             with self.subTest(word):
                 self.assertNotIn("bpftrace", said("--explain", word, check=1))
 
+    def test_a_group_of_options_that_there_is_not_is_answered_by_those_that_there_are(self):
+        self.assertIn("no group of options 'vals': there are all, options, processes, values", said("--help", "vals"))
+
+    def test_a_mistyped_function_of_a_process_is_answered_by_it_and_not_by_all_that_is_stripped(self):
+        program = self.path("waits")
+        pathlib.Path(self.path("waits.c")).write_text("#include <unistd.h>\nint reckon(int n) { return n; }\n"
+                                                      "int main(int argc, char **argv) { pause(); return reckon(argc); }\n")
+        subprocess.run(["cc", "-g", "-O0", self.path("waits.c"), "-lm", "-o", program], check=True)
+        process = subprocess.Popen([program], stdout=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while os.readlink(f"/proc/{process.pid}/exe") != program:
+            pass
+        complaint = said("--explain", "-p", process.pid, "uprobe:reckn", check=1)
+        self.assertIn("; did you mean reckon?\n", complaint)
+        self.assertNotIn("stripped", complaint)
+
     def test_help_begins_with_what_most_people_need(self):
         def printed(*words, width=None):
             done = subprocess.run([TRACE, *words], capture_output=True, text=True, timeout=60, check=True)

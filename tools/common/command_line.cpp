@@ -118,6 +118,12 @@ std::string word_of(std::string_view group) {
   return word;
 }
 
+std::vector<std::string> words_of_groups(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const std::string& group : app.get_groups()) words.push_back(word_of(group));
+  return words;
+}
+
 /// All that there is to say (`part`: "all"), or of one group of options; empty: there is no such group.
 std::string help_about(const CLI::App& app, const std::string& part) {
   if (part == "all") return app.help();
@@ -134,13 +140,11 @@ std::string help_about(const CLI::App& app, const std::string& part) {
 std::string brief_text(const BriefHelp& brief, const CLI::App& app, std::size_t width) {
   std::string text = fmt::format("Usage: {}\n{}\n", brief.usage, wrapped(brief.description, width));
   for (const auto& [name, what] : brief.options) text += option_lines(name, what, width);
-  std::vector<std::string> groups;
-  for (const std::string& group : app.get_groups()) groups.push_back(word_of(group));
   text += fmt::format("\n{}\n", brief.examples);
   return text +
          wrapped(
              fmt::format("--help all has all options, --help GROUP those of one group: {}; --manual the manual page.",
-                         fmt::join(groups, ", ")),
+                         fmt::join(words_of_groups(app), ", ")),
              width);
 }
 
@@ -182,6 +186,11 @@ std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> wo
     const std::string part = help + 1 == words.end() ? "" : help[1];
     if (part.empty() && brief != nullptr) return print_lines(brief_text(*brief, app, width), usage_error);
     if (const std::string text = help_about(app, part); !text.empty()) return print_lines(text, usage_error);
+    if (brief != nullptr && !part.starts_with('-')) {
+      print_notice(app.get_name(), fmt::format("--help: there is no group of options '{}': there are all, {}", part,
+                                               fmt::join(words_of_groups(app), ", ")));
+      return usage_error;
+    }
   }
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {

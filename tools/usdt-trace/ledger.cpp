@@ -262,8 +262,9 @@ std::string Ledger::limit_text(const usdt::Account& total) const {
                        facts_.not_shown);
   if (flags_.question.recording.last) return " (those of the last while; what was before is discarded)";
   if (facts_.shown < flags_.question.limits.max_events) return {};
-  return fmt::format(" (the {} asked for; {} came before all was detached)", flags_.question.limits.max_events,
-                     fmt::format("{} more", total.discarded));
+  const std::string more =
+      total.discarded == 0 ? "" : fmt::format("; {} more came before all was detached", total.discarded);
+  return fmt::format(" (the {} asked for{})", flags_.question.limits.max_events, more);
 }
 
 /// The probes that lost events, those that lost most.

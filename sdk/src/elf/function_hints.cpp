@@ -70,15 +70,14 @@ std::size_t count_addresses(const FunctionTable& table) {
 
 }  // namespace
 
-std::vector<std::string> hints_for_function(const ElfFile& file, const FunctionName& name, const StopToken& stop) {
+FunctionHints hints_for_function(const ElfFile& file, const FunctionName& name, const StopToken& stop) {
   const OpenedFile& opened = *Inside::of(file);
   const FunctionTable table(opened, stop);
-  std::vector<std::string> hints;
+  FunctionHints hints;
   if (!has_glob(name.text())) {
     // A name asked for as x@VERSION, or with parameters, is looked for without these.
     const std::string_view text = name.text();
-    const auto near = near_names(table, text.substr(0, text.find_first_of("@(", 1)));
-    if (!near.empty()) hints.push_back(fmt::format("did you mean {}?", fmt::join(near, ", ")));
+    hints.near = near_names(table, text.substr(0, text.find_first_of("@(", 1)));
   }
   if (!table.has_symtab) {
     const std::size_t known = count_addresses(table);
@@ -90,7 +89,7 @@ std::vector<std::string> hints_for_function(const ElfFile& file, const FunctionN
                           known == 1 ? "is" : "are");
     const std::string where = where_symbols_are(package_of(opened.path), build_id(opened.file, opened.image));
     if (!where.empty()) hint += "; " + where;
-    hints.push_back(std::move(hint));
+    hints.stripped = std::move(hint);
   }
   return hints;
 }

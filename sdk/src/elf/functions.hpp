@@ -21,10 +21,13 @@ namespace usdt::elf {
 [[nodiscard]] Result<std::vector<Function>> find_functions(const ElfFile& file, std::span<const FunctionName> names,
                                                            const StopToken& stop = {});
 
-/// Returns hints for a `name` that find_functions() did not find: names near to it, and where the functions of a
-/// stripped file are. Sentences without a full stop; none where nothing is known.
-[[nodiscard]] std::vector<std::string> hints_for_function(const ElfFile& file, const FunctionName& name,
-                                                          const StopToken& stop = {});
+/// Hints for a name that find_functions() did not find.
+struct FunctionHints {
+  std::vector<std::string> near;  ///< names near to it
+  std::string stripped;           ///< where the functions of a stripped file are: a sentence without a full stop
+};
+[[nodiscard]] FunctionHints hints_for_function(const ElfFile& file, const FunctionName& name,
+                                               const StopToken& stop = {});
 
 /// Returns where to put a probe `distance` bytes into `function` of `file`. A breakpoint within an instruction changes
 /// what the program does, so instructions are decoded from the function's start on. Errors: invalid_argument (within an

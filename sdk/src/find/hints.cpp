@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -53,8 +54,12 @@ class Hints {
       look_into(each);
     }
     std::vector<std::string> out;
-    if (!of_functions_.empty()) return {of_functions_.begin(), of_functions_.end()};
-    if (std::string near = nearest(); !near.empty()) return {std::move(near)};
+    // What may have been meant comes before why it may not be known.
+    if (std::string near = nearest(near_); !near.empty()) out.push_back(std::move(near));
+    if (std::string near = nearest(near_functions_); !near.empty()) out.push_back(std::move(near));
+    if (near_functions_.empty()) add_stripped();
+    out.insert(out.end(), of_functions_.begin(), of_functions_.end());
+    if (!out.empty()) return out;
     if (!any_probe_) add_libraries(out);
     return out;
   }
@@ -63,7 +68,7 @@ class Hints {
   void look_into(const FoundFile& each) {
     const auto file = find_probes(each.target, {}, {.stop = stop_});
     if (!file) return;
-    look_for_functions(*file->elf);
+    look_for_functions(each, *file->elf);
     any_probe_ |= !file->sites.empty();
     std::set<std::pair<std::string_view, std::string_view>> seen;
     for (const Site& site : file->sites) {
@@ -77,25 +82,46 @@ class Hints {
     }
   }
 
-  void look_for_functions(const ElfFile& file) {
-    constexpr std::size_t most = 6;
+  void look_for_functions(const FoundFile& found, const ElfFile& file) {
     for (const PointPattern& each : patterns_) {
       const auto* pattern = std::get_if<FunctionPattern>(&each);
-      if (!pattern || of_functions_.size() >= most) continue;
+      if (!pattern) continue;
       if (!pattern->source_file.empty()) {
-        if (std::string why = find::why_no_line(file, *pattern, stop_); !why.empty())
-          of_functions_.insert(std::move(why));
+        add_reason(find::why_no_line(file, *pattern, stop_));
         continue;
       }
-      for (std::string& hint : elf::hints_for_function(file, elf::FunctionName(pattern->name), stop_))
-        of_functions_.insert(std::move(hint));
+      elf::FunctionHints hints = elf::hints_for_function(file, elf::FunctionName(pattern->name), stop_);
+      for (std::string& name : hints.near) {
+        const bool is_part = name.find(pattern->name) != std::string::npos;
+        const unsigned far = is_part ? 0 : typing_distance(pattern->name, name, kFar);
+        near_functions_.emplace(far, std::move(name));
+      }
+      if (!pattern->target.empty())
+        add_reason(std::move(hints.stripped));
+      else if (!hints.stripped.empty())
+        stripped_.emplace(found.target.path.string(), std::move(hints.stripped));
     }
   }
 
-  std::string nearest() const {
+  /// Most libraries of a process are stripped, and are not where its own functions are looked for.
+  void add_stripped() {
+    if (stripped_.size() == 1) return add_reason(stripped_.begin()->second);
+    if (stripped_.empty()) return;
+    add_reason(
+        fmt::format("{} of these files are stripped, {} among them: of each only the functions that it exports "
+                    "are known",
+                    stripped_.size(), stripped_.begin()->first));
+  }
+
+  void add_reason(std::string reason) {
+    constexpr std::size_t most = 6;
+    if (!reason.empty() && of_functions_.size() < most) of_functions_.insert(std::move(reason));
+  }
+
+  static std::string nearest(const std::set<std::pair<unsigned, std::string>>& near) {
     std::vector<std::string> names;
-    for (const auto& [far, name] : near_) {
-      if (names.size() < kSuggestions && far == near_.begin()->first) names.push_back(name);
+    for (const auto& [far, name] : near) {
+      if (names.size() < kSuggestions && far == near.begin()->first) names.push_back(name);
     }
     return names.empty() ? std::string() : fmt::format("did you mean {}?", fmt::join(names, ", "));
   }
@@ -133,7 +159,9 @@ class Hints {
   const StopToken& stop_;
   bool any_probe_ = false;
   std::set<std::string> of_functions_;
-  std::set<std::pair<unsigned, std::string>> near_;
+  std::map<std::string, std::string> stripped_;                ///< files that nobody named, and what is said of them
+  std::set<std::pair<unsigned, std::string>> near_;            ///< probes, by how far their names are
+  std::set<std::pair<unsigned, std::string>> near_functions_;  ///< likewise
 };
 
 }  // namespace

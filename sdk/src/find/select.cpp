@@ -79,9 +79,10 @@ Error nothing_matches(const Patterns& patterns, const Selection& selection, cons
     const auto* probe = std::get_if<ProbePattern>(&pattern);
     names.push_back(probe ? fmt::format("{}:{}", probe->provider, probe->name) : to_string(pattern));
   }
-  const std::string there =
-      providers.empty() ? "there are no USDT probes in it" + hint_for_functions(patterns)
-                        : fmt::format("it has providers {}; usdt-list shows what there is", fmt::join(providers, ", "));
+  const std::string there = providers.empty() ? "there are no USDT probes in it" + hint_for_functions(patterns)
+                                              : fmt::format("there {} {}; usdt-list shows what there is",
+                                                            providers.size() == 1 ? "is provider" : "are providers",
+                                                            fmt::join(providers, ", "));
   return {ErrorKind::not_found, fmt::format("no probe matches {} in {}: {}{}", fmt::join(names, ", "),
                                             fmt::join(selection.looked, ", "), there, hint_for_files(patterns))};
 }

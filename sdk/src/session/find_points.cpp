@@ -27,13 +27,19 @@ bool has_one_of(const PointPattern& pattern, const ProbeFile& file) {
   return std::ranges::any_of(file.functions, [&](const FunctionPoint& point) { return means(function, point); });
 }
 
+/// A probe of whatever file is written without one.
+std::string as_written(const PointPattern& pattern) {
+  const auto* probe = std::get_if<ProbePattern>(&pattern);
+  return probe && probe->target.empty() ? fmt::format("{}:{}", probe->provider, probe->name) : to_string(pattern);
+}
+
 /// A pattern that means nothing is a mistake that those beside it would hide.
 void report_unmatched(const std::vector<PointPattern>& patterns, const Selection& selection, Notices& notices) {
   for (const PointPattern& pattern : patterns) {
     if (std::holds_alternative<KernelPattern>(pattern)) continue;
     if (std::ranges::none_of(selection.files, [&](const ProbeFile& file) { return has_one_of(pattern, file); }))
       notices.push_back({SessionNotice::Kind::unmatched, to_string(pattern),
-                         fmt::format("nothing matches '{}'", to_string(pattern))});
+                         fmt::format("nothing matches '{}'", as_written(pattern))});
   }
 }
 
