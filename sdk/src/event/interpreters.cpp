@@ -10,12 +10,16 @@
 #include "base/try.hpp"
 #include "event/thread_ends.hpp"
 #include "interpreter/find.hpp"
+#include "usdt/clock.hpp"
 
 namespace usdt::event {
 namespace {
 
 constexpr std::uint64_t kFirstPause = 2'000'000;
 constexpr std::uint64_t kLongestPause = 5'000'000'000;
+/// Where looking takes longer than this, as it does at a process that has mapped thousands of files, there are so many
+/// times as long until the next time.
+constexpr std::uint64_t kLong = 50'000'000, kTimes = 4;
 constexpr std::size_t kMostSeen = 1 << 16;
 constexpr std::size_t kMostTold = 64;
 
@@ -36,7 +40,12 @@ void Interpreters::see(const Event& event) {
   if (event.timestamp() < seen.next) return;
   seen.pause = std::clamp(2 * seen.pause, kFirstPause, kLongestPause);
   seen.next = event.timestamp() + seen.pause;
+  const std::uint64_t began = event_clock();
   look_at(static_cast<pid_t>(event.pid()));
+  const std::uint64_t took = event_clock() - began;
+  if (took < kLong) return;
+  if (const auto there = seen_.find(event.pid()); there != seen_.end())
+    there->second.next = event.timestamp() + std::max(there->second.pause, kTimes * took);
 }
 
 void Interpreters::expect(pid_t pid) {

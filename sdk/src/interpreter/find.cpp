@@ -18,6 +18,9 @@
 namespace usdt::interpreter {
 namespace {
 
+/// Mappings of one process whose files are called like an interpreter, and looked into. There are one or two.
+constexpr std::size_t kMostLookedInto = 64;
+
 /// What a file says of the interpreter in it: addresses as linked.
 struct Places {
   std::uint64_t runtime = 0;
@@ -149,9 +152,11 @@ std::optional<Found> php_of(const ElfFile& file, std::uint64_t shift, const Memo
 Found find_interpreter(pid_t pid, const Memory& memory) {
   const auto code = proc::mapped_code(pid);
   if (!code) return {};
+  std::size_t left = kMostLookedInto;
   for (const proc::MappedCode& each : *code) {
     const bool python = is_called(each, "python");
     if (!python && !is_called(each, "php")) continue;
+    if (left-- == 0) return {};
     const auto file = ElfFile::open(each.file.access, {.debug_dirs = {}});
     if (!file || !elf::Inside::of(*file)->image.is64) continue;
     const auto shift = shift_of(*file, each.mapping);
