@@ -26,16 +26,22 @@ static __always_inline bool misses_word(__u64 *to, __u64 address)
 	return bpf_probe_read_user(to, sizeof(*to), (const void *)address);
 }
 
+/* What pthread_self() returns in the thread that runs, which no pid namespace changes; 0: not known. */
+static __always_inline __u64 script_thread(struct usdt_script_stack *stack)
+{
+	return bpf_probe_read_kernel(&stack->word, sizeof(stack->word),
+				     (void *)bpf_get_current_task() + usdt_stock()->scripts.thread_base)
+		   ? 0
+		   : stack->word;
+}
+
 /* Finds the interpreter's state of the thread that runs, and puts its address into stack->at. The thread that has the
- * interpreter's lock is found at once; one that waits, or does something without the lock, is in the list, too. Each
- * has pthread_self(), which no pid namespace changes. */
+ * interpreter's lock is found at once; one that waits, or does something without the lock, is in the list, too. */
 static __always_inline __u32 find_script_thread(const struct usdt_interpreter *known, struct usdt_script_stack *stack)
 {
-	__u64 self = 0;
+	const __u64 self = script_thread(stack);
 
-	if (bpf_probe_read_kernel(&self, sizeof(self),
-				  (void *)bpf_get_current_task() + usdt_stock()->scripts.thread_base) ||
-	    !self)
+	if (!self)
 		return USDT_SCRIPT_OTHER_THREAD;
 	if (known->holder && !misses_word(&stack->at, known->holder) && stack->at &&
 	    !misses_word(&stack->word, stack->at + known->thread_id) && stack->word == self)
@@ -62,17 +68,24 @@ static __always_inline __u32 find_script_thread(const struct usdt_interpreter *k
 	return USDT_SCRIPT_MOST_THREADS;
 }
 
-/* Takes what tells the code object from others that may have its place later. Not all have a name. */
+/* Takes what tells the code object from others that may have its place later. Not all have a name. A function written
+ * in C has a method in place of one. */
 static __always_inline void take_code(const struct usdt_interpreter *known, struct usdt_script_stack *stack,
 				      struct usdt_script_frame *to)
 {
+	const struct usdt_code_shape *shape = to->flags & USDT_SCRIPT_IN_C ? &known->stacked.method : &known->code;
+	__u64 *name = stack->code + USDT_CODE_WORDS;
+
 	to->cookie = 0;
-	if (bpf_probe_read_user(stack->code, USDT_CODE_BYTES, (const void *)(to->code + known->code_words)))
+	if (bpf_probe_read_user(stack->code, shape->bytes & 127, (const void *)(to->code + shape->at)))
 		return;
-	stack->word = stack->code[known->name_word & (USDT_CODE_ROOM - 1)];
-	if (stack->word && misses_word(&stack->word, stack->word + known->name_hash))
-		return;
-	to->cookie = usdt_code_cookie(stack->code, known->code_mask, stack->word);
+	stack->word = stack->code[shape->name_word & (USDT_CODE_ROOM - 1)];
+	if (stack->word) {
+		if (bpf_probe_read_user(name, shape->name_bytes & 31, (const void *)(stack->word + shape->name_at)))
+			return;
+		stack->word = usdt_name_hash(name, shape->name_bytes);
+	}
+	to->cookie = usdt_code_cookie(stack->code, shape->mask, stack->word);
 }
 
 /* Goes on to the activation around the one whose outermost function was taken: it runs the function that called that
@@ -87,7 +100,7 @@ static __always_inline __u32 leave_activation(const struct usdt_interpreter *kno
 	return stack->word == stack->at ? USDT_SCRIPT_COMPLETE : USDT_SCRIPT_INCONSISTENT;
 }
 
-/* A word of the frame that was copied into stack->code, and a byte. */
+/* A word of what was copied into stack->code, as a frame is, and a byte. */
 static __always_inline __u64 word_of_frame(const struct usdt_script_stack *stack, __u32 offset)
 {
 	return stack->code[offset >> 3 & (USDT_CODE_ROOM - 1)];
@@ -96,6 +109,11 @@ static __always_inline __u64 word_of_frame(const struct usdt_script_stack *stack
 static __always_inline __u32 byte_of_frame(const struct usdt_script_stack *stack, __u32 offset)
 {
 	return word_of_frame(stack, offset) >> 8 * (offset & 7) & 0xff;
+}
+
+static __always_inline bool is_entry(const struct usdt_interpreter *known, const struct usdt_script_stack *stack)
+{
+	return (byte_of_frame(stack, known->frame_entry) & known->entry_mask) == known->entry_value;
 }
 
 /* Fills in one frame and puts the address of the one that called it into stack->at. */
@@ -109,16 +127,78 @@ static __always_inline __u32 take_script_frame(const struct usdt_interpreter *kn
 	to->activation = known->walk & USDT_WALK_ACTIVATIONS ? stack->activation : 0;
 	to->flags = byte_of_frame(stack, known->frame_owner) << USDT_SCRIPT_OWNER;
 	stack->next = word_of_frame(stack, known->frame_previous);
-	if ((byte_of_frame(stack, known->frame_entry) & known->entry_mask) == known->entry_value) {
+	if (is_entry(known, stack)) {
 		to->flags |= USDT_SCRIPT_ENTRY;
 		if (known->walk & USDT_WALK_MARKS) {
 			to->flags |= USDT_SCRIPT_MARK;
 			to->activation = stack->at;
 		}
 	}
-	take_code(known, stack, to);
 	stack->at = stack->next;
 	return to->flags & USDT_SCRIPT_ENTRY ? leave_activation(known, stack) : USDT_SCRIPT_COMPLETE;
+}
+
+/* Finds the stack of functions of the thread that runs. Puts the address of the innermost frame into stack->at, 0:
+ * there is none; and that of the outermost one, which is no function, into stack->activation. What the thread had may
+ * have been another's since it ended, so that it has to lead back. */
+static __always_inline __u32 find_function_stack(const struct usdt_interpreter *known, struct usdt_script_stack *stack)
+{
+	const __u64 self = script_thread(stack);
+	const __u64 most = 1 << 27;
+	__u64 size, thread;
+	int error;
+
+	if (!self)
+		return USDT_SCRIPT_OTHER_THREAD;
+	error = usdt_find_thread_variable(&known->stacked.variable, self, &stack->word);
+	if (error == -USDT_ENOENT)
+		return USDT_SCRIPT_OTHER_THREAD;
+	if (error || misses_word(&stack->next, stack->word))
+		return USDT_SCRIPT_UNREADABLE;
+	if (!stack->next || bpf_probe_read_user(stack->code, USDT_FRAME_BYTES, (const void *)stack->next))
+		return USDT_SCRIPT_OTHER_THREAD;
+	thread = word_of_frame(stack, known->stacked.context_thread);
+	if (misses_word(&stack->word, thread + known->thread_id) || stack->word != self ||
+	    misses_word(&stack->word, thread + known->stacked.thread_context) || stack->word != stack->next)
+		return USDT_SCRIPT_OTHER_THREAD;
+	stack->at = word_of_frame(stack, known->stacked.context_frame);
+	if (!stack->at)
+		return USDT_SCRIPT_COMPLETE;
+	size = word_of_frame(stack, known->stacked.context_size);
+	stack->activation = word_of_frame(stack, known->stacked.context_stack) + 8 * size - known->stacked.frame_size;
+	if (size > most || stack->at < word_of_frame(stack, known->stacked.context_stack) ||
+	    stack->at > stack->activation || (stack->activation - stack->at) % known->stacked.frame_size)
+		return USDT_SCRIPT_INCONSISTENT;
+	if (stack->at == stack->activation)
+		stack->at = 0;
+	return USDT_SCRIPT_COMPLETE;
+}
+
+/* Fills in one frame of such a stack and goes on to the next one. A frame without an instruction is no function: what
+ * it runs was written in C without a method, or it tells where a file was read. */
+static __always_inline __u32 take_stacked_frame(const struct usdt_interpreter *known, struct usdt_script_stack *stack,
+						struct usdt_script_frame *to)
+{
+	if (bpf_probe_read_user(stack->code, USDT_FRAME_BYTES, (const void *)stack->at))
+		return USDT_SCRIPT_UNREADABLE;
+	to->code = word_of_frame(stack, known->frame_code);
+	to->instruction = word_of_frame(stack, known->frame_instruction);
+	to->activation = stack->at;
+	to->flags = to->code ? to->instruction ? 0 : USDT_SCRIPT_MARK : USDT_SCRIPT_IN_C;
+	stack->word = word_of_frame(stack, known->stacked.frame_environment) - 8 * (USDT_ENVIRONMENT_WORDS - 1);
+	if (bpf_probe_read_user(stack->code, 8 * USDT_ENVIRONMENT_WORDS, (const void *)stack->word))
+		return USDT_SCRIPT_UNREADABLE;
+	if (!(to->flags & USDT_SCRIPT_MARK) && is_entry(known, stack))
+		to->flags |= USDT_SCRIPT_ENTRY;
+	if (to->flags & USDT_SCRIPT_IN_C)
+		stack->word = stack->code[0];
+	else if (misses_word(&stack->word, to->code + known->stacked.object_code))
+		return USDT_SCRIPT_UNREADABLE;
+	to->code = stack->word;
+	stack->at += known->stacked.frame_size;
+	if (stack->at >= stack->activation)
+		stack->at = 0;
+	return USDT_SCRIPT_COMPLETE;
 }
 
 /* Puts the address of the innermost frame of the thread into stack->at. */
@@ -131,38 +211,43 @@ static __always_inline bool misses_first_frame(const struct usdt_interpreter *kn
 	       misses_word(&stack->at, stack->activation + known->activation_frame);
 }
 
-static __always_inline __u32 follow_script(const struct usdt_interpreter *known, struct usdt_script_stack *stack)
+/* Finds the innermost frame of the thread that runs, by the way that its interpreter has. */
+static __always_inline __u32 find_first_frame(const struct usdt_interpreter *known, struct usdt_script_stack *stack)
 {
-	struct usdt_script_frame *frames = (void *)stack + sizeof(*stack);
 	__u32 state;
 
-	if (misses_word(&stack->word, known->check_at) || stack->word != known->check)
-		return USDT_SCRIPT_OTHER_IMAGE;
+	if (known->walk & USDT_WALK_STACK)
+		return find_function_stack(known, stack);
 	if (known->walk & USDT_WALK_ONE_THREAD) {
 		if ((__u32)bpf_get_current_pid_tgid() != bpf_get_current_pid_tgid() >> 32)
 			return USDT_SCRIPT_OTHER_THREAD;
-		if (misses_word(&stack->at, known->holder))
-			return USDT_SCRIPT_UNREADABLE;
-	} else {
-		state = find_script_thread(known, stack);
-		if (state != USDT_SCRIPT_COMPLETE)
-			return state;
-		if (misses_first_frame(known, stack))
-			return USDT_SCRIPT_UNREADABLE;
+		return misses_word(&stack->at, known->holder) ? USDT_SCRIPT_UNREADABLE : USDT_SCRIPT_COMPLETE;
 	}
+	state = find_script_thread(known, stack);
+	if (state == USDT_SCRIPT_COMPLETE && misses_first_frame(known, stack))
+		return USDT_SCRIPT_UNREADABLE;
+	return state;
+}
+
+/* Puts the functions of the thread into the record, and how far they could be followed into stack->state. */
+static __always_inline void follow_script(const struct usdt_interpreter *known, struct usdt_script_stack *stack)
+{
+	struct usdt_script_frame *to = (void *)stack + sizeof(*stack);
+
+	stack->state = find_first_frame(known, stack);
 	for (__u32 i = 0; i <= USDT_MOST_SCRIPT_FRAMES; i++) {
-		if (!stack->at)
-			return USDT_SCRIPT_COMPLETE;
+		if (stack->state != USDT_SCRIPT_COMPLETE || !stack->at)
+			return;
 		if (i >= usdt_stock()->scripts.depth || i >= USDT_MOST_SCRIPT_FRAMES)
-			return USDT_SCRIPT_CUT;
-		state = take_script_frame(known, stack, &frames[i]);
-		if (state == USDT_SCRIPT_UNREADABLE)
-			return state;
+			break;
+		stack->state = known->walk & USDT_WALK_STACK ? take_stacked_frame(known, stack, &to[i])
+							     : take_script_frame(known, stack, &to[i]);
+		if (stack->state == USDT_SCRIPT_UNREADABLE)
+			return;
+		take_code(known, stack, &to[i]);
 		stack->count = i + 1;
-		if (state != USDT_SCRIPT_COMPLETE)
-			return state;
 	}
-	return USDT_SCRIPT_CUT;
+	stack->state = USDT_SCRIPT_CUT;
 }
 
 static __always_inline void take_script_stack(struct usdt_script_stack *stack)
@@ -174,8 +259,11 @@ static __always_inline void take_script_stack(struct usdt_script_stack *stack)
 	stack->state = USDT_SCRIPT_NONE;
 	stack->runtime = known ? known->runtime : USDT_RUNTIME_NONE;
 	stack->version = known ? known->version : 0;
-	if (known)
-		stack->state = follow_script(known, stack);
+	if (!known)
+		return;
+	stack->state = USDT_SCRIPT_OTHER_IMAGE;
+	if (!misses_word(&stack->word, known->check_at) && stack->word == known->check)
+		follow_script(known, stack);
 }
 
 #endif /* USDT_TRACE_SCRIPTS_H */

@@ -11,6 +11,7 @@
 
 #include "interpreter/cpython.hpp"
 #include "interpreter/php.hpp"
+#include "interpreter/ruby.hpp"
 
 namespace {
 
@@ -36,16 +37,29 @@ class Bytes final : public Memory {
 
 template <class Layout>
 std::uint64_t cookie_of(const Memory& memory, const Layout& layout, std::uint64_t code) {
-  const auto words = memory.value<std::array<__u64, USDT_CODE_WORDS>>(code + layout.walk.code_words);
-  const auto hash =
-      words ? memory.value<std::uint64_t>((*words)[layout.walk.name_word] + layout.walk.name_hash) : std::nullopt;
-  return hash ? usdt_code_cookie(words->data(), layout.walk.code_mask, *hash) : 0;
+  const auto words = memory.value<std::array<__u64, USDT_CODE_WORDS>>(code + layout.walk.code.at);
+  const auto name = words ? memory.value<std::array<__u64, USDT_NAME_WORDS>>((*words)[layout.walk.code.name_word] +
+                                                                             layout.walk.code.name_at)
+                          : std::nullopt;
+  if (!name) return 0;
+  return usdt_code_cookie(words->data(), layout.walk.code.mask,
+                          usdt_name_hash(name->data(), layout.walk.code.name_bytes));
 }
 
 void read_python(const Memory& memory, const CPythonLayout& layout, std::uint64_t code) {
   CodeNames names;
   if (read_code(memory, layout, 0, code, cookie_of(memory, layout, code), names) != CodeState::read) return;
   for (const std::int64_t distance : {-2, 0, 6, 1000}) static_cast<void>(names.line_at(distance));
+}
+
+void read_ruby(const Memory& memory, std::uint64_t code) {
+  const RubyLayout& ruby = *ruby_layout(0x0301);
+  RubyNames names;
+  if (read_ruby_code(memory, ruby, code, cookie_of(memory, ruby, code), names) == CodeState::read)
+    for (const std::uint64_t position : {0U, 1U, 60U, 4000U})
+      static_cast<void>(names.line_before(names.instructions + 8 * position));
+  RubyNameTable table(ruby, code, 256);
+  static_cast<void>(table.find(memory, code));
 }
 
 }  // namespace
@@ -62,5 +76,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const PhpLayout& php = *php_layout(0x0802);
   if (read_function(memory, php, code, cookie_of(memory, php, code), names) == CodeState::read)
     static_cast<void>(line_of(memory, php, names, names.instructions));
+  read_ruby(memory, code);
   return 0;
 }

@@ -59,7 +59,7 @@ TEST(Layout, of_a_version_with_a_table_is_what_that_says) {
   EXPECT_EQ(layout->code_start, 200);
   EXPECT_EQ(layout->code_begins, 184) << "offsetof(PyCodeObject, _co_firsttraceable)";
   EXPECT_EQ(layout->text_other, 56) << "sizeof(PyCompactUnicodeObject)";
-  EXPECT_EQ(layout->walk.name_word, 8);
+  EXPECT_EQ(layout->walk.code.name_word, 8);
 }
 
 TEST(Layout, of_another_version_or_of_no_table_is_refused) {

@@ -41,8 +41,8 @@ class PhpFunction : public testing::Test {
     memory.put_text(at + 24, text);
   }
   [[nodiscard]] std::uint64_t cookie(std::uint64_t hash = 0x9999) const {
-    const auto words = *memory.value<std::array<__u64, USDT_CODE_WORDS>>(function + layout.walk.code_words);
-    return usdt_code_cookie(words.data(), layout.walk.code_mask, hash);
+    const auto words = *memory.value<std::array<__u64, USDT_CODE_WORDS>>(function + layout.walk.code.at);
+    return usdt_code_cookie(words.data(), layout.walk.code.mask, hash);
   }
 
   FakeMemory memory;
@@ -104,10 +104,10 @@ TEST(PhpMemory, takes_bounded_room_whatever_it_has) {
   for (std::uint64_t seed = 0; seed < 100'000; ++seed) {
     const AnyMemory memory(seed);
     const std::uint64_t address = random() >> random() % 64;
-    const auto words = memory.value<std::array<__u64, USDT_CODE_WORDS>>(address + layout.walk.code_words);
+    const auto words = memory.value<std::array<__u64, USDT_CODE_WORDS>>(address + layout.walk.code.at);
     const auto hash = words ? memory.value<std::uint64_t>((*words)[0] + 8) : std::nullopt;
     PhpNames names;
-    const std::uint64_t cookie = hash ? usdt_code_cookie(words->data(), layout.walk.code_mask, *hash) : 0;
+    const std::uint64_t cookie = hash ? usdt_code_cookie(words->data(), layout.walk.code.mask, *hash) : 0;
     if (read_function(memory, layout, address, cookie, names) == CodeState::read)
       static_cast<void>(line_of(memory, layout, names, names.instructions + 32 * (random() % 8)));
     ASSERT_LE(memory.largest, 4096U);

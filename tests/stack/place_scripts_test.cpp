@@ -115,5 +115,68 @@ TEST(PlaceScripts, without_marks_come_apart_where_loops_are_more_or_fewer) {
       << "there may be more of them further up";
 }
 
+/// A function of Ruby, with its frame and next instruction at numbers of its own.
+usdt_script_frame ruby(std::uint64_t code, std::uint32_t flags = 0) {
+  return {.code = code,
+          .cookie = 0,
+          .instruction = (flags & USDT_SCRIPT_IN_C) != 0 ? 0 : 1000 + code,
+          .activation = 100 + code,
+          .flags = flags,
+          .reserved = 0};
+}
+
+/// Native functions that have what the loop keeps of a function in the two registers; 0: they have something else
+/// there.
+Walked native_with(std::initializer_list<std::pair<std::uint64_t, std::uint64_t>> steps,
+                   FrameIssue end = FrameIssue::none) {
+  Walked walked{.steps = {}, .end = end};
+  for (const auto& [address, of_function] : steps) {
+    Step& step = walked.steps.emplace_back();
+    step.address = address;
+    if (of_function != 0) step.kept = {100 + of_function, 1000 + of_function};
+  }
+  return walked;
+}
+
+std::string placed_by_registers(const Walked& walked, const std::vector<usdt_script_frame>& scripts) {
+  return text_of(place_by_registers(walked, scripts));
+}
+
+TEST(PlaceScriptsByRegisters, takes_the_place_of_the_outermost_that_has_its_frame) {
+  const std::vector<usdt_script_frame> scripts{ruby(7, USDT_SCRIPT_IN_C), ruby(8), ruby(9, USDT_SCRIPT_ENTRY), ruby(10),
+                                               ruby(11, USDT_SCRIPT_ENTRY)};
+  EXPECT_EQ(placed_by_registers(native_with({{1, 8}, {2, 8}, {3, 0}, {4, 10}, {5, 10}, {6, 0}}), scripts),
+            "1 [7 8 9] 3 4 [10 11] 6")
+      << "functions that the loop calls may have its registers, too";
+}
+
+TEST(PlaceScriptsByRegisters, takes_no_place_of_a_function_that_has_one_of_them) {
+  Walked walked = native_with({{1, 8}, {2, 8}, {3, 8}});
+  walked.steps[2].kept[1] = 5;
+  EXPECT_EQ(placed_by_registers(walked, {ruby(8, USDT_SCRIPT_ENTRY)}), "1 [8] 3");
+}
+
+TEST(PlaceScriptsByRegisters, goes_on_alone_behind_the_end_of_the_copy) {
+  const std::vector<usdt_script_frame> scripts{ruby(8, USDT_SCRIPT_ENTRY), ruby(9, USDT_SCRIPT_ENTRY)};
+  EXPECT_EQ(placed_by_registers(native_with({{1, 8}, {2, 0}}, FrameIssue::copy_ended), scripts), "[8] 2 alone [9]");
+}
+
+TEST(PlaceScriptsByRegisters, comes_apart_where_nobody_has_its_frame) {
+  EXPECT_EQ(placed_by_registers(native_with({{1, 0}, {2, 0}}), {ruby(8, USDT_SCRIPT_ENTRY)}), "1 2 apart [8]");
+  EXPECT_EQ(placed_by_registers(native_with({{1, 0}}, FrameIssue::chain_ended), {ruby(8, USDT_SCRIPT_ENTRY)}),
+            "1 apart [8]");
+}
+
+TEST(PlaceScriptsByRegisters, comes_before_the_next_one_while_it_has_not_begun) {
+  const std::vector<usdt_script_frame> scripts{ruby(8, USDT_SCRIPT_ENTRY), ruby(9, USDT_SCRIPT_ENTRY)};
+  EXPECT_EQ(placed_by_registers(native_with({{1, 0}, {2, 9}, {3, 0}}), scripts), "1 [8] [9] 3");
+}
+
+TEST(PlaceScriptsByRegisters, ends_with_functions_in_c_that_native_code_called) {
+  const std::vector<usdt_script_frame> scripts{ruby(8, USDT_SCRIPT_ENTRY), ruby(9, USDT_SCRIPT_IN_C)};
+  EXPECT_EQ(placed_by_registers(native_with({{1, 8}, {2, 0}}), scripts), "[8] 2 [9]");
+  EXPECT_EQ(placed_by_registers(native_with({{1, 8}, {2, 0}}, FrameIssue::copy_ended), scripts), "[8] 2 alone [9]");
+}
+
 }  // namespace
 }  // namespace usdt::stack

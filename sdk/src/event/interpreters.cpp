@@ -56,17 +56,29 @@ bool Interpreters::look_at(pid_t pid) {
   if (map_ < 0) return false;
   if (seen_.size() > kMostSeen) forget_ended();
   const interpreter::ProcessMemory memory(pid);
-  const interpreter::Found found = interpreter::find_interpreter(pid, memory);
-  if (found.is_known()) {
-    put(static_cast<std::uint32_t>(pid), found.walk);
-    return true;
-  }
-  if (found.name.empty() || told_.size() >= kMostTold || std::ranges::find(told_, found.name) != told_.end())
+  interpreter::Found found = interpreter::find_interpreter(pid, memory);
+  if (!found.is_known()) {
+    if (!found.name.empty()) say_unknown(pid, found.name, found.why_not);
     return false;
-  told_.push_back(found.name);
-  unknown_.push_back(fmt::format("process {} runs {}: its stacks have no functions of scripts, since {}", pid,
-                                 found.name, found.why_not));
-  return false;
+  }
+  const auto added = add_variable(pid, found);
+  // Else it has just begun: its dynamic linker has not done its work yet.
+  if (!added && added.error().kind == ErrorKind::not_supported) say_unknown(pid, found.name, added.error().message);
+  if (!added) return false;
+  put(static_cast<std::uint32_t>(pid), found.walk);
+  return true;
+}
+
+Result<void> Interpreters::add_variable(pid_t pid, interpreter::Found& found) {
+  if (found.ruby != nullptr) found.walk.stacked.variable = TRY(ruby_variable_.find(pid));
+  return {};
+}
+
+void Interpreters::say_unknown(pid_t pid, const std::string& interpreter, std::string_view why) {
+  if (told_.size() >= kMostTold || std::ranges::find(told_, interpreter) != told_.end()) return;
+  told_.push_back(interpreter);
+  unknown_.push_back(
+      fmt::format("process {} runs {}: its stacks have no functions of scripts, since {}", pid, interpreter, why));
 }
 
 std::vector<std::string> Interpreters::take_unknown() { return std::exchange(unknown_, {}); }

@@ -6,10 +6,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "event/expected_process.hpp"
+#include "find/thread_variable.hpp"
+#include "interpreter/find.hpp"
 #include "usdt/bpf/interpreter.h"
 #include "usdt/bpf_object.hpp"
 #include "usdt/event.hpp"
@@ -46,11 +49,15 @@ class Interpreters {
     std::uint64_t pause = 0;  ///< from the last time until then
   };
 
+  /// Adds where the threads of a process have what leads to their functions. Errors: as ThreadVariableFinder::find().
+  [[nodiscard]] Result<void> add_variable(pid_t pid, interpreter::Found& found);
+  void say_unknown(pid_t pid, const std::string& interpreter, std::string_view why);
   void put(std::uint32_t pid, const usdt_interpreter& walk);
   void forget_ended();
 
   int map_ = -1;
   ExpectedProcess expected_;
+  find::ThreadVariableFinder ruby_variable_{interpreter::kRubyVariable};
   std::unordered_map<std::uint32_t, Seen> seen_;
   std::vector<std::string> unknown_;
   std::vector<std::string> told_;

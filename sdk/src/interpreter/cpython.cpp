@@ -33,7 +33,7 @@ constexpr std::uint32_t kKindBits = 7, kCompact = 8, kAscii = 16;
 using CodeWords = std::array<__u64, USDT_CODE_WORDS>;
 
 std::uint64_t word_of(const CodeWords& words, const CPythonLayout& layout, std::uint16_t offset) {
-  return words[(offset - layout.walk.code_words) / sizeof(std::uint64_t)];
+  return words[(offset - layout.walk.code.at) / sizeof(std::uint64_t)];
 }
 
 /// A code unit of UTF-8 from a character; a byte that was none when Python decoded the text stays what it was
@@ -79,9 +79,9 @@ bool is_alive(const Memory& memory, std::uint64_t code) {
 
 /// Whether the words are those of the hit. The hash of a name may have been computed since.
 bool has_cookie(const Memory& memory, const CPythonLayout& layout, const CodeWords& words, std::uint64_t cookie) {
-  const auto hash = memory.value<std::uint64_t>(words[layout.walk.name_word] + layout.walk.name_hash);
+  const auto hash = memory.value<std::uint64_t>(words[layout.walk.code.name_word] + layout.walk.code.name_at);
   const auto fits = [&](std::uint64_t with) {
-    return usdt_code_cookie(words.data(), layout.walk.code_mask, with) == cookie;
+    return usdt_code_cookie(words.data(), layout.walk.code.mask, with) == cookie;
   };
   return hash && (fits(*hash) || fits(~0ULL));
 }
@@ -124,11 +124,13 @@ Result<CPythonLayout> layout_from(const CPythonTable& table, std::span<const std
   layout.walk.frame_owner = layout.walk.frame_entry = at(table.frame_owner);
   layout.walk.entry_mask = UINT8_MAX;
   layout.walk.entry_value = static_cast<std::uint8_t>(table.entry_owner);
-  layout.walk.code_mask = (1U << USDT_CODE_WORDS) - 1;
+  layout.walk.code.bytes = USDT_CODE_BYTES;
+  layout.walk.code.mask = (1U << USDT_CODE_WORDS) - 1;
   layout.walk.code_tag = table.code_tag;
-  layout.walk.code_words = code_words;
-  layout.walk.name_word = static_cast<std::uint16_t>((at(table.code_name) - code_words) / word);
-  layout.walk.name_hash = table.name_hash;
+  layout.walk.code.at = code_words;
+  layout.walk.code.name_word = static_cast<std::uint16_t>((at(table.code_name) - code_words) / word);
+  layout.walk.code.name_at = table.name_hash;
+  layout.walk.code.name_bytes = word;
   layout.thread_interpreter = at(table.thread_interpreter);
   layout.object_type = at(table.object_type);
   layout.code_first_line = at(table.code_first_line);
@@ -197,7 +199,7 @@ std::optional<std::string> read_text(const Memory& memory, const CPythonLayout& 
 
 CodeState read_code(const Memory& memory, const CPythonLayout& layout, std::uint64_t type, std::uint64_t code,
                     std::uint64_t cookie, CodeNames& names) {
-  const auto words = memory.value<CodeWords>(code + layout.walk.code_words);
+  const auto words = memory.value<CodeWords>(code + layout.walk.code.at);
   const auto of_type = memory.value<std::uint64_t>(code + layout.object_type);
   if (!words || !of_type) return CodeState::unreadable;
   if ((type != 0 && *of_type != type) || !is_alive(memory, code) || !has_cookie(memory, layout, *words, cookie))
@@ -206,7 +208,7 @@ CodeState read_code(const Memory& memory, const CPythonLayout& layout, std::uint
   auto file = read_text(memory, layout, word_of(*words, layout, layout.code_file));
   auto lines = read_bytes(memory, layout, word_of(*words, layout, layout.code_lines));
   // Were it freed meanwhile, its texts might be others'.
-  const auto again = memory.value<CodeWords>(code + layout.walk.code_words);
+  const auto again = memory.value<CodeWords>(code + layout.walk.code.at);
   if (!again || !is_alive(memory, code) || memory.value<std::uint64_t>(code + layout.object_type) != of_type ||
       *again != *words || !has_cookie(memory, layout, *again, cookie) || !function || !file)
     return CodeState::changed;
@@ -215,7 +217,7 @@ CodeState read_code(const Memory& memory, const CPythonLayout& layout, std::uint
   const auto begins = memory.value<std::uint32_t>(code + layout.code_begins);
   names.begins = begins ? *begins * kInstruction : 0;
   names.lines = lines ? std::move(*lines) : std::vector<std::byte>();
-  const std::size_t line_at = layout.code_first_line - layout.walk.code_words;
+  const std::size_t line_at = layout.code_first_line - layout.walk.code.at;
   std::memcpy(&names.first_line, reinterpret_cast<const std::byte*>(words->data()) + line_at, sizeof(names.first_line));
   return CodeState::read;
 }

@@ -36,10 +36,16 @@ inline constexpr CPythonLayout kCPython312{
             .entry_mask = 0xff,
             .entry_value = 3,
             .code_tag = 0,
-            .code_words = 56,    // behind PyCodeObject.co_argcount, up to co_linetable
-            .code_mask = 0x7ff,  // all of them
-            .name_word = 8,      // PyCodeObject.co_name: (120 - 56) / 8
-            .name_hash = 24,     // PyASCIIObject.hash
+            .code =
+                {
+                    .at = 56,  // behind PyCodeObject.co_argcount, up to co_linetable
+                    .bytes = USDT_CODE_BYTES,
+                    .mask = 0x7ff,   // all of them
+                    .name_word = 8,  // PyCodeObject.co_name: (120 - 56) / 8
+                    .name_at = 24,   // PyASCIIObject.hash
+                    .name_bytes = 8,
+                },
+            .stacked = {},
         },
     .thread_interpreter = 16,  // PyThreadState.interp
     .object_type = 8,          // PyObject.ob_type

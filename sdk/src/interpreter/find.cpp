@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -20,6 +21,7 @@ namespace {
 
 /// Mappings of one process whose files are called like an interpreter, and looked into. There are one or two.
 constexpr std::size_t kMostLookedInto = 64;
+constexpr const char* kUnknownVersion = "where this version keeps its functions is not known here";
 
 /// What a file says of the interpreter in it: addresses as linked.
 struct Places {
@@ -69,11 +71,12 @@ bool fits(const Memory& memory, const CPythonLayout& layout, const usdt_interpre
 }
 
 Found python_in(const Places& places, std::uint64_t shift, const Memory& memory) {
-  Found found{.name = "CPython"};
   // Behind the mark of its table of offsets a later version has the number, too.
   const std::uint64_t version_at = places.version != 0 ? places.version : places.runtime + sizeof(std::uint64_t);
   const auto version = memory.value<std::uint64_t>(version_at + shift);
-  if (!version || *version >> 24 != 3) {
+  if (!version) return {};  // the process ended
+  Found found{.name = "CPython"};
+  if (*version >> 24 != 3) {
     found.why_not = "its version cannot be read: it may be older than 3.11";
     return found;
   }
@@ -98,6 +101,15 @@ Found python_in(const Places& places, std::uint64_t shift, const Memory& memory)
   return found;
 }
 
+/// A version at the beginning of a text that is as long as a word, or longer.
+std::optional<std::uint16_t> version_in(std::uint64_t word) {
+  unsigned major = 0, minor = 0;
+  const std::string text(reinterpret_cast<const char*>(&word), sizeof(word));
+  if (std::sscanf(text.c_str(), "%u.%u", &major, &minor) != 2 || major > UINT8_MAX || minor > UINT8_MAX)
+    return std::nullopt;
+  return static_cast<std::uint16_t>(major << 8 | minor);
+}
+
 /// Where a file has PHP's version, as it tells it to clients: the address of the number.
 std::optional<std::uint64_t> php_version_in(const ElfFile& file) {
   constexpr std::string_view before = "X-Powered-By: PHP/";
@@ -111,19 +123,18 @@ std::optional<std::uint64_t> php_version_in(const ElfFile& file) {
 }
 
 Found php_in(std::uint64_t version_at, std::uint64_t globals, const Memory& memory) {
-  Found found{.name = "PHP"};
   const auto word = memory.value<std::uint64_t>(version_at);
-  unsigned major = 0, minor = 0;
-  const std::string text(word ? reinterpret_cast<const char*>(&*word) : "", word ? sizeof(*word) : 0);
-  if (std::sscanf(text.c_str(), "%u.%u", &major, &minor) != 2) {
+  if (!word) return {};  // the process ended
+  Found found{.name = "PHP"};
+  const auto version = version_in(*word);
+  if (!version) {
     found.why_not = "its version cannot be read";
     return found;
   }
-  found.name = fmt::format("PHP {}.{}", major, minor);
-  const PhpLayout* layout =
-      major < 256 && minor < 256 ? php_layout(static_cast<std::uint16_t>(major << 8 | minor)) : nullptr;
+  found.name = fmt::format("PHP {}.{}", *version >> 8, *version & 0xff);
+  const PhpLayout* layout = php_layout(*version);
   if (layout == nullptr)
-    found.why_not = "where this version keeps its functions is not known here";
+    found.why_not = kUnknownVersion;
   else if (globals == 0)
     found.why_not = "functions of builds with thread safety (ZTS) cannot be followed";
   if (!found.why_not.empty()) return found;
@@ -132,6 +143,27 @@ Found php_in(std::uint64_t version_at, std::uint64_t globals, const Memory& memo
   found.walk.check_at = version_at;
   found.walk.check = *word;
   found.walk.holder = globals + layout->innermost;
+  return found;
+}
+
+Found ruby_in(std::uint64_t version_at, const Memory& memory) {
+  const auto word = memory.value<std::uint64_t>(version_at);
+  if (!word) return {};  // the process ended
+  Found found{.name = "Ruby"};
+  const auto version = version_in(*word);
+  if (!version) {
+    found.why_not = "its version cannot be read";
+    return found;
+  }
+  found.name = fmt::format("Ruby {}.{}", *version >> 8, *version & 0xff);
+  found.ruby = ruby_layout(*version);
+  if (found.ruby == nullptr) {
+    found.why_not = kUnknownVersion;
+    return found;
+  }
+  found.walk = found.ruby->walk;
+  found.walk.check_at = version_at;
+  found.walk.check = *word;
   return found;
 }
 
@@ -147,6 +179,25 @@ std::optional<Found> php_of(const ElfFile& file, std::uint64_t shift, const Memo
   return php_in(*version + shift, globals != 0 ? globals + shift : 0, memory);
 }
 
+std::optional<Found> ruby_of(const ElfFile& file, std::uint64_t shift, const Memory& memory) {
+  const std::uint64_t version = address_or_0(elf::SymbolIndex(file), "ruby_version");
+  if (version == 0) return std::nullopt;
+  Found found = ruby_in(version + shift, memory);
+  if (const elf::Section* data = elf::Inside::of(file)->image.find(".data"); data != nullptr) {
+    found.data = data->addr + shift;
+    found.data_size = data->size;
+  }
+  return found;
+}
+
+/// The interpreters by what their programs and libraries are called.
+struct Interpreter {
+  std::string_view name;
+  std::optional<Found> (*find)(const ElfFile& file, std::uint64_t shift, const Memory& memory);
+};
+constexpr std::array kInterpreters{Interpreter{"python", python_of}, Interpreter{"php", php_of},
+                                   Interpreter{"ruby", ruby_of}};
+
 }  // namespace
 
 Found find_interpreter(pid_t pid, const Memory& memory) {
@@ -154,15 +205,15 @@ Found find_interpreter(pid_t pid, const Memory& memory) {
   if (!code) return {};
   std::size_t left = kMostLookedInto;
   for (const proc::MappedCode& each : *code) {
-    const bool python = is_called(each, "python");
-    if (!python && !is_called(each, "php")) continue;
+    const auto kind =
+        std::ranges::find_if(kInterpreters, [&](const Interpreter& known) { return is_called(each, known.name); });
+    if (kind == kInterpreters.end()) continue;
     if (left-- == 0) return {};
     const auto file = ElfFile::open(each.file.access, {.debug_dirs = {}});
     if (!file || !elf::Inside::of(*file)->image.is64) continue;
     const auto shift = shift_of(*file, each.mapping);
     if (!shift) continue;
-    auto found = python ? python_of(*file, *shift, memory) : php_of(*file, *shift, memory);
-    if (found) return std::move(*found);
+    if (auto found = kind->find(*file, *shift, memory)) return std::move(*found);
   }
   return {};
 }

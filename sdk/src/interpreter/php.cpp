@@ -28,11 +28,11 @@ std::optional<std::string> read_php_text(const Memory& memory, const PhpLayout& 
 
 /// Whether the words are those of the hit. The hash of a name may have been computed since.
 bool is_as_at_hit(const Memory& memory, const PhpLayout& layout, const Words& words, std::uint64_t cookie) {
-  const std::uint64_t name = words[layout.walk.name_word];
+  const std::uint64_t name = words[layout.walk.code.name_word];
   const auto hash =
-      name != 0 ? memory.value<std::uint64_t>(name + layout.walk.name_hash) : std::optional<std::uint64_t>(0);
+      name != 0 ? memory.value<std::uint64_t>(name + layout.walk.code.name_at) : std::optional<std::uint64_t>(0);
   const auto fits = [&](std::uint64_t with) {
-    return usdt_code_cookie(words.data(), layout.walk.code_mask, with) == cookie;
+    return usdt_code_cookie(words.data(), layout.walk.code.mask, with) == cookie;
   };
   return hash && (fits(*hash) || fits(0));
 }
@@ -59,7 +59,7 @@ const PhpLayout* php_layout(std::uint16_t version) {
 
 CodeState read_function(const Memory& memory, const PhpLayout& layout, std::uint64_t function, std::uint64_t cookie,
                         PhpNames& names) {
-  const auto words = memory.value<Words>(function + layout.walk.code_words);
+  const auto words = memory.value<Words>(function + layout.walk.code.at);
   const auto type = memory.value<std::uint8_t>(function + layout.function_type);
   const auto is_function = [](std::uint8_t t) { return t == kInternal || t == kOfScript || t == kEvaluated; };
   if (!words || !type) return CodeState::unreadable;
@@ -75,7 +75,7 @@ CodeState read_function(const Memory& memory, const PhpLayout& layout, std::uint
     read.count = memory.value<std::uint32_t>(function + layout.function_count).value_or(0);
   }
   // Were it freed meanwhile, its texts might be others'.
-  const auto again = memory.value<Words>(function + layout.walk.code_words);
+  const auto again = memory.value<Words>(function + layout.walk.code.at);
   if (!again || memory.value<std::uint8_t>(function + layout.function_type) != type ||
       !is_as_at_hit(memory, layout, *again, cookie) || !name || !file)
     return CodeState::changed;

@@ -35,10 +35,16 @@ inline constexpr PhpLayout kPhp82{
             .entry_mask = 2,         // ZEND_CALL_TOP >> 16
             .entry_value = 2,
             .code_tag = 0,
-            .code_words = 8,      // from zend_op_array.function_name on
-            .code_mask = 0x041b,  // function_name, scope, num_args, arg_info, opcodes
-            .name_word = 0,       // zend_op_array.function_name
-            .name_hash = 8,       // zend_string.h
+            .code =
+                {
+                    .at = 8,  // from zend_op_array.function_name on
+                    .bytes = USDT_CODE_BYTES,
+                    .mask = 0x041b,  // function_name, scope, num_args, arg_info, opcodes
+                    .name_word = 0,  // zend_op_array.function_name
+                    .name_at = 8,    // zend_string.h
+                    .name_bytes = 8,
+                },
+            .stacked = {},
         },
     .function_type = 0,           // zend_op_array.type
     .function_name = 8,           // zend_op_array.function_name

@@ -18,7 +18,7 @@ constexpr std::size_t kLastOfComm = sizeof(usdt_ender::comm) - 1;
 enum FrameFlag : std::uint8_t { kReturnAddress = 1, kOfKernel = 2, kInlined = 4, kHasOffset = 8 };
 /// The language of a function of a script, in the bits above: 0, none. Readers of 1.0 pass over these.
 constexpr unsigned kLanguageShift = 4;
-constexpr std::array<std::string_view, 5> kLanguages{"", "python", "php", "javascript", "java"};
+constexpr std::array<std::string_view, 6> kLanguages{"", "python", "php", "javascript", "java", "ruby"};
 /// Frames of this one have the definition and the tier behind all else.
 constexpr std::string_view kCompiledLanguage = "javascript";
 constexpr auto kLastIssue = static_cast<std::uint8_t>(FrameIssue::code_replaced);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 namespace usdt::stack {
 namespace {
@@ -39,6 +40,36 @@ std::uint64_t end_of_frame(const std::vector<Step>& steps, std::size_t i) {
   return 0;
 }
 
+/// Whether the step has what the loop has that runs this activation.
+bool runs(const Step& step, const Activation& activation) {
+  return step.issue == FrameIssue::none && step.kept[0] != 0 &&
+         std::ranges::any_of(activation, [&](const usdt_script_frame& script) {
+           return script.activation == step.kept[0] && script.instruction == step.kept[1];
+         });
+}
+
+/// The outermost step that runs the activation; nothing: there is none from `first` on.
+std::optional<std::size_t> find_loop(const Walked& walked, std::size_t first, const Activation& activation) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = first; i < walked.steps.size(); ++i)
+    if (runs(walked.steps[i], activation)) found = i;
+  return found;
+}
+
+/// Whether its functions were called by native code alone, so that no loop runs any of them.
+bool has_no_loop(const Activation& activation) {
+  return std::ranges::all_of(activation, [](const usdt_script_frame& script) {
+    return (script.flags & (USDT_SCRIPT_IN_C | USDT_SCRIPT_MARK)) != 0;
+  });
+}
+
+/// Says where functions come whose place is not known, and what they are.
+void add_rest(std::vector<Place>& places, std::span<const Activation> rest, FrameIssue issue) {
+  if (rest.empty()) return;
+  places.push_back({.issue = issue});
+  for (const Activation& activation : rest) places.push_back({.scripts = activation});
+}
+
 }  // namespace
 
 std::vector<Place> place_scripts(const Walked& walked, std::span<const usdt_script_frame> scripts) {
@@ -54,13 +85,12 @@ std::vector<Place> place_scripts(const Walked& walked, std::span<const usdt_scri
     if (!is_loop || is_empty(activations[next])) places.push_back({.step = &step});
     if (is_loop) places.push_back({.scripts = activations[next++]});
   }
-  if (next == activations.size()) return places;
   // Behind a stack that is known up to some caller come those further up.
   const std::uint64_t last = walked.steps.empty() ? 0 : walked.steps.back().stack;
-  const bool is_beyond =
-      one_stack && walked.end != FrameIssue::none && last != 0 && address_of(activations[next]) >= last;
-  places.push_back({.issue = is_beyond ? FrameIssue::script_alone : FrameIssue::script_apart});
-  for (; next < activations.size(); ++next) places.push_back({.scripts = activations[next]});
+  const bool is_beyond = next < activations.size() && one_stack && walked.end != FrameIssue::none && last != 0 &&
+                         address_of(activations[next]) >= last;
+  add_rest(places, std::span(activations).subspan(next),
+           is_beyond ? FrameIssue::script_alone : FrameIssue::script_apart);
   return places;
 }
 
@@ -79,9 +109,30 @@ std::vector<Place> place_by_loops(const Walked& walked, std::span<const usdt_scr
     else
       places.push_back({.step = &walked.steps[i]});
   }
-  if (next == activations.size()) return places;
-  places.push_back({.issue = FrameIssue::script_apart});
-  for (; next < activations.size(); ++next) places.push_back({.scripts = activations[next]});
+  add_rest(places, std::span(activations).subspan(next), FrameIssue::script_apart);
+  return places;
+}
+
+std::vector<Place> place_by_registers(const Walked& walked, std::span<const usdt_script_frame> scripts) {
+  const std::vector<Activation> activations = activations_of(scripts);
+  std::vector<Place> places;
+  std::size_t next = 0, step = 0;
+  for (std::size_t placed = 0; placed < activations.size(); ++placed) {
+    const auto loop = find_loop(walked, step, activations[placed]);
+    if (!loop) continue;
+    for (; step < *loop; ++step) places.push_back({.step = &walked.steps[step]});
+    ++step;
+    // Others within it have no loop: their functions are called by native code, and have not begun or have ended.
+    for (; next <= placed; ++next) places.push_back({.scripts = activations[next]});
+  }
+  for (; step < walked.steps.size(); ++step) places.push_back({.step = &walked.steps[step]});
+  if (walked.end == FrameIssue::none)
+    for (; next < activations.size() && has_no_loop(activations[next]); ++next)
+      places.push_back({.scripts = activations[next]});
+  // Behind a stack that is known up to some caller come those further up.
+  const bool is_beyond = next > 0 && walked.end != FrameIssue::none;
+  add_rest(places, std::span(activations).subspan(next),
+           is_beyond ? FrameIssue::script_alone : FrameIssue::script_apart);
   return places;
 }
 

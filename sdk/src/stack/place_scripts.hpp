@@ -30,4 +30,9 @@ struct Place {
 [[nodiscard]] std::vector<Place> place_by_loops(const Walked& walked, std::span<const usdt_script_frame> scripts,
                                                 const std::function<bool(const Step&)>& is_loop);
 
+/// Does so where each function has a frame of its own elsewhere (Ruby): the loop has the address of the one that it
+/// runs in the first register of Step::kept, and the next instruction in the second. Those that it calls may have both,
+/// too.
+[[nodiscard]] std::vector<Place> place_by_registers(const Walked& walked, std::span<const usdt_script_frame> scripts);
+
 }  // namespace usdt::stack

@@ -11,27 +11,44 @@ constexpr std::size_t kMostFunctions = 1 << 15;
 /// Bytes of their names and lines: whoever wrote the process may have given each of them a megabyte.
 constexpr std::size_t kMostBytes = 4 << 20;
 
-std::size_t bytes_of(const interpreter::CodeNames& names, const interpreter::PhpNames& php) {
-  return names.function.size() + names.file.size() + names.lines.size() + php.function.size() + php.file.size();
-}
-
 }  // namespace
 
-ScriptNames::ScriptNames(pid_t pid) : memory_(pid), found_(interpreter::find_interpreter(pid, memory_)) {}
+ScriptNames::ScriptNames(pid_t pid) : memory_(pid), found_(interpreter::find_interpreter(pid, memory_)) {
+  if (found_.ruby != nullptr) ruby_names_.emplace(*found_.ruby, found_.data, found_.data_size);
+}
 
-ScriptNames::Known& ScriptNames::find(std::uint64_t code, std::uint64_t cookie) {
+std::optional<KeptRegisters> ScriptNames::loop_registers() const noexcept {
+  if (found_.ruby == nullptr) return std::nullopt;
+  return KeptRegisters{found_.ruby->loop_frame, found_.ruby->loop_instruction};
+}
+
+CodeState ScriptNames::read(const usdt_script_frame& recorded, Known& names) {
+  const std::uint64_t code = recorded.code, cookie = recorded.cookie;
+  if (found_.php != nullptr) return interpreter::read_function(memory_, *found_.php, code, cookie, names.php);
+  if (found_.python)
+    return interpreter::read_code(memory_, *found_.python, found_.code_type, code, cookie, names.names);
+  return (recorded.flags & USDT_SCRIPT_IN_C) != 0
+             ? interpreter::read_ruby_method(memory_, *found_.ruby, *ruby_names_, code, cookie, names.ruby)
+             : interpreter::read_ruby_code(memory_, *found_.ruby, code, cookie, names.ruby);
+}
+
+ScriptNames::Known& ScriptNames::find(const usdt_script_frame& recorded) {
   // Each closure of PHP has a copy of its function, freed with it. All copies have one cookie.
-  const std::uint64_t key = found_.php != nullptr ? cookie : code;
+  const std::uint64_t key = found_.php != nullptr ? recorded.cookie : recorded.code;
   const auto known = known_.find(key);
-  if (known != known_.end() && known->second.cookie == cookie && known->second.state == CodeState::read)
+  if (known != known_.end() && known->second.cookie == recorded.cookie && known->second.state == CodeState::read)
     return known->second;
   make_room();
-  Known fresh{.cookie = cookie};
-  fresh.state = found_.php != nullptr
-                    ? interpreter::read_function(memory_, *found_.php, code, cookie, fresh.php)
-                    : interpreter::read_code(memory_, *found_.python, found_.code_type, code, cookie, fresh.names);
-  bytes_ += bytes_of(fresh.names, fresh.php);
+  Known fresh{.cookie = recorded.cookie};
+  fresh.state = read(recorded, fresh);
+  bytes_ += fresh.bytes();
   return known_[key] = std::move(fresh);
+}
+
+std::size_t ScriptNames::Known::bytes() const noexcept {
+  return names.function.size() + names.file.size() + names.lines.size() + php.function.size() + php.file.size() +
+         ruby.function.size() + ruby.file.size() + ruby.lines.size() * sizeof(ruby.lines[0]) +
+         ruby.ranks.size() * sizeof(ruby.ranks[0]);
 }
 
 void ScriptNames::make_room() {
@@ -51,7 +68,6 @@ std::uint32_t ScriptNames::line_of_php(Known& known, std::uint64_t instruction) 
 
 std::optional<Frame> ScriptNames::frame_of(const usdt_script_frame& recorded) {
   Frame frame;
-  frame.language = found_.php != nullptr ? "php" : "python";
   frame.issue = FrameIssue::script_gone;
   if (!are_known()) return frame;
   if (recorded.code == 0) {
@@ -59,7 +75,7 @@ std::optional<Frame> ScriptNames::frame_of(const usdt_script_frame& recorded) {
     frame.detail = "generators that delegate to others (yield from) are not followed";
     return frame;
   }
-  Known& known = find(recorded.code, recorded.cookie);
+  Known& known = find(recorded);
   if (known.state == CodeState::changed) frame.issue = FrameIssue::script_changed;
   if (known.state != CodeState::read) return frame;
   frame.issue = FrameIssue::none;
@@ -67,6 +83,12 @@ std::optional<Frame> ScriptNames::frame_of(const usdt_script_frame& recorded) {
     frame.function = known.php.function;
     frame.source = known.php.file;
     frame.line = line_of_php(known, recorded.instruction);
+    return frame;
+  }
+  if (found_.ruby != nullptr) {
+    frame.function = known.ruby.function;
+    frame.source = known.ruby.file;
+    frame.line = known.ruby.line_before(recorded.instruction);
     return frame;
   }
   const auto distance = static_cast<std::int64_t>(recorded.instruction - recorded.code - found_.python->code_start);

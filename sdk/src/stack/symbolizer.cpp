@@ -43,6 +43,7 @@ bool is_at_return(const Event& event) {
 stack::Hit hit_of(const Event& event, Process& process) {
   stack::Hit hit{.when = Period::at(event.timestamp())};
   hit.machine = machine_of(event.plan(), event.site());
+  if (!event.script().frames.empty()) hit.kept = process.scripts(true).loop_registers();
   if (std::holds_alternative<FilePlace>(event.site().point)) {
     hit.returns = is_at_return(event);
     hit.at_entry = event.probe().function && !hit.returns && event.probe().distance == 0;
@@ -121,6 +122,20 @@ void say_what_is_interpreted(Frame& frame) {
       "up";
 }
 
+/// The language of functions of scripts, as frames name it.
+std::string_view language_of(const RecordedScript& script) {
+  switch (script.runtime) {
+    case USDT_RUNTIME_CPYTHON:
+      return "python";
+    case USDT_RUNTIME_PHP:
+      return "php";
+    case USDT_RUNTIME_RUBY:
+      return "ruby";
+    default:
+      return "";
+  }
+}
+
 /// Makes the stack of one event: native functions, and those of scripts where they belong.
 template <class Impl>  // Symbolizer::Impl, which has no name here
 class StackMaker {
@@ -152,6 +167,8 @@ class StackMaker {
 
  private:
   [[nodiscard]] std::vector<stack::Place> placed(const stack::Walked& walked) {
+    if (!script_.frames.empty() && process_.scripts(true).loop_registers())
+      return place_by_registers(walked, script_.frames);
     const std::string_view loop = script_.frames.empty() ? "" : process_.scripts(true).loop();
     if (loop.empty()) return place_scripts(walked, script_.frames);
     return place_by_loops(walked, script_.frames, [&](const stack::Step& step) {
@@ -178,7 +195,10 @@ class StackMaker {
     for (const usdt_script_frame& script : scripts) {
       auto frame = (script.flags & USDT_SCRIPT_MARK) == 0 ? process_.scripts(true).frame_of(script) : std::nullopt;
       if (frame && !make_room()) return;
-      if (frame) stack_.frames.push_back(std::move(*frame));
+      if (frame) {
+        frame->language = language_of(script_);
+        stack_.frames.push_back(std::move(*frame));
+      }
       if (&script == &script_.frames.back()) add_script_issue();
     }
   }

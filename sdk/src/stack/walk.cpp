@@ -149,7 +149,13 @@ class Walk {
     ++frames_;
   }
   /// The stack pointer in a function is the lowest address of its frame.
-  void note_frame() { walked_.steps.back().stack = registers_.values[numbers_.stack_pointer].value_or(0); }
+  void note_frame() {
+    Step& step = walked_.steps.back();
+    step.stack = registers_.values[numbers_.stack_pointer].value_or(0);
+    if (!hit_.kept) return;
+    for (std::size_t i = 0; i < step.kept.size(); ++i)
+      step.kept[i] = (*hit_.kept)[i] < numbers_.count ? registers_.values[(*hit_.kept)[i]].value_or(0) : 0;
+  }
   /// Also where nothing describes that code, as in musl.
   [[nodiscard]] bool returns_from_signal(std::uint64_t address) {
     const Area* area = process_.known(address);

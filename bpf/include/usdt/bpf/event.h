@@ -92,18 +92,20 @@ enum usdt_runtime {
 	USDT_RUNTIME_NONE = 0,
 	USDT_RUNTIME_CPYTHON = 1,
 	USDT_RUNTIME_PHP = 2,
+	USDT_RUNTIME_RUBY = 3,
 };
 
 /* A function of a script that was running. */
 #define USDT_SCRIPT_ENTRY 1 /* called from native code: the outermost one of its activation */
 #define USDT_SCRIPT_MARK 2  /* no function: it tells nothing but where its activation is */
+#define USDT_SCRIPT_IN_C 4  /* a function written in C: `code` is the address of its method */
 #define USDT_SCRIPT_OWNER 8 /* in the bits from here on: who owns the frame, as the interpreter numbers that */
 struct usdt_script_frame {
 	__u64 code;	   /* address of its code object */
 	__u64 cookie;	   /* usdt_code_cookie() at the hit; 0: its code object could not be read */
 	__u64 instruction; /* address of the instruction */
 	/* Where the call of the interpreter's loop that runs it has its frame on the native stack; 0: the outermost
-	 * frame of the activation says it. */
+	 * frame of the activation says it. USDT_WALK_STACK: where its own frame is, which the loop has in a register. */
 	__u64 activation;
 	__u32 flags; /* USDT_SCRIPT_* */
 	__u32 reserved;

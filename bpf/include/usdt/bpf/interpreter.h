@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What the stock program knows of an interpreter (CPython, PHP) that a process runs, to find at a hit which functions
- * of a script are running. User space fills it in, by process. Offsets are bytes in the interpreter's structures. */
+/* What the stock program knows of an interpreter (CPython, PHP, Ruby) that a process runs, to find at a hit which
+ * functions of a script are running. User space fills it in, by process. Offsets are bytes in the interpreter's
+ * structures. */
 #ifndef USDT_BPF_INTERPRETER_H
 #define USDT_BPF_INTERPRETER_H
 
 #include "event.h"
+#include "thread_variable.h"
 
 /* The members of a code object that never change while it lives, as words, and how many bytes they are. */
 #define USDT_CODE_WORDS 11
@@ -19,6 +21,42 @@
 #define USDT_WALK_MARKS 4
 /* Only the first thread of a process runs functions, and `holder` is the address of the pointer to the innermost. */
 #define USDT_WALK_ONE_THREAD 8
+/* A thread-local variable leads to the thread's context, and that to a stack of frames that lie side by side. Functions
+ * written in C have frames among them, which point to no code object. */
+#define USDT_WALK_STACK 16
+
+/* Words of a name that tell it from others where it has no hash. */
+#define USDT_NAME_WORDS 3
+
+/* What tells a code object from others. */
+struct usdt_code_shape {
+	__u16 at;    /* where its words begin, at most USDT_CODE_WORDS, */
+	__u16 bytes; /* which are so many bytes; */
+	__u16 mask;  /* which of the words never change while it lives; */
+	/* and which of them is the pointer to the name, that has its hash there, of 8 bytes (not -1 once it is known),
+	 * or USDT_NAME_WORDS which never change. 0 in place of the pointer: it has no name. */
+	__u16 name_word;
+	__u16 name_at;
+	__u16 name_bytes;
+};
+
+/* Words that a frame of such a stack has in its environment: the method first, the frame's flags last. */
+#define USDT_ENVIRONMENT_WORDS 3
+
+/* Offsets of USDT_WALK_STACK, beside those that all interpreters have. */
+struct usdt_stacked_functions {
+	struct usdt_thread_variable variable; /* the pointer to the thread's context, of a process */
+	/* In the first USDT_FRAME_BYTES of the context: */
+	__u16 context_stack;  /* the lowest address of the stack, which grows downwards; */
+	__u16 context_size;   /* how many words it has; */
+	__u16 context_frame;  /* the pointer to the innermost frame; */
+	__u16 context_thread; /* the pointer to the thread, which has its `thread_id`, and here */
+	__u16 thread_context; /* the pointer back to the context */
+	__u16 frame_size;
+	__u16 frame_environment; /* the pointer to the last of USDT_ENVIRONMENT_WORDS, of which `frame_entry` is one */
+	__u16 object_code;	 /* in what `frame_code` points to: the pointer to the code object */
+	struct usdt_code_shape method; /* of a function written in C */
+};
 
 /* Addresses and offsets in one process. */
 struct usdt_interpreter {
@@ -45,11 +83,9 @@ struct usdt_interpreter {
 	__u16 frame_entry; /* a byte; the outermost frame of an activation has this value in the bits of the mask */
 	__u8 entry_mask;
 	__u8 entry_value;
-	__u16 code_tag;	  /* bits of the pointer to a code object that are no part of its address */
-	__u16 code_words; /* where USDT_CODE_WORDS begin; */
-	__u16 code_mask;  /* which of them never change; */
-	__u16 name_word;  /* and which of them is the pointer to the name, */
-	__u16 name_hash;  /* which has its hash there: not -1 once it is known */
+	__u16 code_tag; /* bits of the pointer to a code object that are no part of its address */
+	struct usdt_code_shape code;
+	struct usdt_stacked_functions stacked;
 };
 
 /* Adds a word to a cookie. */
@@ -57,6 +93,12 @@ static inline __attribute__((always_inline)) __u64 usdt_mix(__u64 cookie, __u64 
 {
 	cookie = (cookie ^ word) * 0x9e3779b97f4a7c15ull;
 	return cookie ^ cookie >> 32;
+}
+
+/* The hash of a name, or what stands for it, from the words that were read. */
+static inline __attribute__((always_inline)) __u64 usdt_name_hash(const __u64 *words, __u32 bytes)
+{
+	return bytes > 8 ? usdt_mix(usdt_mix(usdt_mix(0, words[0]), words[1]), words[2]) : words[0];
 }
 
 /* A number that tells a code object from another one that had the same address before. */
@@ -74,9 +116,9 @@ static inline __attribute__((always_inline)) __u64 usdt_code_cookie(const __u64 
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(usdt_interpreter) == 80, "value of usdt_interpreters");
+static_assert(sizeof(usdt_interpreter) == 136, "value of usdt_interpreters");
 #else
-_Static_assert(sizeof(struct usdt_interpreter) == 80, "value of usdt_interpreters");
+_Static_assert(sizeof(struct usdt_interpreter) == 136, "value of usdt_interpreters");
 #endif
 
 #endif /* USDT_BPF_INTERPRETER_H */
