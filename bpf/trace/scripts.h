@@ -229,6 +229,13 @@ static __always_inline __u32 find_first_frame(const struct usdt_interpreter *kno
 	return state;
 }
 
+/* Whether the process runs what is known. A process that was forked has no page of a file before it uses it. */
+static __always_inline bool is_as_known(const struct usdt_interpreter *known, struct usdt_script_stack *stack,
+					bool is_forked)
+{
+	return misses_word(&stack->word, known->check_at) ? is_forked : stack->word == known->check;
+}
+
 /* Puts the functions of the thread into the record, and how far they could be followed into stack->state. */
 static __always_inline void follow_script(const struct usdt_interpreter *known, struct usdt_script_stack *stack)
 {
@@ -250,11 +257,39 @@ static __always_inline void follow_script(const struct usdt_interpreter *known, 
 	stack->state = USDT_SCRIPT_CUT;
 }
 
+/* A word of four bytes of a task; 0: it cannot be read. */
+static __always_inline __u32 half_of_task(struct usdt_script_stack *stack, const void *task, __u32 offset)
+{
+	stack->word = 0;
+	return bpf_probe_read_kernel(&stack->word, sizeof(__u32), task + offset) ? 0 : stack->word;
+}
+
+/* The number of the process's parent, if the process has executed nothing since it was forked; else 0. In a pid
+ * namespace that is the tracer's the number is not known. */
+static __always_inline __u32 forked_by(struct usdt_script_stack *stack)
+{
+	const volatile struct usdt_thread_offsets *at = &usdt_stock()->threads;
+	const void *task = (void *)bpf_get_current_task();
+
+	stack->next = 0;
+	if (usdt_kernel()->pidns_ino || !at->parent || !at->exec ||
+	    bpf_probe_read_kernel(&stack->next, sizeof(stack->next), task + at->parent) ||
+	    half_of_task(stack, task, at->exec) != half_of_task(stack, (const void *)stack->next, at->exec))
+		return 0;
+	return half_of_task(stack, (const void *)stack->next, at->tgid);
+}
+
+/* A process that was forked has what its parent has, in the same places. */
 static __always_inline void take_script_stack(struct usdt_script_stack *stack)
 {
 	__u32 process = usdt_pid_tgid() >> 32;
 	const struct usdt_interpreter *known = bpf_map_lookup_elem(&usdt_interpreters, &process);
+	const bool is_forked = !known;
 
+	if (is_forked) {
+		process = forked_by(stack);
+		known = bpf_map_lookup_elem(&usdt_interpreters, &process);
+	}
 	stack->count = 0;
 	stack->state = USDT_SCRIPT_NONE;
 	stack->runtime = known ? known->runtime : USDT_RUNTIME_NONE;
@@ -262,7 +297,7 @@ static __always_inline void take_script_stack(struct usdt_script_stack *stack)
 	if (!known)
 		return;
 	stack->state = USDT_SCRIPT_OTHER_IMAGE;
-	if (!misses_word(&stack->word, known->check_at) && stack->word == known->check)
+	if (is_as_known(known, stack, is_forked))
 		follow_script(known, stack);
 }
 

@@ -145,7 +145,8 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
   constants.scripts = describe_scripts(layout);
   if (layout.user_stack_depth > 0) constants.returns = find_replaced_returns();
   constants.family = TRY(describe_family(plan, options));
-  if (keeps_beginnings(plan, options) || layout.owners || layout.contexts) constants.threads = find_threads();
+  if (keeps_beginnings(plan, options) || layout.owners || layout.contexts || layout.script_depth > 0)
+    constants.threads = find_threads();
   if (layout.contexts) {
     constants.image = TRY(find_image());
     const usdt_thread_offsets& threads = constants.threads;

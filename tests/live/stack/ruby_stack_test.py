@@ -199,6 +199,13 @@ def a_process_that_is_met_by_its_first_hit_has_them_from_then_on(run):
     print(f"{len(late)} of {len(walkers.events)} hits were before the process was known")
 
 
+@scenario
+def a_forked_child_has_them_from_its_first_hit(run):
+    """It is known by its parent."""
+    walkers = walk(run, ["forked"], 200, options=(*FULL, "--children"))
+    compare(walkers, 200)
+
+
 def fake(run, version, rounds):
     """Traces fake_ruby.c; returns what the tool says."""
     require_root()
