@@ -122,6 +122,13 @@ void say_what_is_interpreted(Frame& frame) {
       "up";
 }
 
+/// Before all else: native functions have their names and callers from files, which stay, and those of scripts have
+/// them from the process, while it lives.
+void read_scripts(const RecordedScript& script, Process& process) {
+  for (const usdt_script_frame& each : script.frames)
+    if ((each.flags & USDT_SCRIPT_MARK) == 0) static_cast<void>(process.scripts(true).frame_of(each));
+}
+
 /// The language of functions of scripts, as frames name it.
 std::string_view language_of(const RecordedScript& script) {
   switch (script.runtime) {
@@ -149,9 +156,6 @@ class StackMaker {
 
   [[nodiscard]] Stack make(const stack::Walked& walked) {
     stack_.end = walked.end;
-    // Before all else: native names are read of files, which stay, and those of scripts while the process lives.
-    for (const usdt_script_frame& script : script_.frames)
-      if ((script.flags & USDT_SCRIPT_MARK) == 0) static_cast<void>(process_.scripts(true).frame_of(script));
     if (script_.frames.empty()) add_script_issue();
     for (const stack::Place& place : placed(walked)) {
       if (stack_.end == FrameIssue::depth_reached && functions_ >= most_) break;
@@ -420,7 +424,11 @@ Symbolizer::~Symbolizer() = default;
 
 Result<void> Symbolizer::watch() { return impl_->processes.watch(); }
 
-void Symbolizer::see(const Event& event) { impl_->process_of(event).look_at_code(event.timestamp()); }
+void Symbolizer::see(const Event& event) {
+  Process& process = impl_->process_of(event);
+  read_scripts(event.script(), process);
+  process.look_at_code(event.timestamp());
+}
 
 void Symbolizer::see(pid_t pid) {
   Process& process = impl_->processes.of(pid);
@@ -432,6 +440,7 @@ Result<Stack> Symbolizer::user_stack(const Event& event) {
   const auto recorded = TRY(event.user_stack());
   if (recorded.registers.empty()) return Stack{};
   Process& process = impl_->process_of(event);
+  read_scripts(event.script(), process);
   const stack::Walked walked = walk_stack(process, recorded, event.layout(), hit_of(event, process));
   StackMaker<Impl> maker(*impl_, event, process);
   return maker.make(walked);
