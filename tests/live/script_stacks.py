@@ -36,7 +36,8 @@ class Walkers:
         if early:
             early(int(traced))
         whose = ["-p", traced] if named else ["--where", f"pid == {traced}"]  # known before, or by its first hit
-        tracing = Tracing(run.tool_argv([probe], [*options, *whose], output=output), run.dir)
+        form = "json" if output == "table" else output
+        tracing = Tracing(run.tool_argv([probe], [*options, *whose], output=form), run.dir)
         run.adopt(tracing.process)
         wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
         if before:
@@ -50,6 +51,8 @@ class Walkers:
             wait_until(lambda: tracing.stdout().count(shown[output]) >= places, "the events of all places", 60)
         else:
             time.sleep(3)
+            if output == "table":
+                tracing.signal(signal.SIGINT)
         process.stdin.write(b"end\n")
         check_equal(process.wait(timeout=150), 0, "exit code of the script")
         if not named:  # else it ends with the process

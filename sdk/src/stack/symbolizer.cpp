@@ -143,6 +143,18 @@ std::string_view language_of(const RecordedScript& script) {
   }
 }
 
+/// Keys of rows have native functions alone, of a process that runs scripts: of a thread that runs one there is the
+/// interpreter's loop, unless callers are missing.
+void say_what_a_row_lacks(Stack& stack) {
+  const bool runs = std::ranges::any_of(stack.frames, [](const Frame& frame) {
+    return frame.function.starts_with("_PyEval_EvalFrameDefault") || frame.function == "execute_ex";
+  });
+  if (!runs && stack.end == FrameIssue::none) return;
+  Frame& frame = stack.frames.emplace_back();
+  frame.issue = FrameIssue::script_unread;
+  frame.detail = "rows have native functions alone";
+}
+
 /// Makes the stack of one event: native functions, and those of scripts where they belong.
 template <class Impl>  // Symbolizer::Impl, which has no name here
 class StackMaker {
@@ -379,6 +391,7 @@ struct Symbolizer::Impl {
       else
         std::ranges::move(frames(process, step, hit.when), std::back_inserter(named.frames));
     }
+    if (process.scripts(false).are_known()) say_what_a_row_lacks(named);
     return named;
   }
 

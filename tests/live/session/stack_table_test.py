@@ -5,6 +5,7 @@
 import collections
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import stacks  # noqa: E402
 from puppet import HERE  # noqa: E402
-from harness import check, check_equal, main, require_root, scenario, with_long  # noqa: E402
+from harness import check, check_equal, main, require_file, require_root, scenario, wait_line, wait_until, with_long  # noqa: E402
 
 # With optimisation GCC keeps no frame pointer in functions that call none, whatever it is told.
 KEEPS = ["-O0"]
@@ -211,6 +212,45 @@ def many_processes_of_one_program_have_one_row(run):
         check(table["rows"][0]["count"] > starts * 9 // 10, f"the row of all: {table['rows'][:3]}")
         functions = [frame.get("function") for frame in table["rows"][0]["key"][0]]
         check("main" in functions or "passes" in functions, f"its stack: {functions}")
+
+
+WALK = """
+import os, sys
+def outer(n): return inner(n) if n % 2 else os.getppid()
+def inner(n): return os.getppid()
+sys.stdin.readline()
+for n in range(30): outer(n)
+print(flush=True)
+sys.stdin.readline()
+"""
+
+
+@scenario
+def functions_of_a_script_are_in_rows_of_a_recording_and_live_rows_say_that_they_are_not(run):
+    require_root()
+    python = "/usr/bin/python3.11"
+    require_file(python)
+    process = run.start(python, "-c", WALK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    probe, recording = "uprobe:libc.so.6:getppid", run.dir / "walk.rec"
+    live = run.trace_start(probe, "--by", "ustack", "-p", str(process.pid))
+    events = run.trace_start(probe, "--ustack", "--record", recording, "-p", str(process.pid))
+    for tracing in (live, events):
+        wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
+    process.stdin.write(b"\n")
+    wait_line(process)
+    live.signal(signal.SIGINT)
+    events.signal(signal.SIGINT)
+    live.finish(), events.finish()
+    process.stdin.write(b"\n")
+    table = json.loads([line for line in live.stdout().splitlines() if '"type":"table"' in line][-1])
+    check_equal(sum(row["count"] for row in table["rows"]), 30, "hits in rows")
+    for row in table["rows"]:
+        check("rows have native functions alone" in row["key"][0][-1].get("error", ""), f"{row['key'][0]}")
+    table, _ = tabled(run, "--replay", recording, "--by", "ustack")
+    counts = collections.Counter()
+    for row in table["rows"]:
+        counts[tuple(frame["function"] for frame in row["key"][0] if "language" in frame)] += row["count"]
+    check_equal(counts, {("outer", "<module>"): 15, ("inner", "outer", "<module>"): 15}, "functions of the script, by row")
 
 
 if __name__ == "__main__":

@@ -145,6 +145,24 @@ def frames_are_followed_by_frame_pointers_alone_too(run):
 
 
 @scenario
+def rows_of_a_table_have_them_as_events_do(run):
+    for node, version in nodes():
+        with walking(run, node, 60, *FLAGS, APART, options=("--by", "ustack"), output="table") as walkers:
+            lines = [json.loads(line) for line in walkers.result.stdout.splitlines() if '"type":"table"' in line]
+            views, whole = [expected_of(view) for _, view in walkers.views], 0
+            for row in lines[-1]["rows"]:
+                event = {"ustack": row["key"][0], "ustack_end": row.get("ustack_end")}
+                ours = functions_of(event)
+                same = sum(are_equal(ours, view) for view in views)
+                check(same > 0 or issues_of(event) or event["ustack_end"],
+                      f"{version}: a row has functions that V8 never had, and nothing says so: {event['ustack']}")
+                check(same >= row["count"] or same == 0, f"{version}: {row['count']} hits of {same}: {event['ustack']}")
+                whole += row["count"] if same else 0
+            check_equal(sum(row["count"] for row in lines[-1]["rows"]), len(views), f"{version}: hits in rows")
+            print(f"{node} {version}: {whole} of {len(views)} hits are in rows with the functions that V8 has")
+
+
+@scenario
 def without_the_flags_it_is_said_which_are_missing(run):
     for node, version in nodes():
         with walking(run, node, 12) as walkers:
