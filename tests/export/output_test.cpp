@@ -149,6 +149,41 @@ TEST(FoldedText, marks_frames_and_keeps_their_separator_out_of_names) {
   EXPECT_EQ(exports::folded_text(stack), "[unknown];LazyCompile:~a;operator:;inner_[i];vfs_read_[k]");
 }
 
+Frame of_javascript() {
+  return {.address = ProcessAddr(0x10),
+          .function = "total",
+          .distance = 0x1c,
+          .language = "javascript",
+          .source = "/srv/a.js",
+          .definition_line = 12,
+          .definition_column = 8,
+          .tier = CodeTier::optimized};
+}
+
+TEST(FrameText, says_that_a_line_is_that_of_a_definition) {
+  Frame frame = of_javascript();
+  EXPECT_EQ(exports::frame_text(frame), "total+0x1c defined at /srv/a.js:12 (javascript, optimized)");
+  frame.definition_line = 0;
+  frame.tier = CodeTier::unknown;
+  EXPECT_EQ(exports::frame_text(frame), "total+0x1c (javascript)");
+  const Frame script{.function = "total", .language = "php", .source = "/srv/a.php", .line = 12};
+  EXPECT_EQ(exports::frame_text(script), "total at /srv/a.php:12 (php)") << "the line that runs";
+}
+
+TEST(FrameJson, has_the_definition_in_a_field_of_its_own) {
+  rapidjson::StringBuffer buffer;
+  io::JsonWriter json(buffer);
+  exports::write_frames(json, {.frames = {of_javascript()}});
+  EXPECT_EQ(std::string_view(buffer.GetString()),
+            R"([{"address":"0x10","function":"total","offset":28,"language":"javascript","tier":"optimized",)"
+            R"("definition":{"file":"/srv/a.js","line":12,"column":8}}])");
+}
+
+TEST(FoldedText, marks_functions_that_a_jit_compiler_made_native) {
+  const Stack stack{.frames = {of_javascript(), {.function = "f", .language = "python"}}};
+  EXPECT_EQ(exports::folded_text(stack, exports::FoldedMarks::jit), "f;total_[j]");
+}
+
 TEST(FoldedSink, refuses_what_is_not_by_a_stack) {
   Question question;
   EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("are of stacks"));

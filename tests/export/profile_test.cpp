@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <map>
 #include <protozero/pbf_message.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -130,6 +132,20 @@ TEST(ProfileBuilder, TellsAddressesOfOneFunctionApart) {
   EXPECT_THAT(read.values, ::testing::UnorderedElementsAre(std::vector<std::int64_t>{1}, std::vector<std::int64_t>{2}));
   EXPECT_EQ(read.count(Profile::location), 2);
   EXPECT_EQ(read.count(Profile::function), 2) << "within, f";
+}
+
+TEST(ProfileBuilder, TellsFunctionsOfOneNameApartByTheirDefinition) {
+  Frame first{.address = ProcessAddr(0x10), .function = "(anonymous)", .source = "a.js", .definition_line = 3};
+  Frame second = first;
+  second.definition_line = 8;
+  const std::string encoded = profile_of({first, second, first});
+  protozero::pbf_message<Profile> profile(encoded);
+  std::multiset<std::int64_t> lines;
+  while (profile.next(Profile::function)) {
+    protozero::pbf_message<Function> function = profile.get_message();
+    while (function.next(Function::start_line)) lines.insert(function.get_int64());
+  }
+  EXPECT_EQ(lines, (std::multiset<std::int64_t>{3, 8}));
 }
 
 TEST(ProfileBuilder, HasTheProgramBeforeWhatItLoads) {

@@ -449,7 +449,18 @@ TEST(Recording, has_the_names_of_stacks) {
                           .inlined = true,
                           .function = "main",
                           .issue = FrameIssue::file_changed,
-                          .detail = "why"}},
+                          .detail = "why"},
+                         {.function = "f", .language = "php", .source = "a.php", .line = 3},
+                         {.address = ProcessAddr(0x30),
+                          .function = "total",
+                          .language = "javascript",
+                          .source = "/srv/a.js",
+                          .definition_line = 12,
+                          .definition_column = 300,
+                          .tier = CodeTier::optimized,
+                          .issue = FrameIssue::code_replaced,
+                          .detail = "JS:~other /srv/a.js:1:1"},
+                         {.address = ProcessAddr(0x40), .function = "int T.f(int)", .language = "java"}},
               .end = FrameIssue::copy_ended};
   Stack inner = outer;
   inner.frames.erase(inner.frames.begin() + 1);
@@ -483,6 +494,10 @@ TEST(Recording, has_the_names_of_stacks) {
       EXPECT_EQ(read.offset, frame.offset);
       EXPECT_EQ(read.source, frame.source);
       EXPECT_EQ(read.line, frame.line);
+      EXPECT_EQ(read.language, frame.language);
+      EXPECT_EQ(read.definition_line, frame.definition_line);
+      EXPECT_EQ(read.definition_column, frame.definition_column);
+      EXPECT_EQ(read.tier, frame.tier);
       EXPECT_EQ(read.issue, frame.issue);
       EXPECT_EQ(read.detail, frame.detail);
     }
