@@ -4,7 +4,7 @@
     for point in usdt.list("/usr/bin/python3.11"):
         print(point.full_name, point.signature)
 
-    with usdt.Tracer("python:function__entry", pids=4711) as tracer:
+    with usdt.Tracer("python:function__return", pids=4711) as tracer:
         for event in tracer:
             print(event.args)
 

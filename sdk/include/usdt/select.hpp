@@ -54,9 +54,10 @@ struct FoundFile {
 /// Lists the files that patterns mean, each inode once whatever the number of patterns.
 struct FoundFiles {
   std::vector<FoundFile> files;
-  std::vector<Error> errors;         ///< targets and processes that could not be read at all
-  std::vector<std::string> nowhere;  ///< targets that mean no file
-  std::vector<std::string> looked;   ///< the places that were searched, for a message when nothing matched
+  std::vector<Error> errors;          ///< targets and processes that could not be read at all
+  std::vector<std::string> nowhere;   ///< targets that mean no file
+  std::vector<std::string> unmapped;  ///< those that none of SearchScope::pids has mapped (yet)
+  std::vector<std::string> looked;    ///< the places that were searched, for a message when nothing matched
 };
 
 /// Finds the files to look into for `patterns` (none: every probe of the scope), without opening them yet. With pids, a
@@ -89,7 +90,8 @@ struct Selection {
   /// Reasons why points may exist in files in which nothing matched, such as debug information that was refused
   /// (ProbeFile::refused).
   std::vector<std::string> may_be_missing = {};
-  std::vector<std::string> looked = {};  ///< the places that were searched, for a message when nothing matched
+  std::vector<std::string> looked = {};    ///< the places that were searched, for a message when nothing matched
+  std::vector<std::string> unmapped = {};  ///< FoundFiles::unmapped
 };
 
 /// Finds the points that `patterns` mean: in the files of find_files(), and in the running kernel. Errors: the first of

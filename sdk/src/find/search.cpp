@@ -85,6 +85,7 @@ class Search {
     // Which library of a name a program loads is for the program to say; of paths and globs it may load more later.
     if ((scoped || (scope_.program && !exists && is_name(target))) && add_mapped(target, patterns)) return;
     if (scoped && !scope_.unmapped_too) return found_.nowhere.push_back(target);
+    if (scoped) found_.unmapped.push_back(target);
     const auto progress = [&](std::size_t seen) {
       if (scope_.progress) scope_.progress(target, seen);
     };

@@ -128,6 +128,7 @@ std::vector<TargetFile> files_of(const std::vector<pid_t>& pids, const std::opti
 
 Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope, Selection& selection) {
   FoundFiles found = find_files(patterns, scope);
+  selection.unmapped = std::move(found.unmapped);
   if (!found.errors.empty()) return fail(std::move(found.errors.front()));
   if (!found.nowhere.empty()) return fail(ErrorKind::not_found, fmt::format("no ELF file in '{}'", found.nowhere[0]));
   constexpr std::size_t spare = 256;

@@ -117,6 +117,10 @@ void report_selection(const Question& question, const std::vector<PointPattern>&
     else if (!file.no_types.empty() && !question.view.no_events())
       notices.push_back({Kind::missing, path, fmt::format("no types of functions: {}", file.no_types)});
   }
+  for (const std::string& target : selection.unmapped)
+    notices.push_back({Kind::missing, target,
+                       fmt::format("{}: no traced process has mapped this file{}", target,
+                                   question.following.follow ? "; what maps it later is traced" : "")});
   for (const std::string& why : selection.may_be_missing) notices.push_back({Kind::missing, {}, why});
   for (const std::string& unknown : selection.kernel.unknown)
     notices.push_back({Kind::left_out, unknown, fmt::format("left out: {}", unknown)});
