@@ -15,6 +15,7 @@
 #include "broker/messages.hpp"
 #include "event/kernel_offsets.hpp"
 #include "serve/allowed_processes.hpp"
+#include "serve/hidden_addresses.hpp"
 #include "serve/objects.hpp"
 #include "serve/request_limits.hpp"
 #include "usdt/broker_service.hpp"
@@ -59,7 +60,7 @@ class Conversation {
 
   Result<void> refuse(const Error& error) {
     ByteWriter out;
-    broker::write(out, error);
+    broker::write(out, without_addresses(error));
     return channel_.send(Kind::refused, out.bytes());
   }
 

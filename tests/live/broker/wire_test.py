@@ -7,6 +7,7 @@ Requests are written by wire.py, which knows nothing of the code under test."""
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -280,6 +281,22 @@ def a_file_of_a_mount_that_only_the_user_has_is_refused(run):
     if "no overlay" in out:
         raise Skip("this kernel lets nobody mount overlays in a user namespace")
     check(out.startswith(f"{REFUSED} ") and "file system" in out, out)
+
+
+@scenario
+def what_the_verifier_says_has_no_address_of_the_kernel(run):
+    """It writes those of maps into its log for whoever has CAP_PERFMON, as the broker has."""
+    asker = Asker(run)
+    out = as_client(run, ANNA, """
+fd = os.open(sys.argv[4], os.O_RDONLY)
+with Wire(sys.argv[1]) as wire:
+    sizes = [("usdt_stats", VALUE_SIZE, 8)]  # less than programs write there
+    kind, answer = wire.ask(LOAD, load(int(sys.argv[2]), bytes.fromhex(sys.argv[3]), sizes=sizes, program="usdt_trace_hit"), [fd])
+    print(kind, answer.decode(errors="replace"))
+""", asker.service.socket, asker.programs, wire.plan(asker.offset, asker.semaphore).hex(), asker.library)
+    check(out.startswith(f"{REFUSED} "), out)
+    check("map=usdt.rodata" in out and "verifier" in out, f"no log:\n{out}")
+    check_equal(re.findall("0x[89a-f][0-9a-f]{15}", out), [], "addresses")
 
 
 @scenario
