@@ -31,6 +31,12 @@ using stack::Area;
 using stack::Period;
 using stack::Process;
 
+/// Whether the hit is on an instruction that returns. What is kept of a call is of its entry.
+bool is_on_return(const Event& event) {
+  const auto* place = std::get_if<FilePlace>(&event.site().point);
+  return place != nullptr && !place->rets.empty() && event.probe().function == Moment::exit;
+}
+
 /// On a RET instruction the function has not returned yet.
 bool is_at_return(const Event& event) {
   const std::string_view prefix = event.probe().provider;
@@ -46,7 +52,8 @@ stack::Hit hit_of(const Event& event, Process& process) {
   if (!event.script().frames.empty()) hit.kept = process.scripts(true).loop_registers();
   if (std::holds_alternative<FilePlace>(event.site().point)) {
     hit.returns = is_at_return(event);
-    hit.at_entry = event.probe().function && !hit.returns && event.probe().distance == 0;
+    hit.on_return = is_on_return(event);
+    hit.at_entry = event.probe().function && !hit.returns && !hit.on_return && event.probe().distance == 0;
     return hit;
   }
   // The program tells the machine of a hit in the kernel: a 64-bit kernel runs 32-bit programs, too.

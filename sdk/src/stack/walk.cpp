@@ -190,6 +190,7 @@ class Walk {
     locate::CallFrames* rules = rules_of(area);
     const auto at = rules != nullptr ? linked(*area, lookup) : std::nullopt;
     has_rule_ = false;
+    if (walked_.steps.size() == 1 && hit_.on_return) return return_at_once();
     if (!at) return FrameStep::no_rule;
     const auto stack_pointer = registers_.values[numbers_.stack_pointer];
     const FrameStep step = rules->step(
@@ -295,6 +296,13 @@ class Walk {
     if (area == nullptr || !area->module || area->module->machine() != hit_.machine) return false;
     const auto at = linked(*area, lookup);
     return at && area->module->returns_at_once(*at);
+  }
+  /// All registers are the caller's again. Rules still tell where on the stack they were kept, which is below the stack
+  /// pointer by then.
+  FrameStep return_at_once() {
+    if (!return_from_entry()) return FrameStep::lost_value;
+    outermost_ = registers_.pc == 0;
+    return outermost_ ? FrameStep::outermost : FrameStep::taken;
   }
   bool return_from_entry() {
     auto& stack_pointer = registers_.values[numbers_.stack_pointer];

@@ -41,6 +41,7 @@ struct Hit {
   Machine machine = {};
   bool returns = false;                    ///< a function has returned: the hit's address is the one it returned to
   bool at_entry = false;                   ///< at the first instruction of a function
+  bool on_return = false;                  ///< at the instruction that returns: all but that was undone
   std::optional<KeptRegisters> kept = {};  ///< registers whose values each step tells
   Period when = {};
 };

@@ -204,15 +204,16 @@ def the_caller_is_known_at_a_functions_first_instruction(run):
 @scenario
 def at_a_return_the_caller_comes_first(run):
     require_root()
-    program, _ = stacks.build(run, "returns", "gcc", ["-O2", "-fomit-frame-pointer"])
-    expected = stacks.by_gdb(run, program, ["10"], ["*f6_0"])
-    # On a RET instruction the function has not returned.
-    for option, first in (("--no-ret-probes", 1), ("--ret-probes", 0)):
-        events = run.trace(f"uretprobe:{program}:f6_0", option, "--ustack", command=[program, "10"]).events
-        check_equal(len(events), len(expected), f"{option}: hits")
-        for event, theirs in zip(events, expected):
-            shown = stacks.as_gdb(event["ustack"])
-            check_equal((shown[0][0], shown[1 - first:]), (theirs[first][0], theirs[1:]), f"{option}: the stack")
+    for flags in (["-O2", "-fomit-frame-pointer"], ["-O1", "-fno-omit-frame-pointer"], ["-O0"]):
+        program, _ = stacks.build(run, f"returns{flags[0]}", "gcc", flags)
+        expected = stacks.by_gdb(run, program, ["10"], ["*f6_0"])
+        # On a RET instruction the function has not returned.
+        for option, first in (("--no-ret-probes", 1), ("--ret-probes", 0)):
+            events = run.trace(f"uretprobe:{program}:f6_0", option, "--ustack", command=[program, "10"]).events
+            check_equal(len(events), len(expected), f"{option}: hits")
+            for event, theirs in zip(events, expected):
+                shown = stacks.as_gdb(event["ustack"])
+                check_equal((shown[0][0], shown[1 - first:]), (theirs[first][0], theirs[1:]), f"{flags} {option}: the stack")
 
 
 def moved(run, program, place):
