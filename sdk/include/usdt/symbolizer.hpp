@@ -54,7 +54,8 @@ class Symbolizer {
   /// processes that end before anybody could read /proc can be named, too. Call it before the trace starts. Errors:
   /// no_permission (it takes CAP_PERFMON), not_supported, limit, io; everything else works after an error, too.
   [[nodiscard]] Result<void> watch();
-  /// Reads what the event's process has mapped, unless it is known: for events that are kept, to be named later.
+  /// Reads what the event's process has mapped, and the names of functions of a script on its stack, unless they are
+  /// known: for events that are kept, to be named later.
   void see(const Event& event);
   /// Reads what process `pid` has mapped, unless it is known: for a process that you know before its first event.
   void see(pid_t pid);
