@@ -108,15 +108,16 @@ bool ThreadEnds::process_ended(const usdt_event& event) const {
   return event.pid != last_process_ && is_gone_since(event.pid, event.ts);
 }
 
-bool ThreadEnds::thread_ended(const usdt_event& event) const {
-  const auto end = end_of(event.tid);
+bool ThreadEnds::has_ended(const usdt_event& event, const std::optional<usdt_thread_end>& end) const {
   if (end && end->ended >= event.ts) return event.pid != last_process_ || end->ended % 2 == 0;
   return is_gone_since(event.tid, event.ts);  // /proc knows threads by their numbers, too
 }
 
+bool ThreadEnds::thread_ended(const usdt_event& event) const { return has_ended(event, end_of(event.tid)); }
+
 bool ThreadEnds::thread_left(const usdt_event& event) const {
   const auto end = end_of(event.tid);
-  return (end && end->executed >= event.ts) || thread_ended(event);
+  return (end && end->executed >= event.ts) || has_ended(event, end);
 }
 
 }  // namespace usdt::event

@@ -41,6 +41,7 @@ class ThreadEnds {
 
  private:
   [[nodiscard]] std::optional<usdt_thread_end> end_of(std::uint32_t tid) const;
+  [[nodiscard]] bool has_ended(const usdt_event& event, const std::optional<usdt_thread_end>& end) const;
 
   std::uint32_t last_process_ = 0;
   sys::UniqueFd ends_ = {};
