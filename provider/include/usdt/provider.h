@@ -140,10 +140,10 @@ static inline int usdtp_probe_traced(const usdtp_probe* probe) {
 }
 
 /*
- * The trace and span that the calling thread works for, for tracers (docs/trace-context.md): what <usdt/trace_context.h>
- * does, for callers that cannot include it. A program has one variable of threads, whoever of its parts sets it: its own
- * comes first, then that of the library that was loaded first. These are about the calling thread and may not be called
- * from signal handlers; usdtp_context_publish() is called by one thread at a time.
+ * The trace and span that the calling thread works for, for tracers (docs/trace-context.md): what
+ * <usdt/trace_context.h> does, for callers that cannot include it. A program has one variable of threads, whoever of
+ * its parts sets it: its own comes first, then that of the library that was loaded first. These are about the calling
+ * thread and may not be called from signal handlers; usdtp_context_publish() is called by one thread at a time.
  */
 
 /* The thread works for this span, without attributes. An id of zeros is none. `flags`: 1, the trace is sampled. */

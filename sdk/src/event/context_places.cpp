@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -60,7 +61,12 @@ ContextPlaces::ContextPlaces(sys::UniqueFd map, bool attributes)
       finder_(USDT_CONTEXT_VARIABLE),
       unknown_(no_keys("it was not known yet what the process calls it")) {}
 
-Result<void> ContextPlaces::size(BpfObject& object) { return object.set_max_entries(kMap, kMost); }
+Result<void> ContextPlaces::size(BpfObject& object) {
+  constexpr const char* found = "usdt_found_variables";
+  TRY(object.set_max_entries(kMap, kMost));
+  TRY(object.set_max_entries(found, 0));
+  return object.set_map_type(found, BPF_MAP_TYPE_TASK_STORAGE, BPF_F_NO_PREALLOC);
+}
 
 Result<ContextPlaces> ContextPlaces::open(const LoadedObject& object, bool attributes) {
   const int fd = TRY(object.map_fd(kMap));

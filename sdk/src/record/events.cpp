@@ -158,9 +158,10 @@ void EventEncoder::attributes(const Event& event, std::uint32_t there_were) {
       *reinterpret_cast<const usdt_thread_attributes*>(event.record().data() + event.layout().attributes_at());
   ByteWriter& text = context_text_;
   text.zigzag(is.size);
-  if (is.size <= 0) return;
+  if (is.size < 0) return;
   const auto size = std::min(static_cast<std::size_t>(is.size), std::size_t{USDT_CONTEXT_ATTRIBUTE_BYTES});
   text.varint(there_were - std::min<std::size_t>(there_were, size));
+  if (size == 0) return;
   text.raw(is.bytes, size);
   const AttributeKeys* const keys = event.attribute_keys();
   std::bitset<256> written;
@@ -422,12 +423,13 @@ void EventDecoder::attributes(Context& context) {
   const std::int64_t size = in_.zigzag();
   if (size < -kMostErrno || size > USDT_CONTEXT_ATTRIBUTE_BYTES) return in_.fail();
   context.error = static_cast<std::int32_t>(std::min<std::int64_t>(size, 0));
-  if (size <= 0) return;
+  if (size < 0) return;
   const std::uint64_t more = in_.up_to(UINT16_MAX - static_cast<std::uint64_t>(size));
   const ByteSpan read = in_.raw(static_cast<std::size_t>(size));
   std::vector<std::uint8_t>& bytes = context.attributes;
   bytes.assign(read.begin(), read.end());
   context.ids.attributes_size = static_cast<__u16>(static_cast<std::uint64_t>(size) + more);
+  if (size == 0) return;
   AttributeKeys keys;
   std::array<std::optional<std::uint8_t>, 256> numbers;
   for (std::size_t at = 0; at + 2 <= bytes.size() && !in_.failed(); at += 2U + bytes[at + 1]) {

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The trace and span that threads work for: hits have those that the thread itself tells its probe."""
 
+import contextlib
 import json
 import pathlib
+import re
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -138,6 +141,64 @@ def a_library_that_is_opened_later_is_found(run):
     writer.tell(100)
     events = trace.events()
     check_hits(events, THREADS * 110, unknown=THREADS * 10)
+
+
+@scenario
+def a_library_that_is_opened_again_has_it_elsewhere(run):
+    writer = Writer(run, "opened library")
+    writer.tell(1)
+    trace = Trace(run, writer)
+    for _ in range(5):
+        writer.tell(50)
+        writer.tell("closed and opened")
+    writer.tell(50)
+    check_hits(trace.events(), THREADS * 300)
+
+
+@scenario
+def it_costs_little_more_in_a_library_once_it_was_found(run):
+    """On the way to a library's variable there is one word to read, once it was found, and not three. Costs are by the kernel's
+    statistics, in turn."""
+    added = {}
+    with statistics_of_programs():
+        for form in ("program", "opened library"):
+            writer = Writer(run, form)
+            writer.tell(1)
+            added[form] = statistics.median(
+                cost_of_hits(run, writer, "trace_id") - cost_of_hits(run, writer, "arg0") for _ in range(7))
+    print({form: f"{cost:.0f} ns" for form, cost in added.items()})
+    check(added["opened library"] < 1.7 * added["program"], f"ns of a hit: {added}")
+
+
+@contextlib.contextmanager
+def statistics_of_programs():
+    setting = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
+    before = setting.read_text()
+    setting.write_text("1")
+    try:
+        yield
+    finally:
+        setting.write_text(before)
+
+
+def cost_of_hits(run, writer, listed):
+    """ns of the tracer's programs for a hit."""
+    trace = Trace(run, writer, listed=listed)
+    writer.tell(10)
+
+    def spent():
+        texts = []
+        for file in pathlib.Path(f"/proc/{trace.process.pid}/fdinfo").iterdir():
+            with contextlib.suppress(OSError):
+                texts.append(file.read_text())
+        found = {tuple(re.search(rf"{word}:\s+(\d+)", text)[1] for word in ("prog_id", "run_time_ns", "run_cnt")) for text in texts if "run_time_ns" in text}
+        return sum(int(time) for _, time, _ in found), sum(int(count) for _, _, count in found)
+    before = spent()
+    writer.tell(5_000)
+    after = spent()
+    trace.events()
+    check_equal(after[1] - before[1], THREADS * 5_000, "hits by the kernel's count")
+    return (after[0] - before[0]) / (after[1] - before[1])
 
 
 @scenario

@@ -124,13 +124,19 @@ int main(int argc, char** argv) {
       fork_with_another_library();
       continue;
     }
+    static void* library;
+    if (line[0] == 'c') {  // closes the library and opens it again
+      dlclose(library);
+      place = NULL;
+    }
     if (!place) {
-      void* library = dlopen(LIBRARY, RTLD_NOW);
+      library = dlopen(LIBRARY, RTLD_NOW);
       if (!library) return puts(dlerror()), 1;
       place = (struct record* volatile * (*)(void)) dlsym(library, "place_of_context");
     }
 #endif
-    if (line[0] == 'g') {  // the child that waits goes on
+    if (line[0] == 'c') {
+    } else if (line[0] == 'g') {  // the child that waits goes on
       close(gate[1]);
       wait(NULL);
     } else if (line[0] == 'f') {  // forks: the child works on

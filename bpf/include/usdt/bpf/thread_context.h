@@ -35,7 +35,7 @@ struct usdt_thread_context {
 #define USDT_CONTEXT_PUBLISHED_AT 16 /* the byte of that context's header with the time */
 struct usdt_thread_attributes {
 	__u64 place;	    /* usdt_context_place::number; 0: the process was not looked at yet */
-	__u64 published_at; /* when the process said at the hit that it published that; 0: not known, or it was about to */
+	__u64 published_at; /* when the process had published that, as it said at the hit; 0: not known */
 	__s32 size;	    /* of what was read of them, or a negative errno */
 	__u32 reserved;
 	__u8 bytes[USDT_CONTEXT_ATTRIBUTE_BYTES + 4]; /* so that records are multiples of 8 bytes */
@@ -57,6 +57,18 @@ struct usdt_context_place {
 	 * come since. */
 	__u64 code_pages;
 	struct usdt_thread_variable variable;
+};
+
+/* Where the variable of a thread was found. It is there for as long as the thread has the same thread pointer, its
+ * process executes the same program with as much code, and the thread's vector has not heard of other modules. */
+struct usdt_found_variable {
+	__u64 image[USDT_IMAGE_WORDS];
+	__u64 code_pages;
+	__u64 base;   /* the thread pointer */
+	__u64 vector; /* of a library's variable; 0: it is near the thread pointer */
+	__u64 generation;
+	__u64 address;
+	__u64 word_size;
 };
 
 /* The key of a place in its map. */
