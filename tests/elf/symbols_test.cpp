@@ -98,6 +98,13 @@ TEST_P(Symbols, named_nowhere_are_not_found) {
   expect_error(index(), ".text", ErrorKind::not_found, "neither");
 }
 
+TEST_P(Symbols, are_there_even_if_they_have_no_address) {
+  const SymbolIndex symbols = index();
+  for (const char* name : {"exported", "hidden_one", "twice", "per_thread", "environ"})
+    EXPECT_TRUE(symbols.has(name)) << name;
+  for (const char* name : {"nowhere", "one.c", ".text", ""}) EXPECT_FALSE(symbols.has(name)) << name;
+}
+
 TEST_P(Symbols, of_a_stripped_file_are_those_of_dynsym) {
   ASSERT_EQ(run_in(dir_, "strip -o stripped.so lib.so").status, 0);
   const SymbolIndex symbols = index("stripped.so");

@@ -200,6 +200,8 @@ Result<VirtAddr> SymbolIndex::address(std::string_view name) const {
   return fail(impl_->not_found(name));
 }
 
+bool SymbolIndex::has(std::string_view name) const { return impl_->index().find(name) != nullptr; }
+
 /// DF_1_PIE is younger than position-independent programs (binutils 2.26); libc.so.6 names an interpreter, too.
 bool SymbolIndex::is_program() const noexcept {
   const Image& image = impl_->opened->image;

@@ -31,6 +31,10 @@ class SymbolIndex {
   /// one that is undefined here and so lives in another file).
   [[nodiscard]] Result<VirtAddr> address(std::string_view name) const;
 
+  /// Whether any table names it, so that address() has to be asked for it or for the reason why it has none. That a
+  /// name is nowhere is known at once here; address() then looks for the package that would have it, which takes long.
+  [[nodiscard]] bool has(std::string_view name) const;
+
   /// True for a program, false for a library: what a process is started from, not what it loads.
   [[nodiscard]] bool is_program() const noexcept;
   /// True where addresses in processes are those of the file: ET_EXEC.

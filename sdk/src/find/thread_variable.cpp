@@ -104,8 +104,10 @@ class ThreadVariableFinder::Libraries {
 };
 
 std::optional<ProcessAddr> ThreadVariableFinder::Libraries::address_of(std::string_view symbol) const {
-  for (const Loaded& each : files_)
+  for (const Loaded& each : files_) {
+    if (!each.file->symbols.has(symbol)) continue;
     if (const auto address = each.file->symbols.address(symbol)) return each.place.in_process(*address);
+  }
   return std::nullopt;
 }
 
@@ -222,6 +224,7 @@ std::shared_ptr<const ThreadVariableFinder::File> ThreadVariableFinder::read_fil
   if (!has_variables && !has_part) return nullptr;
   auto file = std::make_shared<File>(*std::move(elf));
   if (!has_variables) return file;  // whose symbols nobody asks for, perhaps
+  if (!file->symbols.has(name_)) return has_part ? file : nullptr;
   const elf::ThreadOffsets offsets(file->symbols);
   const auto offset = file->symbols.is_program() ? offsets.from_pointer(name_) : offsets.in_block(name_);
   if (offset) file->offset = *offset;

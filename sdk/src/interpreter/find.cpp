@@ -31,8 +31,8 @@ struct Places {
 };
 
 std::uint64_t address_or_0(const elf::SymbolIndex& symbols, std::string_view name) {
-  const auto address = symbols.address(name);
-  return address ? address->value : 0;
+  const auto address = symbols.has(name) ? std::optional(symbols.address(name)) : std::nullopt;
+  return address && *address ? (*address)->value : 0;
 }
 
 bool is_called(const proc::MappedCode& code, std::string_view name) {
