@@ -88,8 +88,8 @@ struct Frame {
   std::string module = {};     ///< path of the file; of the kernel the module's name, empty: vmlinux
   std::string build_id = {};   ///< of the file, lower-case hex
   std::optional<FileOffset> offset = {};  ///< of `address` in the file
-  /// Of a function of a script: its language ("python", "php", "ruby"). Such functions stand in place of the native
-  /// one that ran them, the interpreter's loop, and have neither address nor module. Those of a JIT compiler ("javascript",
+  /// Of a function of a script: its language ("python", "php", "ruby"). Such functions stand in place of the native one
+  /// that ran them, the interpreter's loop, and have neither address nor module. Those of a JIT compiler ("javascript",
   /// "java") have an address: they are native functions, too.
   std::string language = {};
   std::string source = {};  ///< source file as the compiler was told; empty: not known

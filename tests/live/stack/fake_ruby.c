@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program that looks like Ruby of the version VERSION, and has frames, pointers to nowhere and texts of any length where
-// that has what it runs; another thread changes them all the time. argv: how often the place is passed.
+// A program that looks like Ruby of the version VERSION, and has frames, pointers to nowhere and texts of any length
+// where that has what it runs; another thread changes them all the time. argv: how often the place is passed.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

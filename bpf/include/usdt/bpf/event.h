@@ -105,7 +105,7 @@ struct usdt_script_frame {
 	__u64 cookie;	   /* usdt_code_cookie() at the hit; 0: its code object could not be read */
 	__u64 instruction; /* address of the instruction */
 	/* Where the call of the interpreter's loop that runs it has its frame on the native stack; 0: the outermost
-	 * frame of the activation says it. USDT_WALK_STACK: where its own frame is, which the loop has in a register. */
+	 * frame of the activation says it. USDT_WALK_STACK: the address of its own frame. */
 	__u64 activation;
 	__u32 flags; /* USDT_SCRIPT_* */
 	__u32 reserved;
