@@ -205,6 +205,17 @@ TEST_F(OfThisProcess, a_map_without_a_name_goes_on_growing) {
   EXPECT_EQ(name_at(map, 0x1008, event_clock()), "second");
 }
 
+TEST_F(OfThisProcess, a_map_may_have_any_time) {
+  for (const time_t seconds : {time_t{1} << 33, time_t{15'000'000'000}}) {
+    append("1000 10 late\n");
+    const struct timespec far[2] = {{.tv_sec = seconds, .tv_nsec = 0}, {.tv_sec = seconds, .tv_nsec = 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), far, 0), 0);
+    PerfMap map(root.string());
+    map.look(event_clock());
+    EXPECT_EQ(name_at(map, 0x1008, event_clock()), "late");
+  }
+}
+
 TEST_F(OfThisProcess, a_map_of_an_earlier_process_of_the_number_is_not_believed) {
   append("1000 10 stale\n");
   const struct timespec old[2] = {{.tv_sec = 1'000'000'000, .tv_nsec = 0}, {.tv_sec = 1'000'000'000, .tv_nsec = 0}};

@@ -30,6 +30,7 @@ constexpr std::uint64_t kTickNs = 10'000'000;
 /// What is compared of a map that has grown: the last bytes of what was there before.
 constexpr std::size_t kCompared = 4096;
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kLatestSecond = 8'000'000'000;  ///< of the time of day, in ns less than 2^63
 
 bool take_hex(std::string_view& line, std::uint64_t& value) {
   if (line.starts_with("0x")) line.remove_prefix(2);
@@ -75,7 +76,9 @@ std::uint64_t beginning_of(const std::string& root) {
 
 /// Returns when a file was written last, on event_clock(), within a tick before that.
 std::uint64_t time_of_writing(const struct stat& st, std::int64_t wall_offset) {
-  const std::int64_t wall = st.st_mtim.tv_sec * static_cast<std::int64_t>(kSecondNs) + st.st_mtim.tv_nsec;
+  // Whoever has the file can give it any time.
+  const std::int64_t seconds = std::clamp<std::int64_t>(st.st_mtim.tv_sec, 0, kLatestSecond);
+  const std::int64_t wall = seconds * static_cast<std::int64_t>(kSecondNs) + st.st_mtim.tv_nsec;
   return static_cast<std::uint64_t>(std::max<std::int64_t>(wall - wall_offset, 0));
 }
 
@@ -143,15 +146,16 @@ bool PerfMap::has_grown(const struct stat& st) {
          std::ranges::equal(room, known);
 }
 
-void PerfMap::read(const struct stat& seen, std::int64_t wall_offset) {
+/// False: the file was taken away or replaced meanwhile, and nothing is known of what is there now.
+bool PerfMap::read(const struct stat& seen, std::int64_t wall_offset) {
   if (!file_ || !is_one_file(seen, read_)) {
     sys::RegularFile file = sys::open_regular(directory_.get(), name_.c_str());
-    if (!file.fd || !is_one_file(file.st, seen)) return;
+    if (!file.fd || !is_one_file(file.st, seen)) return false;
     forget();
     file_ = std::move(file.fd);
   }
   struct stat st {};
-  if (::fstat(file_.get(), &st) != 0 || st.st_size > kMostBytes) return;
+  if (::fstat(file_.get(), &st) != 0 || st.st_size > kMostBytes) return false;
   if (!has_grown(st)) {
     forget();
     renewed_at_ = event_clock();
@@ -167,6 +171,7 @@ void PerfMap::read(const struct stat& seen, std::int64_t wall_offset) {
   const auto next = add_lines(text_, parsed_, made, lines_, history_);
   parsed_ = next.value_or(text_.size());
   if (!next) why_not_ = "its perf map has more than 262144 lines";
+  return true;
 }
 
 void PerfMap::look(std::uint64_t time) {
@@ -180,7 +185,7 @@ void PerfMap::look(std::uint64_t time) {
     const bool is_another = size_ >= 0 && (st.st_size <= size_ || !is_one_file(st, read_));
     if (is_another && now.event_clock - renewed_at_ < kPatienceNs) return;
     why_not_ = judge(st, now.wall_offset);
-    if (why_not_.empty()) read(st, now.wall_offset);
+    if (why_not_.empty() && !read(st, now.wall_offset)) return;
   }
   looked_at_ = now.event_clock;
 }

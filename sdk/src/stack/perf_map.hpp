@@ -56,7 +56,7 @@ class PerfMap {
  private:
   [[nodiscard]] std::string_view judge(const struct stat& st, std::int64_t wall_offset) const noexcept;
   [[nodiscard]] bool has_grown(const struct stat& st);
-  void read(const struct stat& seen, std::int64_t wall_offset);
+  [[nodiscard]] bool read(const struct stat& seen, std::int64_t wall_offset);
   void forget();
 
   sys::UniqueFd directory_;  ///< the process's /tmp
