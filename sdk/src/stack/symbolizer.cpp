@@ -288,12 +288,28 @@ struct Symbolizer::Impl {
     const bool fits_now = fits(event, process);
     if (fits_now && !may_lack_some(event, process)) return process;
     Process& past = processes.at(static_cast<pid_t>(event.pid()), event.timestamp());
-    if (fits(event, past) && (!fits_now || past.areas().size() >= process.areas().size())) return past;
+    if (fits(event, past) && (!fits_now || knows_more(past, process, event))) return past;
     return fits_now ? process : nobody;
   }
-  /// Whether it may have mapped more before it ended than was read. At a hit in the kernel no site tells.
-  static bool may_lack_some(const Event& event, const Process& process) {
-    return std::get_if<FilePlace>(&event.site().point) == nullptr && !process.lives();
+  /// Where the process entered the kernel, at a hit there; nothing: it was hit itself.
+  static std::optional<std::uint64_t> entered_at(const Event& event) {
+    if (std::get_if<FilePlace>(&event.site().point) != nullptr) return std::nullopt;
+    const auto stack = event.user_stack();
+    const int word = arch::for_machine(event.plan().kernel_machine).ip_word;
+    if (!stack || word < 0 || static_cast<std::size_t>(word) >= stack->registers.size()) return std::nullopt;
+    return stack->registers[static_cast<std::size_t>(word)];
+  }
+  /// Whether it may have had more mapped at a hit in the kernel, where no site tells, than was read: it has ended, or
+  /// that was before it mapped the code that it ran.
+  static bool may_lack_some(const Event& event, Process& process) {
+    const auto at = entered_at(event);
+    return at && (!process.lives() || process.find(*at) == nullptr);
+  }
+  static bool knows_more(const Process& past, const Process& process, const Event& event) {
+    const std::uint64_t at = entered_at(event).value_or(0);
+    const Area* area = past.known(at);
+    if (process.known(at) == nullptr) return area != nullptr && area->module;
+    return past.areas().size() >= process.areas().size();
   }
   static bool fits(const Event& event, const Process& process) {
     const auto* place = std::get_if<FilePlace>(&event.site().point);

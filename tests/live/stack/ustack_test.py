@@ -469,5 +469,22 @@ def what_is_no_stack_option_is_refused(run):
     check(done.returncode == 2 and "--count shows no events" in done.stderr, done.stderr)
 
 
+@scenario
+def a_program_that_ended_has_names_of_all_that_it_had_mapped(run):
+    """Its first hits in the kernel are those of the dynamic linker, which has mapped nothing else by then."""
+    require_root()
+    (run.dir / "naps.c").write_text("""
+        #include <unistd.h>
+        __attribute__((noinline)) void naps(void) { usleep(10000); }
+        int main(void) { for (int n = 0; n < 5; n++) naps(); return 0; }""")
+    program = run.build("naps", [run.dir / "naps.c"], ["-O0", "-g"])
+    for _ in range(6):
+        result = run.trace("raw_tp:sched_switch", "--ustack", command=[program])
+        stacks = [[frame.get("function") for frame in event["ustack"]] for event in result.events]
+        stacks = [stack for stack in stacks if "main" in stack]
+        check(len(stacks) >= 5, f"{len(stacks)} switches in main()")
+        check(all(None not in stack for stack in stacks), f"{[stack for stack in stacks if None in stack]}")
+
+
 if __name__ == "__main__":
     main()
