@@ -56,8 +56,8 @@ typedef struct usdtp_probe {
 /* Flags of usdtp_provider_create(). */
 enum {
   /*
-   * Keeps no file descriptor. usdt-list and usdt-trace of root need none (they open /proc/PID/map_files); those of other
-   * users, bpftrace and bcc find the probes by their descriptor only.
+   * Keeps no file descriptor. Run by root, usdt-list and usdt-trace need none (they open /proc/PID/map_files). Run by
+   * others they find the probes by their descriptor only, as bpftrace and bcc do.
    */
   USDTP_CLOSE_FILES = 1
 };
