@@ -27,6 +27,10 @@ constexpr std::array<std::string_view, 7> kKeepTexts = {
     "usdt_trace_table_call_extremes", "usdt_trace_table_call_stacks", "usdt_trace_table_call_extremes_stacks",
     "usdt_trace_count_calls_where"};
 
+/// Maps whose values are made of others' entries, or by the kernel.
+constexpr std::array<std::string_view, 5> kValuesOfAnySize = {"usdt_open_calls", "usdt_blank", "usdt_blank_row",
+                                                              "usdt_stacks", "usdt_more_stacks"};
+
 template <class Names>
 bool is_among(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -42,6 +46,7 @@ class ProgramCheck {
       : request_(request), plan_(request.plan), constants_(constants) {}
 
   Result<void> run() {
+    for (const broker::MapSize& size : request_.sizes) TRY(check_size(size));
     if (plan_.spans.has_value() != request_.program.empty() || plan_.spans.has_value() == plan_.programs.empty())
       return refuse("spans name their programs in the plan, and nothing else does");
     for (const AttachGroup& group : plan_.groups)
@@ -50,6 +55,24 @@ class ProgramCheck {
   }
 
  private:
+  /// Keys, and some values, are copied from a program's stack: what is behind them there may be anybody's, and a
+  /// verifier lets who has CAP_PERFMON read it.
+  [[nodiscard]] Result<void> check_size(const broker::MapSize& size) const {
+    using broker::MapProperty;
+    if (size.what == MapProperty::key_size) {
+      const bool is_row = size.map == "usdt_rows" || size.map == "usdt_row_keys";
+      const std::size_t most = is_row                          ? sizeof(usdt_row)
+                               : size.map != "usdt_open_calls" ? 0
+                               : plan_.spans                   ? sizeof(usdt_span_key)
+                                                               : sizeof(usdt_call_key);
+      if (size.value > most) return refuse("keys that are larger than what programs have for them");
+    }
+    if (size.what != MapProperty::value_size || is_among(kValuesOfAnySize, size.map)) return {};
+    // Sums of reals follow the tally, and are made of a map's entry.
+    if (size.map == "usdt_rows" && (constants_.table.sum_pieces != 0 || size.value == sizeof(usdt_tally))) return {};
+    return refuse("values that are not as large as programs have them");
+  }
+
   [[nodiscard]] bool ends_spans(std::string_view name) const { return plan_.spans && name != kBegin; }
 
   /// The program of a site. Errors: invalid_argument (it is not one for that side of spans).

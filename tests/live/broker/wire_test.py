@@ -290,8 +290,8 @@ def what_the_verifier_says_has_no_address_of_the_kernel(run):
     out = as_client(run, ANNA, """
 fd = os.open(sys.argv[4], os.O_RDONLY)
 with Wire(sys.argv[1]) as wire:
-    sizes = [("usdt_stats", VALUE_SIZE, 8)]  # less than programs write there
-    kind, answer = wire.ask(LOAD, load(int(sys.argv[2]), bytes.fromhex(sys.argv[3]), sizes=sizes, program="usdt_trace_hit"), [fd])
+    sizes = [("usdt_blank", VALUE_SIZE, 8), ("usdt_open_calls", VALUE_SIZE, 96)]  # less than programs copy from there
+    kind, answer = wire.ask(LOAD, load(int(sys.argv[2]), bytes.fromhex(sys.argv[3]), sizes=sizes, program="usdt_trace_call"), [fd])
     print(kind, answer.decode(errors="replace"))
 """, asker.service.socket, asker.programs, wire.plan(asker.offset, asker.semaphore).hex(), asker.library)
     check(out.startswith(f"{REFUSED} "), out)
@@ -300,13 +300,33 @@ with Wire(sys.argv[1]) as wire:
 
 
 @scenario
+def nothing_behind_a_key_or_a_value_on_a_programs_stack_is_copied(run):
+    """There may be anything of the kernel's, which the verifier lets programs of CAP_PERFMON read."""
+    asker = Asker(run)
+    sizes = [(name, wire.KEY_SIZE, size) for name, size in (("usdt_open_calls", 32), ("usdt_rows", 512), ("usdt_row_keys", 512),
+                                                            ("usdt_descendants", 16), ("usdt_interpreters", 8))]
+    sizes += [(name, wire.VALUE_SIZE, size) for name, size in (("usdt_rows", 56), ("usdt_row_keys", 16), ("usdt_stats", 8))]
+    for each in sizes:
+        out = as_client(run, ANNA, """
+fd = os.open(sys.argv[4], os.O_RDONLY)
+name, what, size = sys.argv[5].split(",")
+with Wire(sys.argv[1]) as wire:
+    sizes = [(name, int(what), int(size))]
+    kind, answer = wire.ask(LOAD, load(int(sys.argv[2]), bytes.fromhex(sys.argv[3]), sizes=sizes), [fd])
+    print(kind, Wire.reason(answer) if kind == REFUSED else "")
+""", asker.service.socket, asker.programs, wire.plan(asker.offset, asker.semaphore).hex(), asker.library,
+                        ",".join(map(str, each)))
+        check(out.startswith(f"{REFUSED} ") and ("larger than" in out or "as large as" in out), f"{each}: {out}")
+
+
+@scenario
 def maps_are_counted_at_what_the_kernel_keeps_for_them(run):
-    """For entries of two bytes it keeps nearly a hundred."""
+    """For an entry it keeps more than a key and a value."""
     asker = Asker(run, "--memory", "32")
     out = as_client(run, ANNA, """
 fd = os.open(sys.argv[4], os.O_RDONLY)
 for entries in (1 << 12, 1 << 20):
-    sizes = [("usdt_descendants", what, n) for what, n in ((ENTRIES, entries), (KEY_SIZE, 1), (VALUE_SIZE, 1))]
+    sizes = [("usdt_descendants", ENTRIES, entries)]  # of nine bytes
     with Wire(sys.argv[1]) as wire:
         kind, answer = wire.ask(LOAD, load(int(sys.argv[2]), bytes.fromhex(sys.argv[3]), sizes=sizes), [fd])
         print(kind, Wire.reason(answer) if kind == REFUSED else "")
