@@ -64,10 +64,10 @@ enum class FrameIssue : std::uint8_t {
 
 /// Tells how the code of a function came to be, where a runtime has several ways.
 enum class CodeTier : std::uint8_t {
-  unknown,
-  interpreted,
-  baseline,   ///< compiled at once, as it is written
-  optimized,  ///< compiled by what was seen of its calls; functions that were inlined into it are not known
+  unknown,      ///< the runtime does not tell, or has one way
+  interpreted,  ///< by the runtime's loop over instructions of its own
+  baseline,     ///< compiled at once, as it is written
+  optimized,    ///< compiled by what was seen of its calls; functions that were inlined into it are not known
 };
 /// Returns "interpreted", "baseline" or "optimized"; empty for `unknown`.
 [[nodiscard]] std::string_view to_string(CodeTier tier) noexcept;

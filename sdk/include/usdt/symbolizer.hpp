@@ -30,7 +30,8 @@ struct SymbolizerOptions {
   /// Whether frames have source lines and inlined calls, too, which takes debug information; else names alone.
   bool lines = true;
   /// Whether code that OpenJDK compiles is followed from the time on at which a process is met (Symbolizer::see()): by
-  /// its probes, to which a trace of its own attaches. Else a perf map says what was there when it was written.
+  /// its probes, to which a trace of its own attaches; of at most eight processes at a time. Else a perf map says what
+  /// was there when it was written.
   bool follow_code = false;
   /// Ends reading early, from another thread; the frames that are left then have no names.
   StopToken stop = {};

@@ -16,7 +16,7 @@ namespace usdt::stack {
 namespace {
 
 /// A JVM compiles some thousand methods in its first seconds; each takes some 900 bytes of the ring.
-constexpr std::uint32_t kRingBytes = 8 << 20;
+constexpr std::uint32_t kRingBytes = 4 << 20;
 constexpr std::uint32_t kLongestName = 256;
 constexpr std::size_t kMostText = 16 << 20;
 

@@ -35,6 +35,8 @@ constexpr std::int64_t kLongNs = 50'000'000, kTimes = 4;
 constexpr std::size_t kMostFiles = 4096;
 /// The time between two looks for an interpreter where none was found, which grows.
 constexpr std::int64_t kFirstPauseNs = 2'000'000, kLongestPauseNs = 5'000'000'000;
+/// Processes whose code is followed at a time: each has a trace of its own, with a ring.
+constexpr long kMostFollowed = 8;
 
 std::int64_t now_ns() { return static_cast<std::int64_t>(event_clock()); }
 
@@ -55,6 +57,10 @@ bool is_of(const proc::Mapping& mapping, int fd, bool by_path_alone) {
 }
 
 }  // namespace
+
+std::shared_ptr<const void> Modules::follower() const {
+  return followers_.use_count() <= kMostFollowed ? followers_ : nullptr;
+}
 
 void Modules::open(const proc::MappedCode& code, const std::string& root, Area& area) {
   area.name = code.file.path.empty() ? code.mapping.path : code.file.path.string();
@@ -180,6 +186,7 @@ void Process::refresh() {
     pause_ = 0;
     perf_map_.reset();
     compiled_.reset();
+    follower_.reset();
     follow_asked_ = false;
     scripts_.reset();
   }
@@ -219,8 +226,14 @@ std::optional<PerfMap::Found> Process::in_perf_map(std::uint64_t address, Period
 
 /// OpenJDK's own list is of one moment.
 void Process::follow_code() {
-  if (perf_map_->is_growing() || !modules_->options().follow_code || std::exchange(follow_asked_, true)) return;
-  if (auto followed = HotspotCode::follow(pid_)) compiled_.emplace(std::move(*followed));
+  if (perf_map_->is_growing() || !modules_->options().follow_code || follow_asked_) return;
+  follower_ = modules_->follower();
+  if (!follower_) return;
+  follow_asked_ = true;
+  if (auto followed = HotspotCode::follow(pid_))
+    compiled_.emplace(std::move(*followed));
+  else
+    follower_.reset();
 }
 
 void Process::look_at_code(std::uint64_t time) {

@@ -52,6 +52,8 @@ class Modules {
   /// gone, and paths are as the kernel told them.
   void open(const proc::MappedCode& code, const std::string& root, Area& area);
   [[nodiscard]] const SymbolizerOptions& options() const noexcept { return options_; }
+  /// Returns what a process holds as long as its code is followed (HotspotCode); null: as many are as may be.
+  [[nodiscard]] std::shared_ptr<const void> follower() const;
   /// Returns the module of a file of a plan.
   [[nodiscard]] std::shared_ptr<Module> of(const PlannedFile& file);
 
@@ -67,6 +69,7 @@ class Modules {
   }
 
   const SymbolizerOptions& options_;
+  std::shared_ptr<const void> followers_ = std::make_shared<char>();
   std::map<Inode, std::weak_ptr<Module>> known_;
   std::deque<std::shared_ptr<Module>> kept_;              ///< the last ones
   std::map<std::string, std::shared_ptr<Module>> vdsos_;  ///< by their bytes
@@ -130,6 +133,7 @@ class Process {
   std::vector<Area> areas_;   ///< by address
   std::optional<PerfMap> perf_map_;
   bool follow_asked_ = false;
+  std::shared_ptr<const void> follower_;
   std::optional<HotspotCode> compiled_;
   std::unique_ptr<ScriptNames> scripts_;
   std::int64_t scripts_next_ = 0;   ///< when an interpreter is looked for again, ns
