@@ -11,7 +11,7 @@ import tempfile
 import time
 
 from puppet import HERE
-from harness import Skip, Tracing, check, check_equal, wait_line, wait_until
+from harness import Skip, Tracing, check, check_equal, require_root, require_x86_64, wait_line, wait_until
 
 FULL = ("--ustack", "dwarf,500", "--ustack-size", "64")  # the whole native stack
 PLACE = "uprobe:libc.so.6:getppid"
@@ -71,6 +71,25 @@ def script_of(event):
 
 def issues_of(event):
     return [frame["error"] for frame in event["ustack"] if "error" in frame and "address" not in frame]
+
+
+def trace_pretender(run, name, version, rounds):
+    """Traces a program that only looks like an interpreter, and says that it is of this version (an expression of C);
+    returns what the tool says."""
+    require_root()
+    require_x86_64()
+    source = HERE / f"stack/fake_{name.rstrip('.0123456789')}.c"
+    program = run.build(name, [source], [f"-DVERSION={version}", "-O1", "-rdynamic", "-pthread"])
+    process = run.start(program, str(rounds), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    wait_line(process)
+    tracing = run.trace_start([PLACE], "--ustack", "-p", str(process.pid))
+    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
+    process.stdin.write(b"go\n")
+    check_equal(process.wait(timeout=60), 0, "exit code of the program")
+    result = tracing.finish(60)
+    result.check_code(0)
+    check_equal(len(result.events), rounds, "hits")
+    return result
 
 
 def spent_by_programs(pid):

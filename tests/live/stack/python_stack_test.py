@@ -10,10 +10,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from puppet import HERE  # noqa: E402 (finds the harness)
+import puppet  # noqa: E402, F401 (finds the harness)
 from harness import Skip, Tracing, check, check_equal, main, require_file, require_root, require_x86_64, scenario  # noqa: E402
 from harness import wait_line, wait_until  # noqa: E402
-from script_stacks import FULL, PLACE, PYTHON, Walkers, functions_cost, issues_of, script_of  # noqa: E402
+from script_stacks import FULL, PLACE, PYTHON, Walkers, functions_cost, issues_of, script_of, trace_pretender  # noqa: E402
 
 WAIT = "uprobe:libc.so.6:clock_nanosleep"
 
@@ -200,26 +200,10 @@ def a_forked_child_has_them_from_its_first_hit(run):
     compare(walkers, 200)
 
 
-def fake(run, version, rounds):
-    """Traces fake_python.c; returns what the tool says."""
-    flags = [f"-DVERSION={version:#x}ul", "-O1", "-rdynamic", "-pthread"]
-    program = run.build("python3.11", [HERE / "stack/fake_python.c"], flags)
-    process = run.start(program, str(rounds), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-    wait_line(process)
-    tracing = run.trace_start([PLACE], "--ustack", "-p", str(process.pid))
-    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
-    process.stdin.write(b"go\n")
-    check_equal(process.wait(timeout=60), 0, "exit code of the program")
-    result = tracing.finish(60)
-    result.check_code(0)
-    check_equal(len(result.events), rounds, "hits")
-    return result
-
-
 @scenario
 def a_program_that_only_looks_like_python_gets_no_names_and_harms_nobody(run):
     require_python()
-    result = fake(run, 0x030b02f0, 1000)
+    result = trace_pretender(run, "python3.11", "0x030b02f0ul", 1000)
     frames = [frame for event in result.events for frame in event["ustack"] if frame.get("language") == "python"]
     check(frames, "nothing was followed")
     named = [frame for frame in frames if frame.get("function")]
@@ -230,7 +214,7 @@ def a_program_that_only_looks_like_python_gets_no_names_and_harms_nobody(run):
 @scenario
 def a_version_that_is_not_known_has_native_functions_and_a_notice(run):
     require_python()
-    result = fake(run, 0x036302f0, 5)
+    result = trace_pretender(run, "python3.11", "0x036302f0ul", 5)
     check("CPython 3.99: its stacks have no functions of scripts" in result.stderr, result.stderr)
     for event in result.events:
         check(all("language" not in frame for frame in event["ustack"]), event["ustack"])

@@ -3,15 +3,13 @@
 """Functions of Ruby on stacks (--ustack). What caller_locations says at the same places judges: labels, files, lines."""
 
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402 (finds the harness)
 from harness import check, check_equal, main, require_file, require_root, require_x86_64, scenario  # noqa: E402
-from harness import wait_line, wait_until  # noqa: E402
-from script_stacks import FULL, PLACE, Walkers, functions_cost, issues_of, script_of  # noqa: E402
+from script_stacks import FULL, PLACE, Walkers, functions_cost, issues_of, script_of, trace_pretender  # noqa: E402
 
 RUBY = "/usr/bin/ruby3.1"
 WAIT = "uprobe:libc.so.6:flock"
@@ -206,27 +204,9 @@ def a_forked_child_has_them_from_its_first_hit(run):
     compare(walkers, 200)
 
 
-def fake(run, version, rounds):
-    """Traces fake_ruby.c; returns what the tool says."""
-    require_root()
-    require_x86_64()
-    program = run.build("ruby3.1", [HERE / "stack/fake_ruby.c"],
-                        [f'-DVERSION="{version}"', "-O1", "-rdynamic", "-pthread"])
-    process = run.start(program, str(rounds), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-    wait_line(process)
-    tracing = run.trace_start([PLACE], "--ustack", "-p", str(process.pid))
-    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
-    process.stdin.write(b"go\n")
-    check_equal(process.wait(timeout=60), 0, "exit code of the program")
-    result = tracing.finish(60)
-    result.check_code(0)
-    check_equal(len(result.events), rounds, "hits")
-    return result
-
-
 @scenario
 def a_program_that_only_looks_like_ruby_gets_no_names_and_harms_nobody(run):
-    result = fake(run, "3.1.2", 1000)
+    result = trace_pretender(run, "ruby3.1", '"3.1.2"', 1000)
     frames = [frame for event in result.events for frame in event["ustack"] if frame.get("language") == "ruby"]
     check(frames, "nothing was followed")
     named = [frame for frame in frames if frame.get("function")]
@@ -236,7 +216,7 @@ def a_program_that_only_looks_like_ruby_gets_no_names_and_harms_nobody(run):
 
 @scenario
 def a_version_that_is_not_known_has_native_functions_and_a_notice(run):
-    result = fake(run, "9.8.7", 5)
+    result = trace_pretender(run, "ruby3.1", '"9.8.7"', 5)
     check("Ruby 9.8: its stacks have no functions of scripts" in result.stderr, result.stderr)
     for event in result.events:
         check(all("language" not in frame for frame in event["ustack"]), event["ustack"])
