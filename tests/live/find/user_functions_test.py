@@ -232,9 +232,12 @@ def without_debug_information_types_may_be_said_by_hand(run):
 @scenario
 def types_said_by_hand_do_not_override_those_that_are_known(run):
     program = build(run)
+    known = run.trace(f"uprobe:{program}:eight", command=[program])
     result = run.trace(f"uprobe:{program}:eight", "--args", "i32", command=[program])
-    result.check_code(2)
-    check("has debug information, which knows the types" in result.stderr, result.stderr)
+    result.check_code(0)
+    check("debug information knows the types of eight: its own are taken" in result.stderr, result.stderr)
+    args = [[event["args"] for event in each.events] for each in (known, result)]
+    check(args[0] and args[0] == args[1], f"the arguments of each call: {args}")
     result = run.trace(f"uprobe:{program}:eight", "--args", "i32, sting", command=[program])
     result.check_code(2)
     check("'sting' is no type of an argument" in result.stderr, result.stderr)
