@@ -112,9 +112,11 @@ Result<void> check_list(const Question& question, const AttachPlan& plan, const 
     } else if (!exists && item.word) {
       TRY(check_word(question, plan, item, option));
     } else if (!exists && !question.recording.replay.empty() && !in_format) {
-      return fail(ErrorKind::invalid_argument,
-                  fmt::format("{}: the recording does not have it; recorded with {}print '{}' it would: {}", option,
-                              question.option_prefix, item.label, what_there_is(plan, printed, number)));
+      return fail(
+          ErrorKind::invalid_argument,
+          fmt::format("{}: no such argument in the recording, which has values of memory only where it was made "
+                      "with {}print: {}",
+                      option, question.option_prefix, what_there_is(plan, printed, number)));
     } else if (!exists) {
       return fail(ErrorKind::invalid_argument,
                   fmt::format("{}: no such argument{}: {}", option,

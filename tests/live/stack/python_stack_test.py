@@ -5,6 +5,7 @@ files and lines. USDT_PYTHONS, paths with ':' between them, has other interprete
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
