@@ -32,10 +32,7 @@ using broker::Kind;
 class Conversation {
  public:
   Conversation(int socket, const BrokerClient& client, const BrokerServiceOptions& options)
-      : channel_(sys::UniqueFd(socket)),
-        client_(client),
-        pace_(options.requests_per_second),
-        objects_(client, options) {}
+      : channel_(sys::UniqueFd(socket)), pace_(options.requests_per_second), objects_(client, options) {}
 
   Result<void> run() {
     auto first = channel_.receive();
@@ -135,7 +132,6 @@ class Conversation {
   }
 
   broker::Channel channel_;
-  const BrokerClient& client_;
   Pace pace_;
   Objects objects_;
 };
