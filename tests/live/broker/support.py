@@ -44,7 +44,9 @@ class Service:
         self.socket = run.dir / "socket"
         self.log = (run.dir / "broker.log").open("a+")
         # A process that serves a client may not do what a look for leaks takes.
-        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "halt_on_error=1"}
+        # What is freed is kept for a while by the sanitizer, and copied with the process for each client: little of it.
+        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:quarantine_size_mb=4",
+                       "UBSAN_OPTIONS": "halt_on_error=1"}
         self.process = run.start(self.bin / "usdt-broker", "--socket", self.socket, *options, stderr=self.log,
                                  env=environment)
         wait_until(lambda: self.socket.exists() or self.process.poll() is not None, "the socket of the broker")
