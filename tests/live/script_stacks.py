@@ -92,6 +92,12 @@ def trace_pretender(run, name, version, rounds):
     return result
 
 
+def most_memory(pid):
+    """Bytes that a process had at most so far."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) << 10
+
+
 def spent_by_programs(pid):
     """What each program of a process took so far, ns, and how often it ran (BPF_ENABLE_STATS)."""
     spent = {}

@@ -19,6 +19,10 @@ namespace {
 constexpr std::uint32_t kRingBytes = 4 << 20;
 constexpr std::uint32_t kLongestName = 256;
 constexpr std::size_t kMostText = 16 << 20;
+/// Of code that is made, and of methods whose code is thrown away: whoever wrote the process may say that without end.
+constexpr std::size_t kMostMethods = 1 << 17;
+/// Events that are taken before it is looked whether there were enough.
+constexpr std::size_t kAtOnce = 1024;
 
 std::string name_of(const Event& event) {
   std::array<std::string, 3> texts;
@@ -49,10 +53,11 @@ Result<HotspotCode> HotspotCode::follow(pid_t pid) {
 void HotspotCode::load(const Event& event, std::string name) {
   const auto start = event.arg<std::uint64_t>(6);
   const auto size = event.arg<std::int32_t>(7);
-  if (!start || !size || *size <= 0 || text_.size() + name.size() > kMostText) {
+  if (!start || !size || *size <= 0 || text_.size() + name.size() > kMostText || loads_ == kMostMethods) {
     complete_ = false;
     return;
   }
+  ++loads_;
   CodeRange code{.start = *start, .code = *start, .made = Period::at(event.timestamp())};
   code.last = code.start + static_cast<std::uint64_t>(*size) - 1;
   code.name = static_cast<std::uint32_t>(text_.size());
@@ -65,7 +70,10 @@ void HotspotCode::load(const Event& event, std::string name) {
 /// The probe does not tell which code of the method it was. One that was made anew takes the place of the older ones,
 /// and those are thrown away; it may be the newest if there is no other.
 void HotspotCode::unload(std::uint64_t time, const std::string& name) {
-  unloaded_[name] = time;
+  if (unloaded_.size() < kMostMethods || unloaded_.contains(name))
+    unloaded_[name] = time;
+  else
+    complete_ = false;
   const auto known = loaded_.find(name);
   if (known == loaded_.end()) return;
   std::vector<CodeRange>& codes = known->second;
@@ -76,6 +84,7 @@ void HotspotCode::unload(std::uint64_t time, const std::string& name) {
 }
 
 void HotspotCode::take(const Event& event) {
+  taken_until_ = std::max<std::uint64_t>(taken_until_, event.timestamp());
   std::string name = name_of(event);
   if (event.probe().name == "compiled__method__load")
     load(event, std::move(name));
@@ -83,14 +92,15 @@ void HotspotCode::take(const Event& event) {
     unload(event.timestamp(), name);
 }
 
+/// Others may come for as long as it takes to read these: no more are taken than what came before.
 void HotspotCode::read(std::uint64_t time) {
   if (time <= read_until_) return;
   read_until_ = event_clock();
-  std::size_t taken = 0;
-  const auto poll = [this] {
-    return tracer_.poll([this](const Event& event) { take(event); }, std::chrono::milliseconds(0)).value_or(0);
-  };
-  for (std::size_t some = poll(); some > 0; some = poll()) taken += some;
+  std::size_t some = 0, taken = 0;
+  do {
+    some = tracer_.poll([this](const Event& event) { take(event); }, std::chrono::milliseconds(0), kAtOnce).value_or(0);
+    taken += some;
+  } while (some > 0 && taken_until_ < read_until_);
   if (taken == 0) return;
   const auto counts = tracer_.counts();
   complete_ &= std::ranges::all_of(counts, [](const ProbeCounts& each) { return each.ring_full == 0; });

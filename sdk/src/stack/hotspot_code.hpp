@@ -42,8 +42,10 @@ class HotspotCode {
   void unload(std::uint64_t time, const std::string& name);
 
   Tracer tracer_;
-  std::uint64_t since_;           ///< on event_clock()
-  std::uint64_t read_until_ = 0;  ///< on event_clock()
+  std::uint64_t since_;            ///< on event_clock()
+  std::uint64_t read_until_ = 0;   ///< on event_clock()
+  std::uint64_t taken_until_ = 0;  ///< when the last event was that was taken
+  std::size_t loads_ = 0;
   bool complete_ = true;
   std::string text_;  ///< the names, one behind the other
   CodeHistory history_;

@@ -22,8 +22,8 @@ namespace {
 
 constexpr off_t kMostBytes = 16 << 20;
 constexpr std::size_t kLongestName = 1024;
-/// A map that is another one now is read from its beginning, at most so often.
-constexpr std::uint64_t kPatienceNs = 100'000'000;
+/// A map that is another one now is read from its beginning, at most so often, and for a part of the time.
+constexpr std::uint64_t kPatienceNs = 100'000'000, kTimes = 9;
 /// Times of files are those of the last tick of the kernel's clock, of which there are at least 100 in a second; so are
 /// beginnings of processes.
 constexpr std::uint64_t kTickNs = 10'000'000;
@@ -156,9 +156,10 @@ bool PerfMap::read(const struct stat& seen, std::int64_t wall_offset) {
   }
   struct stat st {};
   if (::fstat(file_.get(), &st) != 0 || st.st_size > kMostBytes) return false;
+  const std::uint64_t now = event_clock();
   if (!has_grown(st)) {
     forget();
-    renewed_at_ = event_clock();
+    renewed_at_ = now;
   }
   written_at_ = time_of_writing(st, wall_offset);
   const Period made{growing_ ? looked_at_ : 0, std::clamp(written_at_ + kTickNs, looked_at_, event_clock())};
@@ -171,6 +172,7 @@ bool PerfMap::read(const struct stat& seen, std::int64_t wall_offset) {
   const auto next = add_lines(text_, parsed_, made, lines_, history_);
   parsed_ = next.value_or(text_.size());
   if (!next) why_not_ = "its perf map has more than 262144 lines";
+  if (renewed_at_ == now) patience_ = std::max(kPatienceNs, kTimes * (event_clock() - now));
   return true;
 }
 
@@ -183,7 +185,7 @@ void PerfMap::look(std::uint64_t time) {
                         (file_ && ::fstat(file_.get(), &st) == 0);
   if (is_there && (size_ < 0 || !is_as_read(st, read_))) {
     const bool is_another = size_ >= 0 && (st.st_size <= size_ || !is_one_file(st, read_));
-    if (is_another && now.event_clock - renewed_at_ < kPatienceNs) return;
+    if (is_another && now.event_clock - renewed_at_ < patience_) return;
     why_not_ = judge(st, now.wall_offset);
     if (why_not_.empty() && !read(st, now.wall_offset)) return;
   }

@@ -72,6 +72,7 @@ class PerfMap {
   CodeHistory history_;
   std::uint64_t looked_at_ = 0;   ///< on event_clock(): what was written before is known
   std::uint64_t renewed_at_ = 0;  ///< when it was last read from its beginning
+  std::uint64_t patience_ = 0;    ///< from then on it is not read so again, ns
   struct stat read_ {};           ///< of the file, when it was read
   off_t size_ = -1;               ///< of what was read; -1: nothing was
   std::string_view why_not_;

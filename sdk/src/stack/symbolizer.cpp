@@ -154,7 +154,8 @@ std::string_view language_of(const RecordedScript& script) {
 /// interpreter's loop, unless callers are missing.
 void say_what_a_row_lacks(Stack& stack) {
   const bool runs = std::ranges::any_of(stack.frames, [](const Frame& frame) {
-    return frame.function.starts_with("_PyEval_EvalFrameDefault") || frame.function == "execute_ex";
+    return frame.function.starts_with("_PyEval_EvalFrameDefault") || frame.function == "execute_ex" ||
+           frame.function == "rb_vm_exec";
   });
   if (!runs && stack.end == FrameIssue::none) return;
   Frame& frame = stack.frames.emplace_back();

@@ -6,6 +6,7 @@ Methods of one class are compiled when they are first called, each by itself."""
 import contextlib
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -13,7 +14,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402 (finds the harness)
 from harness import Skip, check, check_equal, main, require_program, require_root, require_x86_64, scenario  # noqa: E402
-from script_stacks import FULL, Walkers  # noqa: E402
+from harness import wait_line, wait_until  # noqa: E402
+from script_stacks import FULL, Walkers, most_memory  # noqa: E402
 
 PLACE = "uprobe:libc.so.6:sched_yield"
 COMPILED = ("-Xcomp", "-XX:-Inline", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,Walkers*::*",
@@ -123,6 +125,28 @@ def a_map_that_was_written_before_says_so(run):
             check_equal(ours[-1][0], "Walkers.main", f"{version}: the outermost method at hit {number}")
             check("as its perf map said at another time: written at " in ours[-1][1]["error"], f"{ours[-1]}")
             check(not any("error" in frame for _, frame in ours[:-1]), f"{version}: hit {number}: {ours}")
+
+
+@scenario
+def a_program_that_compiles_without_end_holds_nobody_up_and_fills_no_memory(run):
+    require_root()
+    require_x86_64()
+    program = run.build("java", [HERE / "stack/fake_java.c"], ["-O1", "-rdynamic", "-pthread"])
+    process = run.start(program, "800", stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    wait_line(process)
+    tracing = run.trace_start([PLACE], "--ustack", "-p", str(process.pid))
+    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
+    before = most_memory(tracing.process.pid)
+    process.stdin.write(b"go\n")
+    wait_until(lambda: tracing.stdout().count('"type":"event"') >= 600, "hits are shown while it goes on", 60)
+    check(process.poll() is None, "it has ended")
+    grown = most_memory(tracing.process.pid) - before
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish(20)
+    result.check_code(0)
+    process.kill()
+    check(grown < 200 << 20, f"the tracer took {grown >> 20} MiB more")
+    print(f"{len(result.events)} hits, the tracer took {grown >> 20} MiB more")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import puppet  # noqa: E402, F401 (finds the harness)
 from harness import Skip, Tracing, check, check_equal, main, require_file, require_root, require_x86_64, scenario  # noqa: E402
 from harness import wait_line, wait_until  # noqa: E402
-from script_stacks import FULL, PLACE, PYTHON, Walkers, functions_cost, issues_of, script_of, trace_pretender  # noqa: E402
+from script_stacks import FULL, PLACE, PYTHON, Walkers, functions_cost, issues_of, most_memory, script_of  # noqa: E402
+from script_stacks import trace_pretender  # noqa: E402
 
 WAIT = "uprobe:libc.so.6:clock_nanosleep"
 
@@ -288,11 +289,6 @@ sys.stdin.readline()
 for function in functions: function()
 sys.stdin.readline()
 """
-
-
-def most_memory(pid):
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) << 10
 
 
 @scenario
