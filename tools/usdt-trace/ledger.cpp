@@ -82,7 +82,10 @@ std::string Ledger::headline(const usdt::Account& total) const {
                                       [](const usdt::Account& probe) { return probe.hits == 0; });
     const std::uint64_t unasked =
         total.calls_full + total.unfinished + total.abandoned;  // of calls that are asked at their ends
-    const std::string asked = flags_.question.where != nullptr ? fmt::format("{} of ", total.matched(false)) : "";
+    // A recording has the events, and not those hits that came to none.
+    const bool some = flags_.question.where != nullptr ||
+                      (!flags_.question.recording.replay.empty() && total.matched(false) < total.hits);
+    const std::string asked = some ? fmt::format("{} of ", total.matched(false)) : "";
     return fmt::format("{}{} counted; {} without hits{}", asked, counted(total.hits, "hit"),
                        counted(static_cast<std::size_t>(silent), "probe"),
                        unasked > 0 ? "; lost: " + lost_text(total) : "");

@@ -33,7 +33,11 @@ void Account::add_recorded(const ProbeCounts& then) noexcept {
 }
 
 std::uint16_t count_causes(const Question& question, const AttachPlan& plan) {
-  const bool calls = traces_calls(plan) && (!question.view.count_only || question.where || question.view.question);
+  // The kernel counts calls where they begin, unless they are asked about at their ends; a recording has those that
+  // ended.
+  const bool only_begun =
+      question.view.count_only && !question.where && !question.view.question && question.recording.replay.empty();
+  const bool calls = traces_calls(plan) && !only_begun;
   std::uint16_t causes = 0;
   for (const auto& [is_asked, cause] : {std::pair(question.limits.sample > 1, kOfSample),
                                         {question.limits.max_overhead > 0, kOfOverhead},

@@ -331,5 +331,27 @@ def a_recording_that_ends_before_its_first_probe_says_that_it_has_none(run):
             check("it has no probes" in result.stderr and "16 bytes were written" in result.stderr, f"{view}: {result.stderr}")
 
 
+@scenario
+def a_replay_counts_the_calls_that_it_has_and_says_how_many_had_not_ended(run):
+    (run.dir / "naps.c").write_text("""
+        #include <pthread.h>
+        #include <unistd.h>
+        __attribute__((noinline)) int naps(int n) { usleep(n); __asm__ volatile(""); return n; }
+        static void *for_ever(void *a) { for (;;) naps(20000); return a; }
+        int main(void) {
+          pthread_t t;
+          for (int n = 0; n < 4; n++) pthread_create(&t, 0, for_ever, 0);
+          for (;;) pause();
+        }""")
+    program = run.build("naps", [run.dir / "naps.c"], ["-O1", "-pthread"])
+    traced, file = run.start(program), run.dir / "calls.rec"
+    result = tool(run, f"ucall:{program}:naps", "-p", traced.pid, "--record", file, "-d", "1")
+    ended, begun = map(int, re.search(r"^(\d+) events of (\d+) hits", result.stderr, re.M).groups())
+    check(begun > ended > 20, f"{ended} of {begun} calls have ended")
+    counted = tool(run, "--replay", file, "--count")
+    check(f" {ended}  ucall:" in counted.stdout, counted.stdout)
+    check(f"{ended} of {begun} hits counted" in counted.stderr and f", {begun - ended} unfinished" in counted.stderr, counted.stderr)
+
+
 if __name__ == "__main__":
     main()
