@@ -188,8 +188,9 @@ std::optional<std::string> RubyNameTable::name_in(const Memory& memory, std::uin
 /// Programs without symbols do not tell where the table is: it is the variable that has the names of operators, whose
 /// numbers are their characters.
 void RubyNameTable::look_for_table(const Memory& memory) {
+  if (tries_ == 0) return;
   std::vector<std::uint64_t> words(std::min(size_, kMostData) / kWord);
-  if (tries_ == 0 || !memory.read(data_, std::as_writable_bytes(std::span(words)))) return;
+  if (!memory.read(data_, std::as_writable_bytes(std::span(words)))) return;
   --tries_;
   const auto has_operators = [&](std::uint64_t table) {
     return std::ranges::all_of(std::array{'+', '-', '<'}, [&](char each) {
