@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program that looks like OpenJDK, and says without end what it has compiled and thrown away, each time another method.
-// Code of its own calls sched_yield(). argv: how often.
+// A program that looks like OpenJDK, and says without end what it has compiled and thrown away, each time another
+// method. Code of its own calls sched_yield(). argv: how often.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
