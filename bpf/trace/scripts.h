@@ -138,28 +138,51 @@ static __always_inline __u32 take_script_frame(const struct usdt_interpreter *kn
 	return to->flags & USDT_SCRIPT_ENTRY ? leave_activation(known, stack) : USDT_SCRIPT_COMPLETE;
 }
 
+/* Whether stack->next is the context of the thread that runs: what the thread had may have been another's since it
+ * ended, so that it has to lead to the thread, and back. The context is in stack->code then. */
+static __always_inline bool is_own_context(const struct usdt_interpreter *known, struct usdt_script_stack *stack,
+					   __u64 self)
+{
+	if (!stack->next || bpf_probe_read_user(stack->code, USDT_FRAME_BYTES, (const void *)stack->next))
+		return false;
+	stack->at = word_of_frame(stack, known->stacked.context_thread);
+	if (misses_word(&stack->word, stack->at + known->stacked.thread_context) || stack->word != stack->next)
+		return false;
+	if (known->stacked.thread_native && misses_word(&stack->at, stack->at + known->stacked.thread_native))
+		return false;
+	return !misses_word(&stack->word, stack->at + known->thread_id) && stack->word == self;
+}
+
+/* Words of thread-local variables among which the pointer to a context is looked for. */
+#define MOST_VARIABLE_WORDS 4
+
 /* Finds the stack of functions of the thread that runs. Puts the address of the innermost frame into stack->at, 0:
- * there is none; and that of the outermost one, which is no function, into stack->activation. What the thread had may
- * have been another's since it ended, so that it has to lead back. */
+ * there is none; and that of the outermost one, which is no function, into stack->activation. */
 static __always_inline __u32 find_function_stack(const struct usdt_interpreter *known, struct usdt_script_stack *stack)
 {
 	const __u64 self = script_thread(stack);
 	const __u64 most = 1 << 27;
-	__u64 size, thread;
+	bool is_own = false;
+	__u64 size;
 	int error;
+	__u32 i;
 
 	if (!self)
 		return USDT_SCRIPT_OTHER_THREAD;
-	error = usdt_find_thread_variable(&known->stacked.variable, self, &stack->word);
+	error = usdt_find_thread_variable(&known->stacked.variable, self, &stack->activation);
 	if (error == -USDT_ENOENT)
 		return USDT_SCRIPT_OTHER_THREAD;
-	if (error || misses_word(&stack->next, stack->word))
+	if (error)
 		return USDT_SCRIPT_UNREADABLE;
-	if (!stack->next || bpf_probe_read_user(stack->code, USDT_FRAME_BYTES, (const void *)stack->next))
-		return USDT_SCRIPT_OTHER_THREAD;
-	thread = word_of_frame(stack, known->stacked.context_thread);
-	if (misses_word(&stack->word, thread + known->thread_id) || stack->word != self ||
-	    misses_word(&stack->word, thread + known->stacked.thread_context) || stack->word != stack->next)
+#pragma clang loop unroll(disable)
+	for (i = 0; i < MOST_VARIABLE_WORDS && i < known->stacked.variable_words; i++) {
+		if (misses_word(&stack->next, stack->activation + 8 * i))
+			return USDT_SCRIPT_UNREADABLE;
+		is_own = is_own_context(known, stack, self);
+		if (is_own)
+			break;
+	}
+	if (!is_own)
 		return USDT_SCRIPT_OTHER_THREAD;
 	stack->at = word_of_frame(stack, known->stacked.context_frame);
 	if (!stack->at)

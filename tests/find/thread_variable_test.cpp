@@ -24,6 +24,9 @@ constexpr std::string_view kVariable = R"(
 #ifdef LARGE
 __thread char filling[20000];
 #endif
+#ifdef HIDDEN
+__attribute__((visibility("hidden")))
+#endif
 __thread void *tested_variable;
 #ifdef LARGE
 void *fill(void) { return filling; }
@@ -242,6 +245,20 @@ TEST_F(ThreadVariables, of_a_library_that_has_the_number_of_a_closed_one_are_not
   EXPECT_NE(variable->module, 0U);
   EXPECT_EQ(follow(*variable, running.pid, running.threads[2].pointer), running.threads[2].place);
   EXPECT_EQ(follow(*variable, running.pid, running.threads[0].pointer), std::nullopt);
+}
+
+TEST_F(ThreadVariables, of_a_library_that_does_not_name_them_are_in_the_block_that_is_found) {
+  for (const bool opened : {false, true}) {
+    SCOPED_TRACE(opened);
+    const Running running(dir, build({"", "-O2 -DHIDDEN -s", "-O2", opened}));
+    ASSERT_EQ(running.threads.size(), 3U) << running.said;
+    EXPECT_FALSE(ThreadVariableFinder("tested_variable").find(running.pid));
+    EXPECT_FALSE(ThreadVariableFinder("tested_variable", "main").find(running.pid)) << "that of a program";
+    ThreadVariableFinder finder("tested_variable", "tested_place");
+    const auto variable = finder.find(running.pid);
+    ASSERT_TRUE(variable) << variable.error().message;
+    EXPECT_EQ(follow(*variable, running.pid, running.threads[2].pointer), running.threads[2].place);
+  }
 }
 
 TEST_F(ThreadVariables, that_no_file_has_are_not_found) {

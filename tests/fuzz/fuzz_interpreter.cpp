@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 
+#include "interpreter/code_words.hpp"
 #include "interpreter/cpython.hpp"
 #include "interpreter/php.hpp"
 #include "interpreter/ruby.hpp"
@@ -37,7 +38,7 @@ class Bytes final : public Memory {
 
 template <class Layout>
 std::uint64_t cookie_of(const Memory& memory, const Layout& layout, std::uint64_t code) {
-  const auto words = memory.value<std::array<__u64, USDT_CODE_WORDS>>(code + layout.walk.code.at);
+  const auto words = read_code_words(memory, layout.walk.code, code);
   const auto name = words ? memory.value<std::array<__u64, USDT_NAME_WORDS>>((*words)[layout.walk.code.name_word] +
                                                                              layout.walk.code.name_at)
                           : std::nullopt;
@@ -52,14 +53,19 @@ void read_python(const Memory& memory, const CPythonLayout& layout, std::uint64_
   for (const std::int64_t distance : {-2, 0, 6, 1000}) static_cast<void>(names.line_at(distance));
 }
 
-void read_ruby(const Memory& memory, std::uint64_t code) {
-  const RubyLayout& ruby = *ruby_layout(0x0301);
+void read_ruby(const Memory& memory, const RubyLayout& ruby, std::uint64_t code) {
   RubyNames names;
   if (read_ruby_code(memory, ruby, code, cookie_of(memory, ruby, code), names) == CodeState::read)
     for (const std::uint64_t position : {0U, 1U, 60U, 4000U})
       static_cast<void>(names.line_before(names.instructions + 8 * position));
   RubyNameTable table(ruby, code, 256);
   static_cast<void>(table.find(memory, code));
+}
+
+void read_php(const Memory& memory, const PhpLayout& php, std::uint64_t code) {
+  PhpNames names;
+  if (read_function(memory, php, code, cookie_of(memory, php, code), names) == CodeState::read)
+    static_cast<void>(line_of(memory, php, names, names.instructions));
 }
 
 }  // namespace
@@ -72,10 +78,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::uint16_t version :
        {std::uint16_t{0x030b}, std::uint16_t{0x030c}, std::uint16_t{0x030d}, std::uint16_t{0x030e}})
     if (const auto layout = cpython_layout(version, memory, code)) read_python(memory, *layout, code);
-  PhpNames names;
-  const PhpLayout& php = *php_layout(0x0802);
-  if (read_function(memory, php, code, cookie_of(memory, php, code), names) == CodeState::read)
-    static_cast<void>(line_of(memory, php, names, names.instructions));
-  read_ruby(memory, code);
+  for (const std::uint16_t version : {std::uint16_t{0x0802}, std::uint16_t{0x0804}})
+    read_php(memory, *php_layout(version), code);
+  for (const std::uint16_t version : {std::uint16_t{0x0301}, std::uint16_t{0x0303}})
+    read_ruby(memory, *ruby_layout(version), code);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "interpreter/code_words.hpp"
 #include "interpreter/cpython.hpp"
 #include "tests/interpreter/fake_memory.hpp"
 
@@ -46,7 +47,7 @@ class Code : public testing::Test {
     memory.put_text(at + 48, text);
   }
   [[nodiscard]] std::uint64_t cookie(std::uint64_t of_name = hash) const {
-    const auto words = *memory.value<std::array<__u64, USDT_CODE_WORDS>>(code + layout.walk.code.at);
+    const auto words = *read_code_words(memory, layout.walk.code, code);
     return usdt_code_cookie(words.data(), layout.walk.code.mask, of_name);
   }
   CodeState read(std::uint64_t with) { return read_code(memory, layout, type, code, with, names); }
@@ -201,7 +202,7 @@ TEST(HostileMemory, takes_bounded_room_whatever_it_has) {
     const AnyMemory memory(seed);
     const std::uint64_t address = random() >> random() % 64;
     CodeNames names;
-    const auto words = memory.value<std::array<__u64, USDT_CODE_WORDS>>(address + layout.walk.code.at);
+    const auto words = read_code_words(memory, layout.walk.code, address);
     const auto of_name = words ? memory.value<std::uint64_t>((*words)[8] + 24) : std::nullopt;
     const std::uint64_t cookie = of_name ? usdt_code_cookie(words->data(), layout.walk.code.mask, *of_name) : 0;
     static_cast<void>(read_code(memory, layout, 0, address, cookie, names));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Names of functions of Ruby, from objects that a test makes up as Ruby 3.1 lays them out. (That it does lay them out
-// so, tests/live/stack/ruby_stack_test.py shows.)
+// Names of functions of Ruby, from objects that a test makes up as versions of Ruby lay them out. (That they do lay
+// them out so, tests/live/stack/ruby_stack_test.py shows.)
 #include "interpreter/ruby.hpp"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "interpreter/code_words.hpp"
 #include "tests/interpreter/fake_memory.hpp"
 
 namespace usdt::interpreter {
@@ -21,17 +22,19 @@ constexpr std::uint64_t text_type = 0x05, list_type = 0x07, method_flags = 0x601
 
 using NameWords = std::array<__u64, USDT_NAME_WORDS>;
 
-class RubyMemory : public testing::Test {
+class RubyMemory : public testing::TestWithParam<std::uint16_t> {
  protected:
-  RubyMemory() : layout(*ruby_layout(0x0301)) {
+  RubyMemory() : layout(*ruby_layout(GetParam())) {
     make_code();
     make_method();
   }
 
   void put_short_text(std::uint64_t at, std::string_view text) {
     memory.add(at, 40);
-    memory.put(at, text_type | std::uint64_t{text.size()} << 14);
-    memory.put_text(at + 16, text);
+    const bool has_length_in_flags = GetParam() == 0x0301;
+    memory.put(at, text_type | (has_length_in_flags ? std::uint64_t{text.size()} << 14 : 0));
+    if (!has_length_in_flags) memory.put(at + 16, std::uint64_t{text.size()});
+    memory.put_text(at + layout.text_within, text);
   }
   void put_long_text(std::uint64_t at, std::string_view text) {
     memory.add(at, 40);
@@ -57,9 +60,9 @@ class RubyMemory : public testing::Test {
     memory.put(code + 64, path);
     memory.put(code + 80, label);
     memory.put(code + 88, std::uint64_t{2 * 30 + 1});
-    memory.put(code + 120, lines);
-    memory.put(code + 136, std::uint32_t{3});
-    memory.put(code + 144, ranks);
+    memory.put(code + layout.code_lines, lines);
+    memory.put(code + layout.code_line_count, std::uint32_t{3});
+    memory.put(code + layout.code_ranks, ranks);
     put_short_text(label, "block in total");
     put_long_text(path, "/srv/shop/lib/models/cart.rb");
     memory.add(lines, 36);
@@ -93,13 +96,12 @@ class RubyMemory : public testing::Test {
   }
 
   [[nodiscard]] std::uint64_t code_cookie() const {
-    const auto words = *memory.value<std::array<__u64, USDT_CODE_WORDS>>(code + layout.walk.code.at);
+    const auto words = *read_code_words(memory, layout.walk.code, code);
     const auto name = *memory.value<NameWords>(label + 16);
     return usdt_code_cookie(words.data(), layout.walk.code.mask, usdt_name_hash(name.data(), sizeof(name)));
   }
   [[nodiscard]] std::uint64_t method_cookie() const {
-    std::array<__u64, USDT_CODE_WORDS> words{};
-    for (std::uint64_t i = 0; i < 4; ++i) words[i] = *memory.value<__u64>(method + 8 + 8 * i);
+    const auto words = *read_code_words(memory, layout.walk.stacked.method, method);
     return usdt_code_cookie(words.data(), layout.walk.stacked.method.mask,
                             *memory.value<std::uint64_t>(definition + 32));
   }
@@ -114,7 +116,7 @@ class RubyMemory : public testing::Test {
   RubyNames read;
 };
 
-TEST_F(RubyMemory, has_a_functions_label_its_path_and_lines) {
+TEST_P(RubyMemory, has_a_functions_label_its_path_and_lines) {
   ASSERT_EQ(read_code(), CodeState::read);
   EXPECT_EQ(read.function, "block in total");
   EXPECT_EQ(read.file, "/srv/shop/lib/models/cart.rb");
@@ -125,14 +127,14 @@ TEST_F(RubyMemory, has_a_functions_label_its_path_and_lines) {
   EXPECT_EQ(read.line_before(instructions - 8), 0U) << "before the first one";
 }
 
-TEST_F(RubyMemory, has_one_line_for_all_instructions_without_a_set) {
-  memory.put(code + 136, std::uint32_t{1});
-  memory.put(code + 144, std::uint64_t{0});
+TEST_P(RubyMemory, has_one_line_for_all_instructions_without_a_set) {
+  memory.put(code + layout.code_line_count, std::uint32_t{1});
+  memory.put(code + layout.code_ranks, std::uint64_t{0});
   ASSERT_EQ(read_code(), CodeState::read);
   EXPECT_EQ(read.line_before(instructions + 8 * 7), 31U);
 }
 
-TEST_F(RubyMemory, has_the_path_as_it_was_written_before_the_real_one) {
+TEST_P(RubyMemory, has_the_path_as_it_was_written_before_the_real_one) {
   put_short_text(0x3800, "lib/cart.rb");
   memory.put(path, list_type | elsewhere | std::uint64_t{2} << 15);  // two entries within the list
   memory.put(path + 16, std::uint64_t{0x3800});
@@ -140,19 +142,19 @@ TEST_F(RubyMemory, has_the_path_as_it_was_written_before_the_real_one) {
   EXPECT_EQ(read.file, "lib/cart.rb");
 }
 
-TEST_F(RubyMemory, of_another_function_in_the_same_place_is_not_shown) {
+TEST_P(RubyMemory, of_another_function_in_the_same_place_is_not_shown) {
   const std::uint64_t before = code_cookie();
   memory.put(code + 88, std::uint64_t{2 * 40 + 1});  // it begins at another line
   EXPECT_EQ(read_ruby_code(memory, layout, code, before, read), CodeState::changed);
 }
 
-TEST_F(RubyMemory, of_another_name_in_the_same_place_is_not_shown) {
+TEST_P(RubyMemory, of_another_name_in_the_same_place_is_not_shown) {
   const std::uint64_t before = code_cookie();
   put_short_text(label, "block in average");
   EXPECT_EQ(read_ruby_code(memory, layout, code, before, read), CodeState::changed);
 }
 
-TEST_F(RubyMemory, that_changes_while_it_is_read_is_not_shown) {
+TEST_P(RubyMemory, that_changes_while_it_is_read_is_not_shown) {
   const std::uint64_t before = code_cookie();
   unsigned reads = 0;
   memory.before_read = [&] {
@@ -162,31 +164,33 @@ TEST_F(RubyMemory, that_changes_while_it_is_read_is_not_shown) {
   EXPECT_GT(reads, 6U);
 }
 
-TEST_F(RubyMemory, has_names_of_methods_written_in_c) {
+TEST_P(RubyMemory, has_names_of_methods_written_in_c) {
   ASSERT_EQ(read_method(), CodeState::read);
   EXPECT_EQ(read.function, "sort_by");
   EXPECT_EQ(read.file, "");
   EXPECT_EQ(read.line_before(0), 0U);
 }
 
-TEST_F(RubyMemory, has_operators_by_their_characters) {
+TEST_P(RubyMemory, has_operators_by_their_characters) {
   memory.put(definition + 32, std::uint64_t{'<'});
   ASSERT_EQ(read_method(), CodeState::read);
   EXPECT_EQ(read.function, "<");
 }
 
-TEST_F(RubyMemory, without_a_table_of_names_says_that_a_function_is_written_in_c) {
+TEST_P(RubyMemory, without_a_table_of_names_says_that_a_function_is_written_in_c) {
   put_short_text(texts + 64 * '+', "plus");  // a list that only looks like it
   ASSERT_EQ(read_method(), CodeState::read);
   EXPECT_EQ(read.function, "<C function>");
 }
 
-TEST_F(RubyMemory, of_an_object_that_is_no_method_is_not_shown) {
+TEST_P(RubyMemory, of_an_object_that_is_no_method_is_not_shown) {
   const std::uint64_t before = method_cookie();
   memory.put(method, std::uint64_t{0x101a});  // imemo_cref
   RubyNameTable table(layout, data, 256);
   EXPECT_EQ(read_ruby_method(memory, layout, table, method, before, read), CodeState::changed);
 }
+
+INSTANTIATE_TEST_SUITE_P(of_versions, RubyMemory, testing::Values(0x0301, 0x0303));
 
 TEST(RubyLayout, of_other_versions_is_not_known) {
   EXPECT_EQ(ruby_layout(0x0300), nullptr);
@@ -195,11 +199,11 @@ TEST(RubyLayout, of_other_versions_is_not_known) {
 
 TEST(RubyObjects, take_bounded_room_whatever_they_have) {
   std::mt19937_64 random(31);
-  const RubyLayout& layout = *ruby_layout(0x0301);
   for (std::uint64_t seed = 0; seed < 100'000; ++seed) {
+    const RubyLayout& layout = *ruby_layout(seed % 2 == 0 ? 0x0301 : 0x0303);
     const AnyMemory memory(seed);
     const std::uint64_t address = random() >> random() % 64;
-    const auto words = memory.value<std::array<__u64, USDT_CODE_WORDS>>(address + layout.walk.code.at);
+    const auto words = read_code_words(memory, layout.walk.code, address);
     const auto name =
         words ? memory.value<NameWords>((*words)[layout.walk.code.name_word] + layout.walk.code.name_at) : std::nullopt;
     RubyNames read;

@@ -19,6 +19,12 @@ PYTHON = "/usr/bin/python3.11"
 PYTHON_WALKERS = HERE / "stack/walkers.py"
 
 
+def interpreter(variable, *paths):
+    """The path that an environment variable has, so that those of other systems can be tried; else the first that is there."""
+    there = [path for path in (os.environ.get(variable), *paths) if path and pathlib.Path(path).exists()]
+    return there[0] if there else paths[0]
+
+
 class Walkers:
     """A script (walkers.py, walkers.php, walkers.js), traced from before its first place to its end."""
 

@@ -67,10 +67,10 @@ struct TraceOptions {
   /// StackMethod::call_frame_info: bytes of the stack to record, from the stack pointer on: a multiple of 4096, up to
   /// 65536. Each event is larger by that and 300 bytes, so that the records of fewer unfinished calls fit.
   std::uint32_t user_stack_bytes = 16384;
-  /// Whether functions of scripts are recorded with the stack of a process that runs CPython 3.11 to 3.14, PHP 8.2 or
-  /// Ruby 3.1, as many as `user_stack_depth`, at most 128. Each event is larger by 180 bytes, and 40 for each of them.
-  /// Not for 32-bit processes, through a broker, and on kernels that do not say where threads have their thread
-  /// pointer.
+  /// Whether functions of scripts are recorded with the stack of a process that runs CPython 3.11 to 3.14, PHP 8.2
+  /// or 8.4, Ruby 3.1 or 3.3, as many as `user_stack_depth`, at most 128. Each event is larger by 180 bytes, and 40 for
+  /// each of them. Not for 32-bit processes, through a broker, and on kernels that do not say where threads have their
+  /// thread pointer.
   bool script_frames = true;
   /// Whether the program waits for an argument or text whose page is not in memory, as the traced process would (Linux
   /// 6.0; not where stacks are keys of a table). The owner of the memory decides how long that takes, and detaching

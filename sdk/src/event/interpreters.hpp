@@ -57,7 +57,7 @@ class Interpreters {
 
   int map_ = -1;
   ExpectedProcess expected_;
-  find::ThreadVariableFinder ruby_variable_{interpreter::kRubyVariable};
+  find::ThreadVariableFinder ruby_variable_{interpreter::kRubyVariable, interpreter::kRubyMark};
   std::unordered_map<std::uint32_t, Seen> seen_;
   std::vector<std::string> unknown_;
   std::vector<std::string> told_;

@@ -224,7 +224,11 @@ std::shared_ptr<const ThreadVariableFinder::File> ThreadVariableFinder::read_fil
   if (!has_variables && !has_part) return nullptr;
   auto file = std::make_shared<File>(*std::move(elf));
   if (!has_variables) return file;  // whose symbols nobody asks for, perhaps
-  if (!file->symbols.has(name_)) return has_part ? file : nullptr;
+  if (!file->symbols.has(name_)) {
+    const bool is_library = !library_with_.empty() && !file->symbols.is_program() && file->symbols.has(library_with_);
+    if (is_library) file->offset = 0;
+    return is_library || has_part ? file : nullptr;
+  }
   const elf::ThreadOffsets offsets(file->symbols);
   const auto offset = file->symbols.is_program() ? offsets.from_pointer(name_) : offsets.in_block(name_);
   if (offset) file->offset = *offset;

@@ -22,7 +22,10 @@ namespace usdt::find {
 /// Finds one variable, by its name, in any number of processes. Files are read once. One thread at a time.
 class ThreadVariableFinder {
  public:
-  explicit ThreadVariableFinder(std::string name) : name_(std::move(name)) {}
+  /// `library_with`: a symbol by which a library is known that has the variable and may not name it, as stripped files
+  /// do not name what they do not export. Then the block of that library's variables is found in its place.
+  explicit ThreadVariableFinder(std::string name, std::string library_with = {})
+      : name_(std::move(name)), library_with_(std::move(library_with)) {}
 
   /// Returns where threads of `pid` have the variable, as it is now: a library that comes later may bring it, or
   /// another one. Of several files the program is meant, else the library that was loaded first. A symbol that is not
@@ -44,6 +47,7 @@ class ThreadVariableFinder {
   [[nodiscard]] std::shared_ptr<const File> read_file(const TargetFile& target) const;
 
   std::string name_;
+  std::string library_with_;
   std::map<Version, std::shared_ptr<const File>> files_;
   std::size_t open_ = 0;
 };

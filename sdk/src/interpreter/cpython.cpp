@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "interpreter/code_words.hpp"
 #include "interpreter/cpython_3_11.hpp"
 #include "interpreter/cpython_3_12.hpp"
 #include "interpreter/cpython_3_13.hpp"
@@ -29,8 +30,8 @@ constexpr std::uint64_t kMostLines = 1 << 20;
 constexpr std::uint32_t kInstruction = 2;  // bytes of a code unit
 constexpr std::uint32_t kKindBits = 7, kCompact = 8, kAscii = 16;
 
-/// The members of a code object that do not change.
-using CodeWords = std::array<__u64, USDT_CODE_WORDS>;
+/// Bytes of a code object from co_argcount to co_linetable, of all versions, which do not change.
+constexpr std::uint16_t kCodeWords = 11, kCodeBytes = kCodeWords * sizeof(std::uint64_t);
 
 std::uint64_t word_of(const CodeWords& words, const CPythonLayout& layout, std::uint16_t offset) {
   return words[(offset - layout.walk.code.at) / sizeof(std::uint64_t)];
@@ -124,8 +125,8 @@ Result<CPythonLayout> layout_from(const CPythonTable& table, std::span<const std
   layout.walk.frame_owner = layout.walk.frame_entry = at(table.frame_owner);
   layout.walk.entry_mask = UINT8_MAX;
   layout.walk.entry_value = static_cast<std::uint8_t>(table.entry_owner);
-  layout.walk.code.bytes = USDT_CODE_BYTES;
-  layout.walk.code.mask = (1U << USDT_CODE_WORDS) - 1;
+  layout.walk.code.bytes = kCodeBytes;
+  layout.walk.code.mask = (1U << kCodeWords) - 1;
   layout.walk.code_tag = table.code_tag;
   layout.walk.code.at = code_words;
   layout.walk.code.name_word = static_cast<std::uint16_t>((at(table.code_name) - code_words) / word);
@@ -147,7 +148,7 @@ Result<CPythonLayout> layout_from(const CPythonTable& table, std::span<const std
   layout.bytes_size = at(table.bytes_size);
   layout.bytes_data = at(table.bytes_data);
   const auto in_words = [](std::uint16_t offset, std::uint16_t size) {
-    return offset >= code_words && offset + size <= code_words + USDT_CODE_BYTES;
+    return offset >= code_words && offset + size <= code_words + kCodeBytes;
   };
   for (const std::uint16_t offset : {layout.code_file, layout.code_name, layout.code_lines, at(table.code_name)})
     fits &= in_words(offset, word) && offset % word == 0;
@@ -199,7 +200,7 @@ std::optional<std::string> read_text(const Memory& memory, const CPythonLayout& 
 
 CodeState read_code(const Memory& memory, const CPythonLayout& layout, std::uint64_t type, std::uint64_t code,
                     std::uint64_t cookie, CodeNames& names) {
-  const auto words = memory.value<CodeWords>(code + layout.walk.code.at);
+  const auto words = read_code_words(memory, layout.walk.code, code);
   const auto of_type = memory.value<std::uint64_t>(code + layout.object_type);
   if (!words || !of_type) return CodeState::unreadable;
   if ((type != 0 && *of_type != type) || !is_alive(memory, code) || !has_cookie(memory, layout, *words, cookie))
@@ -208,7 +209,7 @@ CodeState read_code(const Memory& memory, const CPythonLayout& layout, std::uint
   auto file = read_text(memory, layout, word_of(*words, layout, layout.code_file));
   auto lines = read_bytes(memory, layout, word_of(*words, layout, layout.code_lines));
   // Were it freed meanwhile, its texts might be others'.
-  const auto again = memory.value<CodeWords>(code + layout.walk.code.at);
+  const auto again = read_code_words(memory, layout.walk.code, code);
   if (!again || !is_alive(memory, code) || memory.value<std::uint64_t>(code + layout.object_type) != of_type ||
       *again != *words || !has_cookie(memory, layout, *again, cookie) || !function || !file)
     return CodeState::changed;

@@ -40,7 +40,7 @@ inline constexpr CPythonLayout kCPython311{
             .code =
                 {
                     .at = 56,  // PyCodeObject.co_argcount to co_linetable
-                    .bytes = USDT_CODE_BYTES,
+                    .bytes = 88,
                     .mask = 0x7ff,   // all of them
                     .name_word = 8,  // PyCodeObject.co_name: (120 - 56) / 8
                     .name_at = 24,   // PyASCIIObject.hash

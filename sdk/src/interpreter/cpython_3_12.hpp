@@ -39,7 +39,7 @@ inline constexpr CPythonLayout kCPython312{
             .code =
                 {
                     .at = 56,  // behind PyCodeObject.co_argcount, up to co_linetable
-                    .bytes = USDT_CODE_BYTES,
+                    .bytes = 88,
                     .mask = 0x7ff,   // all of them
                     .name_word = 8,  // PyCodeObject.co_name: (120 - 56) / 8
                     .name_at = 24,   // PyASCIIObject.hash

@@ -180,7 +180,7 @@ std::optional<Found> php_of(const ElfFile& file, std::uint64_t shift, const Memo
 }
 
 std::optional<Found> ruby_of(const ElfFile& file, std::uint64_t shift, const Memory& memory) {
-  const std::uint64_t version = address_or_0(elf::SymbolIndex(file), "ruby_version");
+  const std::uint64_t version = address_or_0(elf::SymbolIndex(file), kRubyMark);
   if (version == 0) return std::nullopt;
   Found found = ruby_in(version + shift, memory);
   if (const elf::Section* data = elf::Inside::of(file)->image.find(".data"); data != nullptr) {

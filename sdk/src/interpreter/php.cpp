@@ -5,18 +5,18 @@
 #include <array>
 #include <span>
 
+#include "interpreter/code_words.hpp"
 #include "interpreter/php_8_2.hpp"
+#include "interpreter/php_8_4.hpp"
 
 namespace usdt::interpreter {
 namespace {
 
-constexpr std::array kPhpLayouts{&kPhp82};
+constexpr std::array kPhpLayouts{&kPhp82, &kPhp84};
 /// A path has at most 4095 bytes, and nobody reads longer names.
 constexpr std::uint64_t kMostBytes = 4096;
 /// ZEND_INTERNAL_FUNCTION, its own, which has no file; ZEND_USER_FUNCTION, ZEND_EVAL_CODE.
 constexpr std::uint8_t kInternal = 1, kOfScript = 2, kEvaluated = 4;
-
-using Words = std::array<__u64, USDT_CODE_WORDS>;
 
 std::optional<std::string> read_php_text(const Memory& memory, const PhpLayout& layout, std::uint64_t address) {
   const auto length = memory.value<std::uint64_t>(address + layout.text_length);
@@ -27,7 +27,7 @@ std::optional<std::string> read_php_text(const Memory& memory, const PhpLayout& 
 }
 
 /// Whether the words are those of the hit. The hash of a name may have been computed since.
-bool is_as_at_hit(const Memory& memory, const PhpLayout& layout, const Words& words, std::uint64_t cookie) {
+bool is_as_at_hit(const Memory& memory, const PhpLayout& layout, const CodeWords& words, std::uint64_t cookie) {
   const std::uint64_t name = words[layout.walk.code.name_word];
   const auto hash =
       name != 0 ? memory.value<std::uint64_t>(name + layout.walk.code.name_at) : std::optional<std::uint64_t>(0);
@@ -59,7 +59,7 @@ const PhpLayout* php_layout(std::uint16_t version) {
 
 CodeState read_function(const Memory& memory, const PhpLayout& layout, std::uint64_t function, std::uint64_t cookie,
                         PhpNames& names) {
-  const auto words = memory.value<Words>(function + layout.walk.code.at);
+  const auto words = read_code_words(memory, layout.walk.code, function);
   const auto type = memory.value<std::uint8_t>(function + layout.function_type);
   const auto is_function = [](std::uint8_t t) { return t == kInternal || t == kOfScript || t == kEvaluated; };
   if (!words || !type) return CodeState::unreadable;
@@ -75,7 +75,7 @@ CodeState read_function(const Memory& memory, const PhpLayout& layout, std::uint
     read.count = memory.value<std::uint32_t>(function + layout.function_count).value_or(0);
   }
   // Were it freed meanwhile, its texts might be others'.
-  const auto again = memory.value<Words>(function + layout.walk.code.at);
+  const auto again = read_code_words(memory, layout.walk.code, function);
   if (!again || memory.value<std::uint8_t>(function + layout.function_type) != type ||
       !is_as_at_hit(memory, layout, *again, cookie) || !name || !file)
     return CodeState::changed;

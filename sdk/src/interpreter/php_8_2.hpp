@@ -38,7 +38,7 @@ inline constexpr PhpLayout kPhp82{
             .code =
                 {
                     .at = 8,  // from zend_op_array.function_name on
-                    .bytes = USDT_CODE_BYTES,
+                    .bytes = 88,
                     .mask = 0x041b,  // function_name, scope, num_args, arg_info, opcodes
                     .name_word = 0,  // zend_op_array.function_name
                     .name_at = 8,    // zend_string.h

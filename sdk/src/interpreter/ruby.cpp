@@ -6,13 +6,15 @@
 #include <cstring>
 #include <span>
 
+#include "interpreter/code_words.hpp"
 #include "interpreter/ruby_3_1.hpp"
+#include "interpreter/ruby_3_3.hpp"
 #include "interpreter/ruby_lines.hpp"
 
 namespace usdt::interpreter {
 namespace {
 
-constexpr std::array kRubyLayouts{&kRuby31};
+constexpr std::array kRubyLayouts{&kRuby31, &kRuby33};
 /// A path has at most 4095 bytes, and nobody reads longer names.
 constexpr std::uint64_t kMostTextBytes = 4096;
 /// Bytes of a function's lines that are read, and of the set that says which instruction has which: some 80,000 lines.
@@ -26,20 +28,23 @@ constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 /// RBasic.flags (include/ruby/internal/fl_type.h, value_type.h): the type, and bits that mean something else for each.
 constexpr std::uint64_t kTypeBits = 0x1f, kTextType = 0x05, kListType = 0x07, kOfRuby = 0x1a;
 constexpr std::uint64_t kFirstOwnBit = 12, kSecondOwn = 1 << 13;
-constexpr std::uint64_t kOwnType = 0xf;          // imemo_type of kOfRuby
-constexpr std::uint64_t kTextLengthMask = 0x1f;  // RSTRING_EMBED_LEN_MASK
-constexpr std::uint64_t kListLengthMask = 0x3;   // RARRAY_EMBED_LEN_MASK
+constexpr std::uint64_t kOwnType = 0xf;  // imemo_type of kOfRuby
 
 /// Shown where the table of names is not found.
 constexpr const char* kInC = "<C function>";
-
-using RubyWords = std::array<__u64, USDT_CODE_WORDS>;
 
 /// Where an object's data is, and how much there is of it.
 struct Data {
   std::uint64_t at = 0;
   std::uint64_t length = 0;
 };
+
+/// Of an object that has its data within.
+std::optional<Data> data_within(const Memory& memory, std::uint64_t data, std::uint64_t in_flags,
+                                std::uint64_t length_at, bool is_in_flags) {
+  const auto length = is_in_flags ? std::optional(in_flags) : memory.value<std::uint64_t>(length_at);
+  return length ? std::optional(Data{data, *length}) : std::nullopt;
+}
 
 std::optional<Data> data_elsewhere(const Memory& memory, std::uint64_t length_at, std::uint64_t pointer_at) {
   const auto length = memory.value<std::uint64_t>(length_at), at = memory.value<std::uint64_t>(pointer_at);
@@ -49,10 +54,11 @@ std::optional<Data> data_elsewhere(const Memory& memory, std::uint64_t length_at
 std::optional<std::string> read_ruby_text(const Memory& memory, const RubyLayout& layout, std::uint64_t object) {
   const auto flags = memory.value<std::uint64_t>(object);
   if (!flags || (*flags & kTypeBits) != kTextType) return std::nullopt;
-  const Data within{object + layout.text_within, *flags >> layout.text_shift & kTextLengthMask};
+  const std::uint64_t length_at = object + layout.text_length;
   const auto data = (*flags & kSecondOwn) != 0
-                        ? data_elsewhere(memory, object + layout.text_length, object + layout.text_data)
-                        : std::optional(within);
+                        ? data_elsewhere(memory, length_at, object + layout.text_data)
+                        : data_within(memory, object + layout.text_within,
+                                      *flags >> layout.text_shift & layout.text_bits, length_at, layout.text_bits != 0);
   if (!data) return std::nullopt;
   std::string text(std::min(data->length, kMostTextBytes), '\0');
   if (!memory.read(data->at, std::as_writable_bytes(std::span(text)))) return std::nullopt;
@@ -64,7 +70,7 @@ std::optional<std::uint64_t> entry_of(const Memory& memory, const RubyLayout& la
                                       std::uint64_t index) {
   const auto flags = memory.value<std::uint64_t>(object);
   if (!flags || (*flags & kTypeBits) != kListType) return std::nullopt;
-  const Data within{object + layout.list_within, *flags >> layout.list_shift & kListLengthMask};
+  const Data within{object + layout.list_within, *flags >> layout.list_shift & layout.list_bits};
   const auto data = (*flags & kSecondOwn) == 0
                         ? data_elsewhere(memory, object + layout.list_length, object + layout.list_data)
                         : std::optional(within);
@@ -81,16 +87,14 @@ std::optional<std::string> read_path(const Memory& memory, const RubyLayout& lay
 }
 
 /// The words of code, or of a method; nothing: they are not those of the hit.
-std::optional<RubyWords> words_as_at_hit(const Memory& memory, const usdt_code_shape& shape, std::uint64_t code,
+std::optional<CodeWords> words_as_at_hit(const Memory& memory, const usdt_code_shape& shape, std::uint64_t code,
                                          std::uint64_t cookie) {
-  RubyWords words{};
+  const auto words = read_code_words(memory, shape, code);
   std::array<__u64, USDT_NAME_WORDS> name{};
-  const std::span<std::byte> of_code = std::as_writable_bytes(std::span(words));
-  const std::span<std::byte> of_name = std::as_writable_bytes(std::span(name));
-  if (!memory.read(code + shape.at, of_code.first(shape.bytes))) return std::nullopt;
-  if (!memory.read(words[shape.name_word] + shape.name_at, of_name.first(shape.name_bytes))) return std::nullopt;
+  const std::span<std::byte> of_name = std::as_writable_bytes(std::span(name)).first(shape.name_bytes);
+  if (!words || !memory.read((*words)[shape.name_word] + shape.name_at, of_name)) return std::nullopt;
   const std::uint64_t hash = usdt_name_hash(name.data(), shape.name_bytes);
-  return usdt_code_cookie(words.data(), shape.mask, hash) == cookie ? std::optional(words) : std::nullopt;
+  return usdt_code_cookie(words->data(), shape.mask, hash) == cookie ? words : std::nullopt;
 }
 
 /// Objects of Ruby's own are of many types.
@@ -139,7 +143,7 @@ std::uint32_t RubyNames::line_before(std::uint64_t next) const {
 
 CodeState read_ruby_code(const Memory& memory, const RubyLayout& layout, std::uint64_t code, std::uint64_t cookie,
                          RubyNames& names) {
-  if (!memory.value<RubyWords>(code + layout.walk.code.at)) return CodeState::unreadable;
+  if (!read_code_words(memory, layout.walk.code, code)) return CodeState::unreadable;
   const auto words = words_as_at_hit(memory, layout.walk.code, code, cookie);
   if (!words) return CodeState::changed;
   const auto word = [&](std::uint16_t offset) { return (*words)[(offset - layout.walk.code.at) / kWord]; };

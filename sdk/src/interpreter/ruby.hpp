@@ -16,8 +16,10 @@ namespace usdt::interpreter {
 
 /// The thread-local variable that leads to what a thread runs.
 inline constexpr const char* kRubyVariable = "ruby_current_ec";
+/// A symbol that programs and libraries with Ruby in them export.
+inline constexpr const char* kRubyMark = "ruby_version";
 
-/// Where one minor version of Ruby keeps things, in bytes: data, a file for each (ruby_3_1.hpp).
+/// Where one minor version of Ruby keeps things, in bytes: data, a file for each (ruby_3_1.hpp, ruby_3_3.hpp).
 struct RubyLayout {
   /// The major version in the upper byte, the minor one in the lower.
   std::uint16_t version;
@@ -40,9 +42,10 @@ struct RubyLayout {
   std::uint16_t method_definition;
   std::uint16_t definition_name;  ///< a number
   std::uint16_t method_type;      ///< of objects of Ruby's own: a method
-  // In texts and lists: the data is elsewhere, or within, so that the length is in the object's flags.
-  std::uint16_t text_length, text_data, text_within, text_shift;
-  std::uint16_t list_length, list_data, list_within, list_shift;
+  // In texts and lists: the data is elsewhere, or within, so that the length is in these bits of the object's flags (0:
+  // it is where that of others is).
+  std::uint16_t text_length, text_data, text_within, text_shift, text_bits;
+  std::uint16_t list_length, list_data, list_within, list_shift, list_bits;
   // In the table of names, which is a list of lists:
   std::uint16_t names_last;  ///< the largest number
   std::uint16_t names_list;

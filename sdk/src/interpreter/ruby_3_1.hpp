@@ -38,7 +38,7 @@ inline constexpr RubyLayout kRuby31{
             .code =
                 {
                     .at = 8,  // from rb_iseq_constant_body.iseq_encoded to location.first_lineno
-                    .bytes = USDT_CODE_BYTES,
+                    .bytes = 88,
                     .mask = 0x7fd,   // all but param.flags, some of which are set later
                     .name_word = 9,  // rb_iseq_constant_body.location.label: (80 - 8) / 8
                     .name_at = 16,   // RString.as: a short text itself, or where a longer one is
@@ -47,11 +47,13 @@ inline constexpr RubyLayout kRuby31{
             .stacked =
                 {
                     .variable = {},
-                    .context_stack = 0,       // rb_execution_context_t.vm_stack
-                    .context_size = 8,        // rb_execution_context_t.vm_stack_size
-                    .context_frame = 16,      // rb_execution_context_t.cfp
-                    .context_thread = 48,     // rb_execution_context_t.thread_ptr
-                    .thread_context = 40,     // rb_thread_t.ec
+                    .variable_words = 1,
+                    .context_stack = 0,    // rb_execution_context_t.vm_stack
+                    .context_size = 8,     // rb_execution_context_t.vm_stack_size
+                    .context_frame = 16,   // rb_execution_context_t.cfp
+                    .context_thread = 48,  // rb_execution_context_t.thread_ptr
+                    .thread_context = 40,  // rb_thread_t.ec
+                    .thread_native = 0,
                     .frame_size = 64,         // sizeof(rb_control_frame_t)
                     .frame_environment = 32,  // rb_control_frame_t.ep; in it at -2 the method, at 0 the flags
                     .object_code = 16,        // rb_iseq_t.body
@@ -83,10 +85,12 @@ inline constexpr RubyLayout kRuby31{
     .text_data = 24,          // RString.as.heap.ptr
     .text_within = 16,        // RString.as.embed
     .text_shift = 14,         // RSTRING_EMBED_LEN_SHIFT
+    .text_bits = 0x1f,        // RSTRING_EMBED_LEN_MASK >> RSTRING_EMBED_LEN_SHIFT
     .list_length = 16,        // RArray.as.heap.len
     .list_data = 32,          // RArray.as.heap.ptr
     .list_within = 16,        // RArray.as.ary
     .list_shift = 15,         // RARRAY_EMBED_LEN_SHIFT
+    .list_bits = 0x3,         // RARRAY_EMBED_LEN_MASK >> RARRAY_EMBED_LEN_SHIFT
     .names_last = 0,          // rb_symbols_t.last_id (symbol.h)
     .names_list = 16,         // rb_symbols_t.ids (symbol.h)
     .names_unit = 512,        // ID_ENTRY_UNIT (symbol.c)

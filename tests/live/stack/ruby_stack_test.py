@@ -9,9 +9,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402 (finds the harness)
 from harness import check, check_equal, main, require_file, require_root, require_x86_64, scenario  # noqa: E402
-from script_stacks import FULL, PLACE, Walkers, functions_cost, issues_of, script_of, trace_pretender  # noqa: E402
+from script_stacks import FULL, PLACE, Walkers, functions_cost, interpreter, issues_of, script_of, trace_pretender  # noqa: E402
 
-RUBY = "/usr/bin/ruby3.1"
+RUBY = interpreter("USDT_RUBY", "/usr/bin/ruby3.1", "/usr/bin/ruby3.3")
 WAIT = "uprobe:libc.so.6:flock"
 FREED = "its code was freed before its name could be read"
 
@@ -52,13 +52,13 @@ def compare(walkers, at_least, by_thread=False, inner=("ppid", "place")):
 
 def compare_native(walkers):
     """Each call of the interpreter's loop, which rb_vm_exec() makes and nobody else, has functions of the script in its
-    place."""
+    place. Later versions do not export that name. Returns how often functions of the script stand before native ones."""
     calls = 0
     for number, event in enumerate(walkers.events):
         stack = event["ustack"]
         for inner, outer in zip(stack, stack[1:]):
+            calls += "language" in inner and "language" not in outer
             if outer.get("function") == "rb_vm_exec":
-                calls += 1
                 check_equal(inner.get("language"), "ruby", f"what rb_vm_exec() calls at hit {number}")
     return calls
 
@@ -90,7 +90,7 @@ def a_callback_stands_between_the_native_functions_that_called_it(run):
         names = [(frame.get("language"), frame.get("function", "")) for frame in event["ustack"]]
         for i, (language, name) in enumerate(names):
             if language == "ruby" and name == "block in by_sort_by":
-                check_equal(names[i + 1], (None, "rb_vm_exec"), "what calls the block")
+                check(names[i + 1] in ((None, "rb_vm_exec"), (None, "")), f"what calls the block: {names[i + 1]}")
                 outer = [each for each in names[i + 1:] if each[0] == "ruby"]
                 check_equal([each[1] for each in outer[:3]], ["each", "sort_by", "by_sort_by"], "who called sort_by")
                 found += 1

@@ -8,9 +8,8 @@
 #include "event.h"
 #include "thread_variable.h"
 
-/* The members of a code object that never change while it lives, as words, and how many bytes they are. */
-#define USDT_CODE_WORDS 11
-#define USDT_CODE_BYTES (8 * USDT_CODE_WORDS)
+/* The members of a code object that never change while it lives are among so many words. */
+#define USDT_CODE_WORDS 13
 /* Bytes of a frame that are read at once: no version has smaller ones, and what is needed is within them. */
 #define USDT_FRAME_BYTES 80
 
@@ -45,13 +44,15 @@ struct usdt_code_shape {
 
 /* Offsets of USDT_WALK_STACK, beside those that all interpreters have. */
 struct usdt_stacked_functions {
-	struct usdt_thread_variable variable; /* the pointer to the thread's context, of a process */
+	struct usdt_thread_variable variable; /* the pointer to the thread's context, of a process, */
+	__u16 variable_words; /* which is one of so many words there: that which leads to the thread, and it back */
 	/* In the first USDT_FRAME_BYTES of the context: */
 	__u16 context_stack;  /* the lowest address of the stack, which grows downwards; */
 	__u16 context_size;   /* how many words it has; */
 	__u16 context_frame;  /* the pointer to the innermost frame; */
 	__u16 context_thread; /* the pointer to the thread, which has its `thread_id`, and here */
 	__u16 thread_context; /* the pointer back to the context */
+	__u16 thread_native;  /* and here, unless this is 0, to the native thread, which has `thread_id` in its place */
 	__u16 frame_size;
 	__u16 frame_environment; /* the pointer to the last of USDT_ENVIRONMENT_WORDS, of which `frame_entry` is one */
 	__u16 object_code;	 /* in what `frame_code` points to: the pointer to the code object */
@@ -111,7 +112,7 @@ static inline __attribute__((always_inline)) __u64 usdt_code_cookie(const __u64 
 #pragma unroll
 #endif
 	for (i = 0; i < USDT_CODE_WORDS; i++)
-		cookie = usdt_mix(cookie, mask >> i & 1 ? words[i] : 0);
+		cookie = usdt_mix(cookie, words[i] & -(__u64)(mask >> i & 1));
 	return cookie;
 }
 
