@@ -240,14 +240,6 @@ struct PathParser : x3::parser<PathParser> {
     parsers::PathPrefix found = parsers::value_path_prefix(first, last);
     if (found.too_long) refuse(draft, ErrorKind::limit, "more than 64 steps to one value", first);
     if (!found.matched || found.too_long) return false;
-    if (found.path.text == "trace_attribute" && found.end != last && *found.end == '(') {
-      refuse(
-          draft, ErrorKind::not_supported,
-          "trace_attribute(...) can be shown, and not asked about: programs in the kernel do not know what processes "
-          "call their attributes",
-          first);
-      return false;
-    }
     if (!push(draft, node_of(draft, std::move(found.path)), first)) return false;
     first = found.end;
     return true;
@@ -328,8 +320,10 @@ const auto length = x3::rule<struct LengthTag>("a length, or ')'") =
 const auto text_of = (x3::lexeme["str" >> word_end] >> '(') > whole > length;
 const auto hex = ((x3::lexeme["hex" >> word_end] >> '(') > whole > ')')[make<Op::hex, 1>];
 const auto ntop = ((x3::lexeme["ntop" >> word_end] >> '(') > whole > ')')[make<Op::ntop, 1>];
+const auto key = x3::rule<struct KeyTag>("a key in quotes") = &x3::lit('"') >> literal;
+const auto attribute = ((x3::lexeme["trace_attribute" >> word_end] >> '(') > key > ')')[make<Op::attribute, 1>];
 // A path may begin with a parenthesis: "(*p).x". Another text may be an expression in parentheses.
-const auto primary_def = number | literal | text_of | hex | ntop | path | ('(' > whole > ')');
+const auto primary_def = number | literal | text_of | hex | ntop | attribute | path | ('(' > whole > ')');
 const auto unary_def = x3::eps[go_deeper] >>
                        ((only('!', '=') > unary)[make<Op::logical_not, 1>] |
                         (x3::lit('~') > unary)[make<Op::complement, 1>] | (x3::lit('-') > unary)[make_negative] |

@@ -93,11 +93,16 @@ TEST(WrongExpressions, are_told_of_functions_that_there_are) {
     EXPECT_TRUE(parse_expression(text)) << text;
 }
 
-TEST(ParseExpression, refuses_attributes_of_threads_with_the_reason) {
-  const auto asked = parse_expression(R"(arg0 > 1 && trace_attribute("http.route") == "/cart")");
-  ASSERT_FALSE(asked);
-  EXPECT_EQ(asked.error().kind, ErrorKind::not_supported);
-  EXPECT_EQ(asked.error().column, 12U);
+TEST(ParseExpression, takes_attributes_of_threads_by_their_keys) {
+  const auto asked = parse_expression(R"(arg0 > 1 && trace_attribute( "http.route" ) == "/cart")");
+  ASSERT_TRUE(asked) << asked.error().message;
+  const ExpressionNode& attribute = asked->root.of[1].of[0];
+  EXPECT_EQ(attribute.op, Operator::attribute);
+  EXPECT_EQ(attribute.of[0].text, "http.route");
+  EXPECT_EQ(attribute.column, 29U);
+  for (const char* none :
+       {"trace_attribute(arg0) == \"a\"", "trace_attribute() == \"a\"", "trace_attribute('c') == \"a\""})
+    EXPECT_FALSE(parse_expression(none)) << none;
   EXPECT_TRUE(parse_expression("trace_attribute > 1")) << "an argument may be called so";
 }
 

@@ -71,6 +71,9 @@ enum class Operator : std::uint8_t {
   part,           ///< its operand, which was written as `text`
   row,            ///< a row of a table. Operands, each a `part`: which hits count, then `bits` keys, then the value, if
                   ///< there is one
+  attribute,      ///< "trace_attribute("KEY")": the attribute of the thread's context that the operand, a text, names;
+                  ///< empty: it has none. In a TypedExpression `text` is the key. Events can be asked, and hits in the
+                  ///< kernel cannot: programs there do not know what processes call their attributes
 };
 
 /// Describes one node of an expression's tree: an operator with its operands, or a leaf.
@@ -236,6 +239,11 @@ class HitFacts {
   /// Returns HitField::trace_id or span_id as 16 bytes, with zeros behind; of no trace zeros. Nothing: it is not known.
   [[nodiscard]] virtual std::optional<std::string> context_bytes(HitField field) const {
     static_cast<void>(field);
+    return std::nullopt;
+  }
+  /// Returns the attribute of the thread's context that is called `key`; empty: it has none. Nothing: it is not known.
+  [[nodiscard]] virtual std::optional<std::string> trace_attribute(std::string_view key) const {
+    static_cast<void>(key);
     return std::nullopt;
   }
   /// Returns HitField::provider, name or probe, as text. Nothing: it is not known.

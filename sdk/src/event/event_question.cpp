@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "expr/attributes.hpp"
 #include "expr/context_words.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
@@ -44,6 +45,11 @@ std::optional<std::string> EventFacts::site_text(HitField field) const {
 std::optional<std::string> EventFacts::context_bytes(HitField field) const {
   const auto text = context_text(event_, field);
   return text ? expr::context_bytes(field, *text) : std::nullopt;
+}
+
+std::optional<std::string> EventFacts::trace_attribute(std::string_view key) const {
+  auto text = attribute_text(event_, key);
+  return text ? std::optional(std::move(*text)) : std::nullopt;
 }
 
 const Result<Stack>* EventFacts::stack(HitField field) const {
@@ -87,6 +93,9 @@ Result<void> EventQuestion::check() {
     none = false;
     if (asked.typed) {
       any = true;
+      if (expr::asks_attribute(asked.typed->root()) && !plan_.attributes)
+        return fail(ErrorKind::invalid_argument,
+                    "trace_attribute(...): it was not recorded: a trace with --record and --trace-attributes has it");
       for (const HitFieldInfo& each : kHitFields)
         if (asked.typed->asks(each.field) && ((each.source == HitFieldSource::owner && !plan_.owners) ||
                                               (each.source == HitFieldSource::context && !plan_.contexts)))

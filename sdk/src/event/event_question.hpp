@@ -30,6 +30,7 @@ class EventFacts final : public HitFacts {
   [[nodiscard]] std::optional<std::string_view> comm() const override { return event_.comm(); }
   [[nodiscard]] std::optional<std::string> site_text(HitField field) const override;
   [[nodiscard]] std::optional<std::string> context_bytes(HitField field) const override;
+  [[nodiscard]] std::optional<std::string> trace_attribute(std::string_view key) const override;
   [[nodiscard]] const Result<Stack>* stack(HitField field) const override;
 
  private:

@@ -41,6 +41,8 @@ Result<Node> Checker::check(const ExpressionNode& node) {
       return names_.value(node);
     case Op::text_of:
       return text_of(node);
+    case Op::attribute:
+      return Node{.op = Op::attribute, .type = Type::text, .text = node.of[0].text};
     case Op::field:
       return field(node);
     case Op::logical_and:

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "expr/attributes.hpp"
 #include "expr/row_compiler.hpp"
 
 namespace usdt::expr {
@@ -53,6 +54,7 @@ class Compiler : private RowCompiler {
 }  // namespace
 
 Result<Code> compile(const TypedExpression& expression, const Surroundings& surroundings) {
+  if (asks_attribute(expression.root())) return fail(ErrorKind::not_supported, kAttributeIsOfEvents);
   return Compiler(expression, surroundings).run();
 }
 

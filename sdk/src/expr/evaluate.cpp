@@ -53,6 +53,7 @@ class Evaluator {
         return value(node.of[0]);
       case Op::text:
       case Op::text_of:
+      case Op::attribute:
       case Op::in:
       case Op::row:
         return std::nullopt;  // of their own they are no number: check() makes comparisons of texts
@@ -147,6 +148,7 @@ class Evaluator {
     bool cut = false;  ///< it goes on
   };
   [[nodiscard]] std::optional<Text> text_of(const Node& subject) const {
+    if (subject.op == Op::attribute) return whole(facts_.trace_attribute(subject.text));
     if (subject.op == Op::field) {
       if (expr::is_site_word(subject)) return whole(facts_.site_text(static_cast<HitField>(subject.bits)));
       if (expr::is_context_word(static_cast<HitField>(subject.bits)))

@@ -192,7 +192,8 @@ constexpr std::uint32_t kComm = 16, kShortestText = 16, kStack = sizeof(usdt_row
 std::uint32_t size_of(const TypedExpression::Node& key) {
   if (key.type == ExpressionType::stack) return kStack;
   static_assert(sizeof(Fingerprint) == kComm);
-  return key.type == ExpressionType::text && !is_site_word(key) ? kComm : 8;
+  const bool is_whole = key.op == Op::attribute;  // no row of the kernel has it
+  return key.type == ExpressionType::text && !is_site_word(key) && !is_whole ? kComm : 8;
 }
 
 }  // namespace

@@ -80,6 +80,10 @@ std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedE
     const auto bytes = facts.context_bytes(field);
     return bytes ? std::optional<TableKey>(TableText{expr::context_digits(field, *bytes), false}) : std::nullopt;
   }
+  if (key.op == Operator::attribute) {
+    auto text = facts.trace_attribute(key.text);
+    return text ? std::optional<TableKey>(TableText{std::move(*text), false}) : std::nullopt;
+  }
   if (key.op == Operator::fingerprint) {
     const Node& of = key.of[0];
     auto text = facts.text(question.args()[of.bits]);

@@ -8,6 +8,7 @@
 
 #include "base/no_memory.hpp"
 #include "base/try.hpp"
+#include "expr/attributes.hpp"
 #include "expr/beginning.hpp"
 #include "plan/check_plan.hpp"
 #include "plan/planner.hpp"
@@ -27,6 +28,9 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (sites > USDT_MAX_SITES) {
     return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
   }
+  if ((options.where && expr::asks_attribute(*options.where)) ||
+      (options.table && expr::asks_attribute(*options.table)))
+    return fail(ErrorKind::not_supported, expr::kAttributeIsOfEvents);
   plan::Planner planner(kernel, options, selection.files.size() > 1);
   planner.reserve(sites);
   for (const ProbeFile& file : selection.files) planner.add(file);

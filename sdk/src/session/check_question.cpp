@@ -6,6 +6,7 @@
 
 #include "base/try.hpp"
 #include "session/rules.hpp"
+#include "session/split_condition.hpp"
 #include "usdt/question.hpp"
 
 namespace usdt {
@@ -37,6 +38,8 @@ Result<void> check_view(const Question& question) {
           Rule{view.heat_map && !replays(question) && *view.interval < shortest,
                "--heatmap: of less than 100 ms a live trace does not know what came when; --record and --replay do"},
           Rule{view.count_only && records(question), "--count has no events to record"},
+          Rule{view.count_only && !replays(question) && session::asks_events(question),
+               "--where trace_attribute(...) is asked of events, which --count has none of: --by probe counts them"},
           Rule{none && (!question.values.print.empty() || (has_stacks(question) && !view.makes_rows()) ||
                         has_limit(question)),
                "--count shows no events, nor do tables: --print, --strings, --kstack, --ustack and --max-events do not "
@@ -55,6 +58,7 @@ Result<void> check_slowest(const Question& question) {
         question,
         std::array{
             Rule{question.view.count_only, "--in-flight shows beginnings, and --count keeps none"},
+            Rule{session::asks_events(question), "--in-flight does not know attributes of what has not ended"},
             Rule{records(question) || replays(question), "--in-flight: a recording has no beginnings without an end"},
             Rule{leaves_hits_out(question.limits),
                  "--in-flight looks at all of them: --sample, --max-rate and --max-overhead do not go with it"},

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "session/expression_text.hpp"
+#include "session/split_condition.hpp"
 #include "usdt/signature.hpp"
 
 namespace usdt::session {
@@ -103,7 +104,7 @@ class SiteExplainer {
     const bool in_file = std::holds_alternative<FilePlace>(site.point) && made.role != Role::span;
     if (in_file) made.cost_class = to_string(cost.cost);
     made.cost = in_file ? cost.text : made.role == Role::span ? std::string() : in_kernel(index);
-    made.recorded = !question_.view.no_events() && (made.role == Role::point || made.role == Role::span);
+    made.recorded = makes_events() && (made.role == Role::point || made.role == Role::span);
     ask(site, made);
     read(site, made);
     if (in_file && moment_of_[index.value] == Moment::entry)
@@ -130,11 +131,24 @@ class SiteExplainer {
     if (site.pair) add_row(plan_.filters[*site.pair], names, "pair-by", made);
     // A question about a whole span is asked where it ends.
     const auto& filter = site.span ? plan_.sites[site.span->end].filter : site.filter;
-    if (!filter || made.role == Role::begin || made.role == Role::end) return;
+    if (made.role == Role::begin || made.role == Role::end) return;
+    ask_events(made);
+    if (!filter) return;
     const TypedExpression& question = plan_.filters[*filter];
     if (question.root().op == Operator::row) return add_row(question, names, "by", made);
     made.questions.push_back({"where", expression_text(question, question.root(), names), {}});
   }
+
+  /// Adds the questions that the kernel does not answer.
+  void ask_events(ExplainedSites& made) const {
+    if (split_condition(question_.where).of_events) made.questions.push_back({"of events", question_.where->text, {}});
+    if (!question_.view.of_events) return;
+    for (const Expression& key : question_.view.question->keys) made.questions.push_back({"by", key.text, {}});
+    if (const auto& value = question_.view.question->value) made.questions.push_back({"value", value->text, {}});
+  }
+
+  /// Whether events are made of hits, to be shown or to make a table of.
+  [[nodiscard]] bool makes_events() const { return !question_.view.no_events() || question_.view.of_events; }
 
   static void add_row(const TypedExpression& row, const ValueNames& names, const char* keys, ExplainedSites& made) {
     for (std::size_t i = 0; i < row.root().of.size(); ++i) {
@@ -164,7 +178,7 @@ class SiteExplainer {
     if (made.role == Role::span) return;  // its ends read
     const auto& args = plan_.args[site.args];
     const ValueNames names = names_of(args);
-    const bool everything = !question_.view.no_events() || plan_.spans;  // a span's beginning is kept until it ends
+    const bool everything = makes_events() || plan_.spans;  // a span's beginning is kept until it ends
     const std::set<std::size_t> positions = everything ? std::set<std::size_t>() : asked(site);
     for (std::size_t n = 0; n < args.size(); ++n)
       if (everything || positions.contains(n)) made.values.push_back(value(site, n, names[n]));
@@ -185,7 +199,7 @@ class SiteExplainer {
       ++value.reads;
       value.text = "as far as it is asked about";
     }
-    if (question_.view.no_events() || n >= specs.size() || specs[n].capture == USDT_CAPTURE_NONE) return value;
+    if (!makes_events() || n >= specs.size() || specs[n].capture == USDT_CAPTURE_NONE) return value;
     ++value.reads;
     value.text = specs[n].capture == USDT_CAPTURE_LIKELY
                      ? fmt::format("where it is text, {} bytes", question_.values.string_size)

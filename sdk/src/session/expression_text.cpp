@@ -54,6 +54,7 @@ class Writer {
     if (node.op == Operator::matches) return matched(node, "==");
     if (node.op == Operator::text_of)
       return fmt::format("str({}{})", name(node.bits), node.of.empty() ? "" : ", " + text(node.of[0]));
+    if (node.op == Operator::attribute) return fmt::format("trace_attribute({})", io::quoted(node.text));
     if (node.op == Operator::conditional)
       return fmt::format("{} ? {} : {}", within(node.of[0]), within(node.of[1]), within(node.of[2]));
     if (node.op == Operator::hex) return fmt::format("hex({})", text(node.of[0]));

@@ -152,6 +152,7 @@ Result<void> LiveQuestion::attach_once(bool leave_out_changed) {
   if (question_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_answers();
   TRY(view_->begin_rows());
+  filter_ = TRY(LiveFilter::make(question_, *tracer_));
   // The loaded plan may have fewer values: the condition is asked about it from now on.
   static_cast<void>(find_dump_on(tracer_->plan()));
   return {};
@@ -223,7 +224,10 @@ void LiveQuestion::pause_while_nobody_looks(std::size_t events) const {
 /// Takes events out of the ring.
 Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
   constexpr std::uint64_t batch = 4096;
-  const auto give = [this](const Event& event) {
+  std::size_t passed = 0;
+  const auto give = [&](const Event& event) {
+    if (!filter_->passes(event)) return;
+    ++passed;
     around_->begin(event);
     if (question_.view.in_flight) return;  // it has ended
     if (question_.view.of_events) return view_->add(event);
@@ -233,7 +237,7 @@ Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
   };
   const auto most = static_cast<std::size_t>(std::min(batch, question_.limits.max_events - given_));
   auto events = tracer_->poll(give, wait, most);
-  if (events) given_ += *events;
+  given_ += passed;
   view_->name_stacks_of_slowest();
   return events;
 }
@@ -260,7 +264,10 @@ Result<void> LiveQuestion::finish() {
     if (!events || *events == 0) break;
     consumer_.flush_rest();
   }
-  tracer_->drain(nullptr);
+  if (filter_->asks())
+    tracer_->drain([this](const Event& event) { filter_->discard(event); });
+  else
+    tracer_->drain(nullptr);
   watch_->tell_unknown_interpreters();
   const bool has_view = question_.view.question || question_.view.slowest > 0;
   auto shown = has_view && found ? view_->show_last() : found;
@@ -303,6 +310,7 @@ SessionSummary LiveQuestion::summary() {
     }
     account.delivered -= account.not_written + account.folded_full;
     if (view_) view_->account_for(Index<PlannedProbe>(static_cast<std::uint32_t>(n)), account);
+    if (filter_) filter_->account_for(Index<PlannedProbe>(static_cast<std::uint32_t>(n)), account);
   }
   return summary;
 }

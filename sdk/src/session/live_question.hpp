@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "session/following.hpp"
+#include "session/live_filter.hpp"
 #include "session/live_run.hpp"
 #include "session/live_view.hpp"
 #include "session/trace_watch.hpp"
@@ -116,6 +117,7 @@ class LiveQuestion {
   std::optional<LiveView> view_;
   std::optional<TraceWatch> watch_;
   std::optional<EventFilter> dump_on_;
+  std::unique_ptr<LiveFilter> filter_;                 ///< there while it is attached
   bool dumped_ = false;                                ///< it held
   bool told_of_room_ = false, told_of_crowd_ = false;  ///< FollowCounts::unused, FollowCounts::crowded
   std::uint64_t given_ = 0;

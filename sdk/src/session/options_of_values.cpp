@@ -132,9 +132,9 @@ std::vector<OptionRow> options_of_owners() {
        into([](QuestionDraft & draft) -> auto& { return draft.question.values.trace_context; })},
       {{.name = "trace-attributes",
         .group = kValues,
-        .description =
-            "--trace-context with the attributes that the thread's context has, of which --print knows each: "
-            "trace_attribute(\"http.route\")"},
+        .description = "--trace-context with the attributes that the thread's context has, of which --print, --where "
+                       "and --by know each: "
+                       "trace_attribute(\"http.route\")"},
        [](QuestionDraft& draft, const SetOption& /*set*/) -> Result<void> {
          draft.question.values.trace_context = draft.question.values.trace_attributes = true;
          return {};

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/split_condition.hpp"
+
 namespace usdt {
 inline namespace v1 {
 namespace {
@@ -48,7 +50,8 @@ void choose_rows(const Question& question, View& view) {
   const AskedStacks& stacks = question.stacks;
   const bool other_stacks =
       view.has_stacks() && (!question.points.ends.empty() || stacks.user_depth > 0 || stacks.kernel_depth > 0);
-  view.of_events = view.question && !view.in_flight && (other_stacks || view.variance);
+  view.of_events =
+      view.question && !view.in_flight && (other_stacks || view.variance || session::asks_events(question));
 }
 
 /// Takes the stacks that are keys of a table which is not the kernel's.

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "expr/attributes.hpp"
 #include "session/check_printed.hpp"
 #include "session/event_rows.hpp"
 #include "session/find_points.hpp"
 #include "session/option_names.hpp"
+#include "session/split_condition.hpp"
 #include "session/wanted_values.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
@@ -36,6 +38,11 @@ bool wants(const Question& question, HitFieldSource source) {
   });
 }
 
+bool asks_attributes(const Question& question) {
+  const Expression* dump_on = question.recording.dump_on.get();
+  return session::asks_events(question) || (dump_on != nullptr && expr::asks_attribute(*dump_on));
+}
+
 Result<PlanOptions> plan_options(const Question& question, const Subjects& subjects) {
   PlanOptions options;
   if (!subjects.pids.empty() && !question.processes.children) {
@@ -46,8 +53,9 @@ Result<PlanOptions> plan_options(const Question& question, const Subjects& subje
   options.kernel_backend = question.attaching.kernel_backend;
   options.owners = question.values.containers || wants(question, HitFieldSource::owner);
   options.contexts = question.values.trace_context || wants(question, HitFieldSource::context);
-  options.attributes = question.values.trace_attributes || question.values.print.has_attribute();
-  if (!question.view.in_flight) options.where = question.where;
+  options.attributes =
+      question.values.trace_attributes || question.values.print.has_attribute() || asks_attributes(question);
+  if (!question.view.in_flight) options.where = session::split_condition(question.where).of_hits;
   options.table = question.view.question_of_hits();
   return options;
 }

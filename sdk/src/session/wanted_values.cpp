@@ -3,6 +3,8 @@
 
 #include <variant>
 
+#include "expr/attributes.hpp"
+
 namespace usdt::session {
 namespace {
 
@@ -59,8 +61,9 @@ void ask_for_texts(const Expression& expression, const ExpressionNode& node, Tex
 
 std::vector<const Expression*> expressions_of_rows(const Question& question) {
   std::vector<const Expression*> asked;
+  if (question.where && (question.view.in_flight || expr::asks_attribute(*question.where)))
+    asked.push_back(question.where.get());
   if (!question.view.in_flight && !question.view.of_events) return asked;
-  if (question.where && question.view.in_flight) asked.push_back(question.where.get());
   if (question.view.variance) asked.push_back(question.view.variance.get());
   if (!question.view.question) return asked;
   for (const Expression& key : question.view.question->keys) asked.push_back(&key);

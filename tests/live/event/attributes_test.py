@@ -57,9 +57,10 @@ class Writer:
 
 
 class Trace:
-    def __init__(self, run, writer, *options, listed=LISTED):
-        self.file = run.dir / "answers"
-        argv = [run.tool, f"usdt:{writer.program}:writer:works", "--print", listed, "-f", "json", "-o", self.file, "-p", str(writer.process.pid), *options]
+    def __init__(self, run, writer, *options, listed=LISTED, file="answers"):
+        self.file = run.dir / file
+        shown = ["--print", listed] if listed else []
+        argv = [run.tool, f"usdt:{writer.program}:writer:works", *shown, "-f", "json", "-o", self.file, "-p", str(writer.process.pid), *options]
         self.process = run.adopt(subprocess.Popen([str(word) for word in argv], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
         self.said = ""
         while "attached " not in self.said:
@@ -71,7 +72,13 @@ class Trace:
         self.process.send_signal(signal.SIGINT)
         self.said += self.process.communicate(timeout=60)[1]
         check_equal(self.process.returncode, 0, self.said)
-        return [each for each in map(json.loads, self.file.read_text().splitlines()) if each["type"] == "event"]
+        return [each for each in self.answers() if each["type"] == "event"]
+
+    def answers(self):
+        return [json.loads(line) for line in self.file.read_text().splitlines()]
+
+    def summary(self):
+        return self.answers()[-1]
 
 
 def wanted(n, route, user):
@@ -97,6 +104,82 @@ def hits_have_the_attributes_of_their_thread(run):
     trace = Trace(run, writer, "--ring-size", "512")
     writer.tell(f"work {hits}")
     check_hits(trace.events(), 0, hits)
+
+
+def reference_rows(events):
+    """(number, route, user) of hits whose attributes are known, and the numbers of the others."""
+    rows = [event["args"][:3] for event in events]
+    return [row for row in rows if row[0] % 9 != 4], [row[0] for row in rows if row[0] % 9 == 4]
+
+
+def account_of(result):
+    return {key: result[key] for key in ("hits", "events", "rejected", "undecided")}
+
+
+@scenario
+def hits_are_chosen_by_attributes(run):
+    """What the kernel decides of the condition it does, wherever it stands; all else is asked of events."""
+    writer = Writer(run)
+    writer.publish(KEYS)
+    everything = Trace(run, writer)
+    some = Trace(run, writer, "--where", 'trace_attribute("http.route") =~ "/r/*" && arg0 >= 20 && trace_attribute("user.id") != "user-21"',
+                 file="some")
+    writer.tell("work 200")
+    known, unknown = reference_rows(everything.events())
+    wanted_rows = [row for row in known if row[0] >= 20 and row[1].startswith("/r/") and row[2] != "user-21"]
+    check(10 < len(wanted_rows) < 180, f"{len(wanted_rows)} of 200")
+    check_equal([event["args"][:3] for event in some.events()], wanted_rows, "hits")
+    undecided = sum(number >= 20 for number in unknown)
+    check_equal(account_of(some.summary()), {"hits": 200, "events": len(wanted_rows), "undecided": undecided,
+                                             "rejected": 200 - len(wanted_rows) - undecided}, "account")
+
+
+@scenario
+def of_those_that_come_too_late_it_is_counted_which_were_meant(run):
+    writer = Writer(run)
+    writer.publish(KEYS)
+    everything = Trace(run, writer)
+    first = Trace(run, writer, "--where", 'trace_attribute("http.route") == "/r/3ä"', "--max-events", "3", file="first")
+    writer.tell("work 200")
+    known, unknown = reference_rows(everything.events())
+    meant = [row for row in known if row[1] == "/r/3ä"]
+    first.process.wait(timeout=60)
+    check_equal([event["args"][:3] for event in first.events()], meant[:3], "hits")
+    summary = first.summary()
+    check_equal(summary["hits"], summary["events"] + summary["rejected"] + summary["undecided"] + summary["lost"]["discarded"], "account")
+    if summary["hits"] == 200:  # all were there before it was detached
+        check_equal((summary["lost"]["discarded"], summary["undecided"]), (len(meant) - 3, len(unknown)), "those that came later")
+
+
+@scenario
+def tables_have_attributes_for_keys(run):
+    writer = Writer(run)
+    writer.publish(KEYS)
+    everything = Trace(run, writer)
+    table = Trace(run, writer, "--by", 'trace_attribute("http.route"), arg0 % 2', "--sum", "arg0", "--where", 'trace_attribute("user.id") != ""',
+                  listed=None, file="table")
+    writer.tell("work 200")
+    known, unknown = reference_rows(everything.events())
+    wanted_rows = {}
+    for number, route, user in known:
+        if user:
+            count, total = wanted_rows.get((route, number % 2), (0, 0))
+            wanted_rows[route, number % 2] = (count + 1, total + number)
+    table.events()
+    rows = next(each["rows"] for each in table.answers() if each["type"] == "table")
+    check_equal({tuple(row["key"]): (row["count"], row["sum"]) for row in rows}, wanted_rows, "rows")
+    counted = sum(count for count, _ in wanted_rows.values())
+    check_equal(account_of(table.summary()), {"hits": 200, "events": counted, "undecided": len(unknown),
+                                              "rejected": 200 - counted - len(unknown)}, "account")
+
+
+@scenario
+def what_has_no_events_is_refused_with_the_reason(run):
+    writer = Writer(run)
+    for option, why in (("--count", "--by probe counts them"), ("--in-flight", "does not know attributes")):
+        done = subprocess.run([run.tool, f"ucall:{writer.program}:main", "-p", str(writer.process.pid), option, "--where",
+                               'trace_attribute("user.id") == "anna"'], capture_output=True, text=True, check=False)
+        check(done.returncode != 0 and why in done.stderr, f"{option}: {done.returncode}\n{done.stderr}")
 
 
 @scenario
@@ -277,6 +360,9 @@ def recordings_and_exports_have_them(run):
         done = subprocess.run([*replay, *options, "-f", "json"], capture_output=True, text=True, check=True)
         return [each for each in map(json.loads, done.stdout.splitlines()) if each["type"] == "event"]
     check_equal([each["args"] for each in replayed("--print", LISTED)], [each["args"] for each in before], "what is replayed")
+    known, _ = reference_rows(before)
+    chosen = replayed("--print", "arg0", "--where", 'trace_attribute("http.route") == "/r/3ä" || trace_attribute("none") != ""')
+    check_equal([each["args"][0] for each in chosen], [row[0] for row in known if row[1] == "/r/3ä"], "what is chosen of a recording")
     everything = [{key: value for key, value in zip(KEYS, each["args"][1:3]) if value} for each in before]
     for each, attributes in zip(replayed("--print", "arg0"), everything):
         is_changing = each["args"][0] % 9 == 4
