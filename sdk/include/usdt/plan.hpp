@@ -153,7 +153,8 @@ struct PlanOptions {
   /// Whether they have its attributes as well: Event::thread_attributes(). Makes records 640 bytes longer.
   bool attributes = false;
   /// Only hits for which this expression is true count; null: all do. The kernel evaluates it before anything is
-  /// recorded. Sites that lack an argument it names are skipped with the reason.
+  /// recorded. Sites that lack an argument it names are skipped with the reason. It cannot ask for
+  /// Operator::attribute, nor can `table` (not_supported): EventFilter and EventTable can.
   std::shared_ptr<const Expression> where = {};
   /// Hits become rows of a table (Tracer::table()) instead of events; null: events. Sites that lack an argument it
   /// names, or have it with another type than the first site, are skipped with the reason.

@@ -133,7 +133,8 @@ struct Question {
   std::string option_prefix = {};  ///< stands before the names of options in messages: "--" on a command line
   AskedPoints points = {};
   AskedProcesses processes = {};
-  std::shared_ptr<const Expression> where = nullptr;  ///< null: every hit counts
+  /// Null: every hit counts. The kernel decides it, but for what asks for Operator::attribute.
+  std::shared_ptr<const Expression> where = nullptr;
   AskedValues values = {};
   View view = {};
   AskedLimits limits = {};
