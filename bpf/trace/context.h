@@ -26,6 +26,15 @@ struct {
 	__type(value, struct usdt_found_variable);
 } usdt_found_variables SEC(".maps");
 
+/* Processes that were asked about before their places were known: no event tells of a hit that a question has no answer
+ * for. The loader makes room where contexts are asked for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} usdt_context_wanted SEC(".maps");
+
 /* When the process of a task began. */
 static __always_inline __u64 beginning_of(const void *task)
 {
@@ -232,6 +241,13 @@ static __always_inline bool context_word(const void *record, __u32 n, __u64 *wor
 	return context->state >= 0;
 }
 
+/* Asks user space to look at a process. Where many are asked about at once, some of them are at their next hits. */
+static __always_inline void want_place(__u32 pid)
+{
+	if (pid)
+		bpf_map_update_elem(&usdt_context_wanted, &pid, &pid, BPF_NOEXIST);
+}
+
 /* Puts the context at this hit into a question that was begun, where it is asked for. */
 static __always_inline void put_context(struct usdt_question *question)
 {
@@ -250,6 +266,8 @@ static __always_inline void put_context(struct usdt_question *question)
 		if (!found) {
 			found = true;
 			state = find_context(&record, usdt_pid_tgid() >> 32, NULL);
+			if (state == -USDT_ENOENT)
+				want_place(usdt_pid_tgid() >> 32);
 			if (!state && record &&
 			    (bpf_probe_read_user(&word, sizeof(word), (const void *)record + 24) || (__u8)word != 1))
 				state = -USDT_EAGAIN;

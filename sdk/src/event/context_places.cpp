@@ -55,8 +55,9 @@ bool names_all(const AttributeKeys& keys, const usdt_thread_attributes& attribut
 
 }  // namespace
 
-ContextPlaces::ContextPlaces(sys::UniqueFd map, bool attributes)
+ContextPlaces::ContextPlaces(sys::UniqueFd map, sys::UniqueFd wanted, bool attributes)
     : map_(std::move(map)),
+      wanted_(std::move(wanted)),
       attributes_(attributes),
       finder_(USDT_CONTEXT_VARIABLE),
       unknown_(no_keys("it was not known yet what the process calls it")) {}
@@ -64,15 +65,19 @@ ContextPlaces::ContextPlaces(sys::UniqueFd map, bool attributes)
 Result<void> ContextPlaces::size(BpfObject& object) {
   constexpr const char* found = "usdt_found_variables";
   TRY(object.set_max_entries(kMap, kMost));
+  TRY(object.set_max_entries(kWanted, kMostWanted));
   TRY(object.set_max_entries(found, 0));
   return object.set_map_type(found, BPF_MAP_TYPE_TASK_STORAGE, BPF_F_NO_PREALLOC);
 }
 
 Result<ContextPlaces> ContextPlaces::open(const LoadedObject& object, bool attributes) {
-  const int fd = TRY(object.map_fd(kMap));
-  sys::UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!own) return fail(os_failure(ErrorKind::io, "the places of thread contexts", errno));
-  return ContextPlaces(std::move(own), attributes);
+  std::array<sys::UniqueFd, 2> own;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const int fd = TRY(object.map_fd(i == 0 ? kMap : kWanted));
+    own[i] = sys::UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!own[i]) return fail(os_failure(ErrorKind::io, "the places of thread contexts", errno));
+  }
+  return ContextPlaces(std::move(own[0]), std::move(own[1]), attributes);
 }
 
 /// The latest come first where nobody is named: of those that wait since long ago there are seldom hits.
@@ -90,6 +95,22 @@ void ContextPlaces::look_at(const std::vector<pid_t>& named) {
 
 void ContextPlaces::expect(pid_t pid) {
   if (expected_.is_due() && look(pid)) expected_.end();
+}
+
+/// What is asked about meanwhile comes next time.
+void ContextPlaces::look_at_wanted() {
+  std::vector<__u32> wanted;
+  __u32 pid = 0;
+  const __u32* before = nullptr;
+  while (wanted.size() < kMostWanted && bpf_map_get_next_key(wanted_.get(), before, &pid) == 0) {
+    wanted.push_back(pid);
+    before = &wanted.back();
+  }
+  for (const __u32 each : wanted) {
+    if (!is_due(static_cast<pid_t>(each))) continue;
+    static_cast<void>(bpf_map_delete_elem(wanted_.get(), &each));
+    look(static_cast<pid_t>(each));
+  }
 }
 
 void ContextPlaces::look_again(const Event& event) {

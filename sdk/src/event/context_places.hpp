@@ -31,19 +31,24 @@ class ContextPlaces {
  public:
   /// The places of more processes than this are not kept: the kernel has room for so many.
   static constexpr std::uint32_t kMost = 16384;
-  /// The stock program's map.
+  /// Processes that a question may wait for at once.
+  static constexpr std::uint32_t kMostWanted = 256;
+  /// The stock program's maps.
   static constexpr const char* kMap = "usdt_context_places";
+  static constexpr const char* kWanted = "usdt_context_wanted";
 
-  /// Makes room in the program's map. Before the load. Errors: as set_max_entries().
+  /// Makes room in the program's maps. Before the load. Errors: as set_max_entries().
   [[nodiscard]] static Result<void> size(BpfObject& object);
-  /// The map of a loaded object. With `attributes` it is also known what processes call those of their threads. Errors:
-  /// io.
+  /// The maps of a loaded object. With `attributes` it is also known what processes call those of their threads.
+  /// Errors: io.
   [[nodiscard]] static Result<ContextPlaces> open(const LoadedObject& object, bool attributes);
 
   /// Looks at these processes; at all there are, for at most a second, where none are named.
   void look_at(const std::vector<pid_t>& named);
   /// Looks at a process that has just begun, as a command has, at each call for some seconds or until it is known.
   void expect(pid_t pid);
+  /// Looks at processes that questions were asked about which had no answer, since there was no place for them.
+  void look_at_wanted();
   /// Looks at the process of an event, if it was not looked at, or there was no place for it; unless that was just
   /// done.
   void look_again(const Event& event);
@@ -78,7 +83,7 @@ class ContextPlaces {
     [[nodiscard]] bool has_read(std::uint64_t published_at) const noexcept;
     void take(Result<proc::PublishedContext> read, std::uint64_t now);
   };
-  ContextPlaces(sys::UniqueFd map, bool attributes);
+  ContextPlaces(sys::UniqueFd map, sys::UniqueFd wanted, bool attributes);
   [[nodiscard]] const std::shared_ptr<const AttributeKeys>& keys_of(const Event& event);
   /// False: it has no context by now.
   bool look(pid_t pid);
@@ -92,6 +97,7 @@ class ContextPlaces {
   void forget_ended();
 
   sys::UniqueFd map_;
+  sys::UniqueFd wanted_;
   bool attributes_;
   find::ThreadVariableFinder finder_;
   ExpectedProcess expected_;

@@ -102,7 +102,7 @@ Result<void> share_maps(BpfObject& object, const LoadedObject& with, const Attac
                         const EventLayout& layout) {
   std::vector<const char*> maps{"usdt_events", "usdt_descendants", ".bss"};
   if (layout.script_depth > 0) maps.push_back("usdt_interpreters");
-  if (plan.contexts) maps.push_back(ContextPlaces::kMap);
+  if (plan.contexts) maps.insert(maps.end(), {ContextPlaces::kMap, ContextPlaces::kWanted});
   if (plan.table) std::ranges::copy(maps_of_rows(*plan.table), std::back_inserter(maps));
   for (const char* map : maps) {
     auto fd = TRY(with.map_fd(map));

@@ -189,7 +189,7 @@ void Tracer::leave_out_faster(std::chrono::nanoseconds than) noexcept {
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
   impl_->parts.make_room();
-  if (impl_->options.command != 0) impl_->expect_command();
+  impl_->look_at_processes();
   impl_->in_callback = true;
   const auto leave = [](bool* in_callback) { *in_callback = false; };
   const std::unique_ptr<bool, decltype(leave)> within(&impl_->in_callback, leave);

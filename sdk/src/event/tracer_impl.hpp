@@ -47,10 +47,12 @@ struct Tracer::Impl {
   /// Tells the programs of the interpreters of processes that are known before their first events.
   [[nodiscard]] Result<void> follow_scripts();
 
-  /// Finds out what is to be known of the command, which begins about now.
-  void expect_command() {
-    interpreters.expect(options.command);
-    if (contexts) contexts->expect(options.command);
+  /// Finds out what is to be known of the command, which begins about now, and of processes that are asked about.
+  void look_at_processes() {
+    if (options.command != 0) interpreters.expect(options.command);
+    if (!contexts) return;
+    if (options.command != 0) contexts->expect(options.command);
+    contexts->look_at_wanted();
   }
 
   /// Gives one record to `callback` (none: discards it) and counts it.

@@ -3,6 +3,7 @@
 """The trace and span that threads work for: hits have those that the thread itself tells its probe."""
 
 import contextlib
+import copy
 import json
 import pathlib
 import re
@@ -48,8 +49,17 @@ class Writer:
         subprocess.run(["gcc", "-O2", "-g", *machine, "-idirafter", "/usr/include/x86_64-linux-gnu", "-pthread", *program, "-o", "writer", ROOM / "context_writer.c", *links, "-ldl"],
                        cwd=run.dir, check=True)
         self.program = run.dir / "writer"
+        self.start(run)
+
+    def start(self, run):
         self.process = run.adopt(subprocess.Popen([self.program, str(THREADS)], cwd=run.dir, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
         check_equal(self.process.stdout.readline(), b"ready\n", "its first line")
+
+    def another(self, run):
+        """Another process of the program."""
+        made = copy.copy(self)
+        made.start(run)
+        return made
 
     def tell(self, line):
         self.process.stdin.write(f"{line}\n".encode())
@@ -57,9 +67,9 @@ class Writer:
 
 
 class Trace:
-    def __init__(self, run, writer, *options, points=None, pid=None, listed="arg0, arg1, trace_id, span_id"):
+    def __init__(self, run, writer, *options, points=None, pid=None, listed="arg0, arg1, trace_id, span_id", file="answers"):
         require_root()
-        self.file = run.dir / "answers"
+        self.file = run.dir / file
         argv = [run.tool, points or f"usdt:{writer.program}:writer:*", *(["--print", listed] if listed else []), "-f", "json", "-o", self.file,
                 "--ring-size", "512" if LONG else "32", *options]
         if pid is None:
@@ -273,6 +283,24 @@ def filters_and_keys_are_about_it(run):
     wanted_rows[""] = THREADS * sum(1 for n in range(first + 5, first + 25) if n % 7 == 3)
     table = [each for each in counted if each["type"] == "table"][-1]
     check_equal({row["key"][0]: row["count"] for row in table["rows"]}, wanted_rows, "rows of traces")
+
+
+@scenario
+def questions_have_answers_about_processes_that_began_later(run):
+    """No event of theirs comes before it is known where they have it: the kernel tells whom it was asked about."""
+    require_root()
+    first = Writer(run, "library")
+    trace = Trace(run, first, "--where", f'trace_id == "{50:016x}{1:016x}"', pid="any")
+    table = Trace(run, first, "--by", "trace_id", "--where", "arg0 == 50", pid="any", listed=None, file="table")
+    later = first.another(run)
+    for _ in range(2):
+        later.tell(5)  # hits that have no answer yet
+        time.sleep(0.5)
+    later.tell(60)
+    check_equal([event["args"][:2] for event in trace.events()], [[50, 1]], "hits")
+    table.events()
+    rows = [json.loads(line) for line in table.file.read_text().splitlines() if '"table"' in line][-1]["rows"]
+    check_equal({row["key"][0]: row["count"] for row in rows}, {wanted(50, thread)[0]: 1 for thread in range(THREADS)}, "rows")
 
 
 @scenario
