@@ -56,8 +56,8 @@ class Presets(tool.TempDirCase):
         self.app = self.binary("app", [("app", "work", "-4@%edi 8@%rsi")])
         self.folder = pathlib.Path(self.write("presets/own.toml", OWN)).parent
 
-    def trace(self, *words, folder=None, **environment):
-        return subprocess.run([TRACE, *map(str, words)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+    def trace(self, *words, folder=None, cwd=None, **environment):
+        return subprocess.run([TRACE, *map(str, words)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=cwd,
                               env={**os.environ, "USDT_PRESETS": str(folder or self.folder), **environment})
 
     def listed(self, *words, check=0):
@@ -173,6 +173,27 @@ class Presets(tool.TempDirCase):
             self.write("presets/bad.toml", text)
             done = tool.usdt_list("--presets", env={"USDT_PRESETS": str(self.folder)}, check=2)
             self.assertIn(said, done.stderr)
+
+    def test_an_error_about_a_question_names_its_preset_and_a_file_only_where_there_is_one(self):
+        nothing_there = ["--explain", "--", "/bin/true"]
+        done = self.trace("--preset", "python.calls", *nothing_there)
+        self.assertIn("built-in preset 'python.calls': no probe matches python:function__return", done.stderr)
+        self.assertNotIn(".toml", done.stderr)
+        place = f"{self.folder}/own.toml:{OWN.splitlines().index('[question.absent]') + 1}:"
+        for folder in (self.folder, "presets"):  # a place is the same to whoever reads the error, wherever
+            done = self.trace("--preset", "appstat", *nothing_there, folder=folder, cwd=self.folder.parent)
+            self.assertRegex(done.stderr, rf"preset 'own.absent': {re.escape(place)}\d+: no probe matches app:gone")
+        self.write("presets/own.toml", OWN.replace("[arguments]", "format = 'x'\n[arguments]"))
+        self.assertIn(f"preset 'own': {self.folder}/own.toml:4:1: --format: ", self.trace("--preset", "own").stderr)
+        self.write("presets/own.toml", OWN + "top = 0")
+        self.assertRegex(self.trace("--preset", "own.absent").stderr, rf"preset 'own.absent': {self.folder}/own.toml:\d+:1: --top")
+
+    def test_a_file_that_is_no_preset_is_told_where_it_is_asked_for_and_only_there(self):
+        self.write("presets/down.toml", "title = 1\n[question")
+        done = self.trace("--preset", "down.counts")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn(f"preset 'down': {self.folder}/down.toml:2:", done.stderr)
+        self.assertIn("there is no preset 'own2'", self.trace("--preset", "own2").stderr)
 
     def waiting(self, *words, **environment):
         """The process id of a program called app that has the probe and waits."""

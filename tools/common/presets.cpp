@@ -28,12 +28,13 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : value;
 }
 
+/// Their paths are whole ones, which mean the same to whoever reads them in an error.
 std::vector<std::filesystem::path> directories() {
   std::vector<std::filesystem::path> all;
   if (const std::string told = variable("USDT_PRESETS"); !told.empty()) {
     for (std::size_t at = 0; at <= told.size();) {
       const std::size_t end = std::min(told.find(':', at), told.size());
-      if (end > at) all.emplace_back(told.substr(at, end - at));
+      if (end > at) all.push_back(std::filesystem::absolute(told.substr(at, end - at)));
       at = end + 1;
     }
     return all;
@@ -41,9 +42,9 @@ std::vector<std::filesystem::path> directories() {
   all.emplace_back("/etc/usdt/presets");
   const std::string config = variable("XDG_CONFIG_HOME"), home = variable("HOME");
   if (!config.empty())
-    all.push_back(std::filesystem::path(config) / "usdt/presets");
+    all.push_back(std::filesystem::absolute(config) / "usdt/presets");
   else if (!home.empty())
-    all.push_back(std::filesystem::path(home) / ".config/usdt/presets");
+    all.push_back(std::filesystem::absolute(home) / ".config/usdt/presets");
   return all;
 }
 
@@ -55,20 +56,21 @@ std::string why_distrusted(const struct stat& what) {
 }
 
 void add_of_directory(const std::filesystem::path& directory, std::map<std::string, Preset>& all,
-                      std::vector<Error>& errors) {
+                      std::vector<WrongPreset>& wrong) {
   std::error_code none;
   std::set<std::filesystem::path> files;
   for (auto entry = std::filesystem::directory_iterator(directory, none);
        !none && entry != std::filesystem::directory_iterator(); entry.increment(none))
     if (entry->path().extension() == kEnding) files.insert(entry->path());
   for (const auto& file : files) {
+    const std::string name = file.stem().string();
     const auto text = read_script_file(file.string(), why_distrusted);
     auto script = text ? parse_script(file.string(), *text) : fail(text.error());
     if (!script) {
-      errors.push_back(script.error());
+      wrong.push_back({name, script.error().within(fmt::format("preset '{}'", name))});
       continue;
     }
-    const std::string name = file.stem().string();
+    script->preset = name;
     all.insert_or_assign(name, Preset{name, file.string(), std::move(*script)});
   }
 }
@@ -160,12 +162,15 @@ Presets find_presets() {
   std::map<std::string, Preset> all;
   for (const auto& [name, text] : kBuiltInPresets) {
     auto script = parse_script(fmt::format("{}{}", name, kEnding), text);
-    if (script)
-      all.insert_or_assign(std::string(name), Preset{std::string(name), {}, std::move(*script)});
-    else
-      found.errors.push_back(script.error());
+    if (!script) {
+      found.wrong.push_back({std::string(name), script.error().within("built-in preset")});
+      continue;
+    }
+    script->preset = name;
+    script->is_built_in = true;
+    all.insert_or_assign(std::string(name), Preset{std::string(name), {}, std::move(*script)});
   }
-  for (const auto& directory : directories()) add_of_directory(directory, all, found.errors);
+  for (const auto& directory : directories()) add_of_directory(directory, all, found.wrong);
   for (auto& [name, preset] : all) found.all.push_back(std::move(preset));
   return found;
 }
@@ -181,8 +186,8 @@ Result<ChosenPreset> choose_preset(std::string_view text, const std::function<st
   }
   const std::string_view name = text.substr(0, end);
   if (found == presets.all.end()) {
-    for (const Error& error : presets.errors)
-      if (error.message.find(fmt::format("{}{}", name, kEnding)) != std::string::npos) return fail(error);
+    for (const WrongPreset& wrong : presets.wrong)
+      if (text == wrong.name || text.starts_with(wrong.name + '.')) return fail(wrong.error);
     if (auto others = known_as(presets.all, text); !others.empty())
       return choose_known_as(std::move(others), text, files);
     return there_is_none("preset", name, names_of(presets.all), names_of_other_tracers(presets.all));

@@ -14,14 +14,20 @@ namespace usdt::tools {
 
 struct Preset {
   std::string name;   ///< "python"
-  std::string place;  ///< its file; empty: it is built in
+  std::string place;  ///< the whole path of its file; empty: it is built in
   Script script;
 };
 
-/// All presets by name, and what is wrong with files that are none.
+/// A file that would be the preset `name`, and what is wrong with it.
+struct WrongPreset {
+  std::string name;
+  Error error;
+};
+
+/// All presets by name, and files that are none.
 struct Presets {
   std::vector<Preset> all;
-  std::vector<Error> errors;
+  std::vector<WrongPreset> wrong;
 };
 
 /// Finds the presets that are built in, and those of the directories in $USDT_PRESETS (with colons between them), else

@@ -292,8 +292,15 @@ Result<std::string> read_text(const std::string& file) {
 
 }  // namespace
 
-Error Script::wrong(ScriptPlace place, std::string_view why) const {
-  return {ErrorKind::invalid_argument, fmt::format("{}:{}:{}: {}", file, place.line, place.column, why)};
+std::string Script::name_place(ScriptPlace place, std::string_view question) const {
+  const std::string in_file = fmt::format("{}:{}:{}", file, place.line, place.column);
+  if (preset.empty()) return question.empty() ? in_file : fmt::format("{}: {}", in_file, question);
+  const std::string named = fmt::format("preset '{}{}{}'", preset, question.empty() ? "" : ".", question);
+  return is_built_in ? "built-in " + named : fmt::format("{}: {}", named, in_file);
+}
+
+Error Script::wrong(ScriptPlace place, std::string_view why, std::string_view question) const {
+  return {ErrorKind::invalid_argument, fmt::format("{}: {}", name_place(place, question), why)};
 }
 
 Result<Script> read_script(const std::string& file) {

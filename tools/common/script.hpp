@@ -66,6 +66,8 @@ struct ScriptNeed {
 
 struct Script {
   std::string file;
+  std::string preset = {};   ///< its name as one of these; empty: it is none
+  bool is_built_in = false;  ///< as a preset: nobody has its file
   std::string title = {};
   std::vector<ScriptNeed> needs = {};
   std::vector<std::string> programs = {};  ///< that it is about: globs of the names of their files
@@ -75,8 +77,11 @@ struct Script {
   std::shared_ptr<const std::vector<ProbeDeclaration>> declarations = {};
   std::vector<ScriptQuestion> questions = {};
 
-  /// Returns an error about a place: "gc.toml:7:3: ...".
-  [[nodiscard]] Error wrong(ScriptPlace place, std::string_view why) const;
+  /// Names a place, and the question there: "gc.toml:7:3: pauses", "preset 'gc.pauses': /etc/usdt/presets/gc.toml:7:3",
+  /// "built-in preset 'gc.pauses'".
+  [[nodiscard]] std::string name_place(ScriptPlace place, std::string_view question = {}) const;
+  /// Returns an error about a place, which it names.
+  [[nodiscard]] Error wrong(ScriptPlace place, std::string_view why, std::string_view question = {}) const;
 };
 
 /// Reads a file of at most 1 MiB. The values of its keys are not checked. Errors: not_found, no_permission, io; syntax

@@ -160,7 +160,7 @@ std::vector<ListedPreset> list_presets(const usdt::tools::Presets& presets, cons
 
 int run_presets(const Flags& flags) {
   const usdt::tools::Presets presets = usdt::tools::find_presets();
-  for (const usdt::Error& error : presets.errors) usdt::tools::print_error(kTool, error);
+  for (const usdt::tools::WrongPreset& wrong : presets.wrong) usdt::tools::print_error(kTool, wrong.error);
   for (const pid_t pid : flags.pids) {
     const auto files = usdt::files_of_process(pid);
     if (files) continue;
@@ -175,7 +175,7 @@ int run_presets(const Flags& flags) {
     PresetPage(out).print(all);
   if (all.empty()) usdt::tools::print_notice(kTool, "no preset is about what these processes run");
   if (out.flush() != usdt::io::Stream::Flushed::all) return output_failed(out);
-  if (!presets.errors.empty()) return kTrouble;
+  if (!presets.wrong.empty()) return kTrouble;
   return all.empty() ? kNothing : kFound;
 }
 

@@ -27,7 +27,7 @@ struct ExportPart {
 struct ScriptPart {
   std::string file = {};        ///< empty: none
   std::string preset = {};      ///< "python.gc"; empty: none. `file` is its name then
-  std::string place = {};       ///< "gc.toml:7:1 (pauses)"
+  std::string place = {};       ///< in errors: "gc.toml:7:1: pauses"
   std::size_t label_width = 0;  ///< of the longest name of a question
 };
 

@@ -139,8 +139,7 @@ class ScriptRun {
     text.points = question.probes;
     flags.question.name = question.name;
     flags.script.file = script_.file;
-    flags.script.place =
-        fmt::format("{}:{}:{}: {}", script_.file, question.place.line, question.place.column, question.name);
+    flags.script.place = script_.name_place(question.place, question.name);
     for (const ScriptOption& option : script_.shared) {
       if (is_own(option.name) || is_given(option.name) || question.has(option.name)) continue;
       if (auto set = set_option_of(question, option, flags, text); !set) return usdt::fail(set.error());
@@ -168,14 +167,13 @@ class ScriptRun {
     if (!is_taken(option.name)) return {};
     for (const std::string& value : values_of(option))
       if (auto set = set_option(flags, text, option.name, value); !set)
-        return usdt::fail(script_.wrong(option.place, fmt::format("{}: {}", question.name, set.error().message)));
+        return usdt::fail(script_.wrong(option.place, set.error().message, question.name));
     return {};
   }
 
   /// Fails with a message, and the place of the option that it is about.
   [[nodiscard]] tl::unexpected<usdt::Error> wrong(std::string_view why, const ScriptQuestion& question) const {
-    std::string about = question.name.empty() ? std::string() : question.name + ": ";
-    return usdt::fail(script_.wrong(place_of(why, question, script_), about.append(why)));
+    return usdt::fail(script_.wrong(place_of(why, question, script_), why, question.name));
   }
 
   /// Stands for the top of the script, about which options of all questions are.
@@ -217,9 +215,9 @@ usdt::Result<std::vector<Flags>> make_questions(const Script& script, const CLI:
     if (!each.question.recording.file.empty() &&
         std::ranges::find(others, each.question.recording.file,
                           [](const Flags& other) { return other.question.recording.file; }) != others.end())
-      return usdt::fail(script.wrong(
-          script.questions[n].place,
-          fmt::format("{}: another question records to {}, too", each.question.name, each.question.recording.file)));
+      return usdt::fail(script.wrong(script.questions[n].place,
+                                     fmt::format("another question records to {}, too", each.question.recording.file),
+                                     each.question.name));
   }
   return questions;
 }
