@@ -55,6 +55,23 @@ int main(void) {{ {probe} return work(1); }}
             self.assertRegex(done.stdout, "records +n +int ")
             self.assertNotIn("arg1", done.stdout)
 
+    def test_that_types_are_unknown_is_said_where_an_answer_would_be_another_one_with_them(self):
+        program = self.path("untyped")
+        source = "__attribute__((noipa)) int work(int n, const char *s) { return -n - !s; } int main(void) { return work(1, \"\"); }"
+        subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+        call, entry = (f"{way}:{program}:work" for way in ("ucall", "uprobe"))
+        costs = [[call], [entry, "--print", "arg0"], [call, "--print", "retval"], [call, "--args", "i32, str"], [call, "--where", "retval < 0", "--count"],
+                 [f"{entry} ~~ uretprobe:{program}:work", "--print", "end.retval"],
+                 [entry, "--print", "uprobe:work=arg0", "--print", "pid"], [entry, "--format-string", "%{arg0}"]]
+        for words in costs:
+            self.assertEqual(explain(*words).stderr.count("no types of functions: "), 1, words)
+        costs_nothing = [[entry, "--args", "i32, str"], [call, "--print", "str(arg1), hex(retval), pid, buf(arg1, 2), buf(arg1, arg0)"],
+                         [entry, "--args", "i32", "--print", "arg0"], [entry, "--print", "((char *)arg1)[0]"], [entry, "--count"],
+                         [call, "--where", "retval != 0 && duration > 1us", "--print", "duration"], [f"{entry} ~~ uretprobe:{program}:work", "--print", "tid"],
+                         [entry, "--format-string", "%{str(arg1)}"]]
+        for words in costs_nothing:
+            self.assertNotIn("no types", explain(*words).stderr, words)
+
     def test_names_of_one_address_are_one_function_whichever_is_named_first(self):
         program = self.path("aliases")
         source = """long first(long n) { return n; } long second(long) __attribute__((alias("first")));

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "session/option_names.hpp"
+#include "session/typed_values.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/follow.hpp"
 
@@ -65,6 +66,12 @@ void report_copies(const Selection& selection, Notices& notices) {
                      fmt::format("places in code: {} out-of-line, {} inlined{}", out_of_line, inlined, rest)});
 }
 
+/// Both sides of spans may be in one file, of which each would say the same.
+void add_once(SessionNotice notice, Notices& notices) {
+  if (std::ranges::find(notices, notice.text, &SessionNotice::text) == notices.end())
+    notices.push_back(std::move(notice));
+}
+
 }  // namespace
 
 SearchScope search_scope(const Question& question, const Subjects& subjects) {
@@ -114,8 +121,8 @@ void report_selection(const Question& question, const std::vector<PointPattern>&
       notices.push_back({Kind::file, path, fmt::format("{}: {}", path, warning.message)});
     if (!file.refused.empty())
       notices.push_back({Kind::missing, path, fmt::format("functions or types may be missing: {}", file.refused)});
-    else if (!file.no_types.empty() && !question.view.no_events())
-      notices.push_back({Kind::missing, path, fmt::format("no types of functions: {}", file.no_types)});
+    else if (!file.no_types.empty() && rests_on_types(question, file))
+      add_once({Kind::missing, path, fmt::format("no types of functions: {}", file.no_types)}, notices);
   }
   for (const std::string& target : selection.unmapped)
     notices.push_back({Kind::missing, target,
