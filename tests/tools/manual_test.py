@@ -3,9 +3,15 @@
 """Manual pages, completions and the examples of --help: each tool makes them of its own options."""
 
 import os
+import pathlib
+import pty
 import re
+import select
 import shutil
+import signal
 import subprocess
+import tempfile
+import time
 import unittest
 
 import tool
@@ -61,8 +67,8 @@ class Completion(unittest.TestCase):
     def bash(self, name, *words):
         """What it offers for the last word."""
         script = f'source /dev/stdin <<< "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _{name.replace("-", "_")}; printf "%s\\n" "${{COMPREPLY[@]}}"'
-        done = subprocess.run(["bash", "-c", script, "bash", name, *words], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "SCRIPT": said_by(name, "--completion", "bash")})
+        done = subprocess.run(["bash", "-c", script, "bash", TOOLS[name], *words], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "SCRIPT": said_by(name, "--completion", "bash"), "USDT_PRESETS": self.presets()})
         self.assertEqual(done.stderr, "", words)
         return done.stdout.split()
 
@@ -80,6 +86,103 @@ class Completion(unittest.TestCase):
         self.assertIn("per-link", self.bash("usdt-trace", "--carrier", "p"))
         self.assertIn("bash", self.bash("usdt-trace", "probe", "--", "bas"), "the command")
         self.assertIn("/usr/bin", self.bash("usdt-list", "/usr/b"), "files")
+
+    def presets(self):
+        """A directory with a preset that is called shop."""
+        with tempfile.NamedTemporaryFile("w") as made:
+            folder = pathlib.Path(made.name + ".d")
+        folder.mkdir()
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "shop.toml").write_text("".join(f"[question.{name}]\ntitle = '{name} here'\nprobes = ['a:b']\n" for name in ("orders", "prices", "stock"))
+                                          + "known-as = ['shopsnoop']\n")
+        return str(folder)
+
+    # Beginnings of the word behind usdt-trace --preset, and the words that shells propose.
+    PRESETS = [("sho", ["shop", "shop.orders", "shop.prices", "shop.stock", "shopsnoop"]), ("shop.", ["shop.orders", "shop.prices", "shop.stock"]),
+               ("shop.orders,", ["shop.orders,prices", "shop.orders,stock"]), ("shop.orders,s", ["shop.orders,stock"]),
+               ("bashr", ["bashreadline"]), ("shop,", []), ("nobody", [])]
+
+    def test_bash_is_offered_presets_and_their_questions(self):
+        for written, offered in self.PRESETS:
+            self.assertEqual(sorted(self.bash("usdt-trace", "--preset", written)), offered)
+        self.assertEqual(self.bash("usdt-trace", "--preset", "=", "shop.o"), ["shop.orders"])
+        everything = self.bash("usdt-trace", "--preset", "")
+        self.assertEqual([word for word in everything if not re.fullmatch(r"[\w+-]+", word)], [], "names alone, which fit a screen")
+        self.assertLessEqual({"shop", "python", "libc"}, set(everything))
+
+    def test_bash_is_offered_formats_and_files_behind_them(self):
+        formats = re.search(r"--export .*?: ([a-z, ]+)\.", re.sub(r"\s+", " ", said_by("usdt-trace", "--help", "files")))[1].split(", ")
+        self.assertEqual(self.bash("usdt-trace", "--export", ""), [f"{name}=" for name in formats])
+        self.assertEqual(self.bash("usdt-trace", "--export", "=", "fl"), ["flame="])
+        for before in (["--export"], ["--export", "="]):
+            self.assertEqual(self.bash("usdt-trace", *before, "csv", "=", "/usr/b"), ["/usr/bin"])
+        self.assertEqual(sorted(self.bash("usdt-agent", "--export", "")), ["clickhouse=", "otlp=", "prometheus="])
+
+    def test_bash_is_offered_words_that_values_may_be_among_others(self):
+        self.assertEqual(self.bash("usdt-trace", "--ustack", "="), ["dwarf", "fp"])
+        self.assertEqual(self.bash("usdt-trace", "--dump-on", "s"), ["signal"])
+        self.assertEqual(self.bash("usdt-trace", "--disable-feature", "uprobe_m"), ["uprobe_multi", "uprobe_multi_pid"])
+        self.assertEqual(self.bash("usdt-trace", "--backend", "perf_u"), ["perf_uprobe"])
+        self.assertEqual(self.bash("usdt-trace", "--help", "t"), ["tables"])
+        self.assertIn("/usr/bin", self.bash("usdt-trace", "--cgroup", "/usr/b"))
+        self.assertIn("/usr/bin", self.bash("usdt-agent", "--spool", "/usr/b"))
+
+    def test_fish_is_offered_the_same(self):
+        if not shutil.which("fish"):
+            self.skipTest("fish is not installed")
+        environment = {**os.environ, "USDT_PRESETS": self.presets(), "SCRIPT": said_by("usdt-trace", "--completion", "fish")}
+
+        def fish(line):
+            done = subprocess.run(["fish", "--no-config", "-c", f"echo $SCRIPT | source; complete -C'{TOOLS['usdt-trace']} {line}'"],
+                                  capture_output=True, text=True, timeout=60, env=environment)
+            self.assertEqual(done.stderr, "", line)
+            return dict((*line.split("\t"), "")[:2] for line in done.stdout.splitlines())
+
+        for written, offered in self.PRESETS:
+            self.assertEqual(sorted(fish(f"--preset {written}")), offered)
+        self.assertEqual(fish("--preset shop.o"), {"shop.orders": "orders here"})
+        self.assertEqual(list(fish("--preset=shop.o")), ["--preset=shop.orders"])
+        self.assertIn("csv=", fish("--export c"))
+        self.assertIn("csv=/usr/bin/", fish("--export csv=/usr/b"))
+        self.assertIn("tables", fish("--help t"))
+
+    def test_zsh_is_offered_the_same(self):
+        if not shutil.which("zsh"):
+            self.skipTest("zsh is not installed")
+        folder = self.presets()
+        pathlib.Path(folder, "_usdt-trace").write_text(said_by("usdt-trace", "--completion", "zsh"))
+        for line, offered in (("--preset shop", "shop.orders  -- orders here"), ("--preset=shop.orders,s", "shop.orders,stock  -- stock here"),
+                              ("--export c", "csv="), ("--export csv=/usr/b", "bin/"), ("--disable-feature=kprobe_s", "kprobe_session")):
+            self.zsh_shows(f"usdt-trace {line}", offered, folder)
+
+    def zsh_shows(self, line, offered, folder):
+        """Types a line into zsh and asks for what may follow (^D). `folder`: presets, and the function of the completion."""
+        shell, terminal = pty.fork()
+        if shell == 0:
+            tools = os.path.dirname(TOOLS["usdt-trace"])
+            os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "USDT_PRESETS": folder, "PATH": f"{tools}:{os.environ['PATH']}", "TERM": "xterm"})
+        said = ""
+
+        def wait(text):
+            nonlocal said
+            until = time.monotonic() + 30
+            while text not in said and time.monotonic() < until:
+                if select.select([terminal], [], [], 1)[0]:
+                    said += re.sub(r"\x1b\[[\d?;]*[A-Za-z]", "", os.read(terminal, 65536).decode(errors="replace"))
+            self.assertIn(text, said, line)
+
+        try:
+            os.write(terminal, f"PROMPT='REA''DY '; fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; LISTMAX=9999\n".encode())
+            wait("READY ")
+            os.write(terminal, line.encode())
+            wait(line)
+            os.write(terminal, b"\x04")
+            wait(offered)
+        finally:
+            os.kill(shell, signal.SIGKILL)
+            os.close(terminal)
+            os.waitpid(shell, 0)
+
 
     def test_the_scripts_are_what_their_shells_take(self):
         for shell in ("bash", "zsh", "fish"):

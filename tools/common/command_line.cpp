@@ -14,6 +14,7 @@
 #include "common/documented.hpp"
 #include "common/help.hpp"
 #include "common/nearest.hpp"
+#include "common/presets.hpp"
 #include "common/report.hpp"
 #include "io/terminal.hpp"
 #include "usdt/question_text.hpp"
@@ -124,6 +125,20 @@ std::vector<std::string> words_of_groups(const CLI::App& app) {
   return words;
 }
 
+/// Returns the words that may stand behind --help.
+std::vector<std::string> words_of_help(const CLI::App& app) {
+  std::vector<std::string> words = words_of_groups(app);
+  words.insert(words.begin(), "all");
+  return words;
+}
+
+/// Prints a line for each word, with a tab before its title; returns the exit code.
+int print_preset_words(const std::string& beginning, int failure) {
+  io::Stream out(STDOUT_FILENO);
+  for (const PresetWord& each : complete_preset(beginning)) out.print("{}\t{}\n", each.word, each.title);
+  return out.flush() == io::Stream::Flushed::all ? 0 : failure;
+}
+
 /// All that there is to say (`part`: "all"), or of one group of options; empty: there is no such group.
 std::string help_about(const CLI::App& app, const std::string& part) {
   if (part == "all") return app.help();
@@ -148,7 +163,8 @@ std::string brief_text(const BriefHelp& brief, const CLI::App& app, std::size_t 
              width);
 }
 
-constexpr std::string_view kOneOf = "one of ";  ///< what validators of words are called, with the words behind it
+/// Beginnings of the names of validators, behind which are their words.
+constexpr std::string_view kOneOf = "one of ", kSuchAs = "such as ", kAsListedBy = "as listed by ";
 
 /// Says what is wrong with a word that is no process id, and what was meant.
 std::string complaint_about_process(const std::string& text) {
@@ -178,17 +194,22 @@ std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> wo
   app.formatter(help_formatter(width));
   std::string shell;
   bool manual = false;
-  app.add_option("--completion", shell, "Print a script that completes these options: for bash, zsh or fish")
-      ->check(one_of({"bash", "zsh", "fish"}))
-      ->type_name("SHELL");
+  const CLI::Option* const preset = app.get_option_no_throw("--preset");
+  std::vector<std::string_view> shells = {"bash", "zsh", "fish"};
+  std::string of_completion = "Print a script that completes these options: for bash, zsh or fish";
+  if (preset != nullptr) {
+    shells.push_back(kPresetWords);
+    of_completion += "; presets: what these scripts ask for, the words that begin as that of --preset";
+  }
+  app.add_option("--completion", shell, of_completion)->check(one_of(shells))->type_name("SHELL");
   app.add_flag("--manual", manual, "Print the manual page, for man -l -");
   if (const auto help = std::find_if(words.begin(), words.end(), is_help); help != words.end()) {
     const std::string part = help + 1 == words.end() ? "" : help[1];
     if (part.empty() && brief != nullptr) return print_lines(brief_text(*brief, app, width), usage_error);
     if (const std::string text = help_about(app, part); !text.empty()) return print_lines(text, usage_error);
     if (brief != nullptr && !part.starts_with('-')) {
-      print_notice(app.get_name(), fmt::format("--help: there is no group of options '{}': there are all, {}", part,
-                                               fmt::join(words_of_groups(app), ", ")));
+      print_notice(app.get_name(), fmt::format("--help: there is no group of options '{}': there are {}", part,
+                                               fmt::join(words_of_help(app), ", ")));
       return usage_error;
     }
   }
@@ -205,8 +226,14 @@ std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> wo
     return usage_error;
   }
   if (manual) return print_lines(manual_page(documented(app)), usage_error);
-  if (!shell.empty()) return print_lines(*completion_script(documented(app), shell), usage_error);
-  return std::nullopt;
+  if (shell == kPresetWords)
+    return print_preset_words(preset->count() > 0 ? preset->results().front() : "", usage_error);
+  if (shell.empty()) return std::nullopt;
+  DocumentedProgram program = documented(app);
+  if (brief != nullptr)
+    for (DocumentedOption& option : program.options)
+      if (option.word == "help") option.proposed = {.all = words_of_help(app), .are_all_there_are = true, .list = {}};
+  return print_lines(*completion_script(program, shell), usage_error);
 }
 
 std::optional<std::string> complaint_of(CLI::App& app, std::vector<std::string> words) {
@@ -241,9 +268,23 @@ CLI::Validator one_of(std::vector<std::string_view> words) {
   return value_of({.name = "", .kind = OptionKind::choice, .words = std::move(words)});
 }
 
-std::vector<std::string> words_of(const CLI::Validator& validator) {
+CLI::Validator such_as(std::vector<std::string> words) {
+  return {[](const std::string&) { return std::string(); }, "", fmt::format("{}{}", kSuchAs, fmt::join(words, " "))};
+}
+
+CLI::Validator as_listed_by(std::string_view list) {
+  return {[](const std::string&) { return std::string(); }, "", fmt::format("{}{}", kAsListedBy, list)};
+}
+
+ProposedWords words_of(const CLI::Validator& validator) {
   const std::string& name = validator.get_name();
-  return name.starts_with(kOneOf) ? CLI::detail::split(name.substr(kOneOf.size()), ' ') : std::vector<std::string>();
+  if (name.starts_with(kOneOf))
+    return {.all = CLI::detail::split(name.substr(kOneOf.size()), ' '), .are_all_there_are = true, .list = {}};
+  if (name.starts_with(kSuchAs))
+    return {.all = CLI::detail::split(name.substr(kSuchAs.size()), ' '), .are_all_there_are = false, .list = {}};
+  if (name.starts_with(kAsListedBy))
+    return {.all = {}, .are_all_there_are = false, .list = name.substr(kAsListedBy.size())};
+  return {};
 }
 
 }  // namespace usdt::tools

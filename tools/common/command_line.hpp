@@ -43,8 +43,19 @@ struct BriefHelp {
 /// Accepts a process id.
 [[nodiscard]] CLI::Validator process_id();
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string_view> words);
-/// Returns the words of a one_of(); none: it is another validator.
-[[nodiscard]] std::vector<std::string> words_of(const CLI::Validator& validator);
+/// Accepts any value. Shells propose these words, and behind those that end in "=" a file.
+[[nodiscard]] CLI::Validator such_as(std::vector<std::string> words);
+/// Accepts any value. Shells propose what --completion prints for the word `list` (kPresetWords).
+[[nodiscard]] CLI::Validator as_listed_by(std::string_view list);
+inline constexpr std::string_view kPresetWords = "presets";
+
+/// The values that shells propose for an option, as its validator knows them.
+struct ProposedWords {
+  std::vector<std::string> all;  ///< of one_of() and such_as()
+  bool are_all_there_are = false;
+  std::string list;  ///< of as_listed_by()
+};
+[[nodiscard]] ProposedWords words_of(const CLI::Validator& validator);
 
 /// Returns a text without the blanks, or other characters, around it.
 [[nodiscard]] std::string_view without_blanks(std::string_view text, std::string_view blanks = " ");

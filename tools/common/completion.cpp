@@ -9,9 +9,17 @@
 namespace usdt::tools {
 namespace {
 
-bool is_file(const DocumentedOption& option) { return option.value == "FILE"; }
+bool is_file(const DocumentedOption& option) {
+  return option.value == "FILE" || option.value == "PATH" || option.value == "SOCKET";
+}
+bool is_directory(const DocumentedOption& option) { return option.value == "DIRECTORY"; }
 bool is_process(const DocumentedOption& option) { return option.value.starts_with("PID"); }
 bool is_positional(const DocumentedOption& option) { return option.word.empty() && option.letter.empty(); }
+
+/// Whether something may stand behind an option: its value, or what a flag such as --help is asked about.
+bool has_words_behind(const DocumentedOption& option) { return !option.value.empty() || !option.proposed.all.empty(); }
+/// Whether a file follows the words that are proposed: "csv=".
+bool precede_files(const ProposedWords& words) { return !words.all.empty() && words.all.front().ends_with('='); }
 
 /// The first clause of a description: what a shell has room for. "With --record: " alone says nothing yet.
 std::string in_short(const DocumentedOption& option) {
@@ -55,21 +63,31 @@ std::string function_name(const DocumentedProgram& program) {
   return name;
 }
 
+/// Commands of bash that set COMPREPLY to what may stand behind an option.
+std::string bash_replies(const DocumentedOption& option) {
+  const ProposedWords& words = option.proposed;
+  if (!words.list.empty())  // the program has left out what does not begin so
+    return fmt::format(
+        R"(mapfile -t COMPREPLY < <("${{COMP_WORDS[0]/#\~/$HOME}}" --completion {} ${{cur:+"--{}=$cur"}} 2>/dev/null); )"
+        R"(COMPREPLY=("${{COMPREPLY[@]%%$'\t'*}}");)",
+        words.list, option.word);
+  if (!words.all.empty())
+    return fmt::format("{}COMPREPLY=($(compgen -W '{}' -- \"$cur\"));",
+                       precede_files(words) ? "compopt -o nospace 2>/dev/null; " : "", fmt::join(words.all, " "));
+  if (is_file(option)) return "compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\"));";
+  if (is_directory(option)) return "compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- \"$cur\"));";
+  if (is_process(option)) return "COMPREPLY=($(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$cur\"));";
+  return ":;";
+}
+
 std::string bash(const DocumentedProgram& program) {
   std::string cases;
   std::vector<std::string> words;
   for (const DocumentedOption& option : program.options) {
     if (is_positional(option)) continue;
     if (!option.word.empty()) words.push_back("--" + option.word);
-    if (option.value.empty()) continue;
-    std::string answer = ";";
-    if (!option.choices.empty())
-      answer = fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$cur\"));", fmt::join(option.choices, " "));
-    else if (is_file(option))
-      answer = "compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\"));";
-    else if (is_process(option))
-      answer = "COMPREPLY=($(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$cur\"));";
-    cases += fmt::format("    {}) {} return ;;\n", names(option, "|"), answer == ";" ? ":;" : answer);
+    if (has_words_behind(option))
+      cases += fmt::format("    {}) {} return ;;\n", names(option, "|"), bash_replies(option));
   }
   return fmt::format(R"(# bash completion of {0}, made from its options.
 {1}() {{
@@ -98,18 +116,43 @@ complete -F {1} {0}
                      program.name, function_name(program), cases, fmt::join(words, " "));
 }
 
+/// The name of the function of a shell that proposes what the program lists.
+std::string lister_name(const DocumentedProgram& program, const DocumentedOption& option) {
+  return fmt::format("{}_{}", function_name(program), option.proposed.list);
+}
+
+/// Returns the action of _arguments for the value of an option.
+std::string zsh_action(const DocumentedProgram& program, const DocumentedOption& option) {
+  const ProposedWords& words = option.proposed;
+  if (!words.list.empty()) return lister_name(program, option);
+  if (precede_files(words))
+    return fmt::format(R"({{ if compset -P "*="; then _files; else compadd -S "" -- {}; fi }})",
+                       fmt::join(words.all, " "));
+  if (!words.all.empty()) return fmt::format("({})", fmt::join(words.all, " "));
+  if (is_file(option) || is_positional(option)) return "_files";
+  if (is_directory(option)) return "_directories";
+  return is_process(option) ? "_pids" : "";
+}
+
 std::string zsh(const DocumentedProgram& program) {
-  std::string out =
-      fmt::format("#compdef {}\n# Made from the options of {}.\n_arguments -s -S", program.name, program.name);
+  std::string out = fmt::format("#compdef {}\n# Made from the options of {}.\n", program.name, program.name);
+  for (const DocumentedOption& option : program.options)
+    if (!option.proposed.list.empty())
+      out += fmt::format(R"zsh({0}() {{
+  local -a lines
+  lines=(${{(f)"$(_call_program {1} $words[1] --completion {1} ${{PREFIX:+--{2}=${{(q)PREFIX}}}} 2>/dev/null)"}})
+  lines=("${{(@)lines/$'\t'/:}}")
+  _describe {2} lines
+}}
+)zsh",
+                         lister_name(program, option), option.proposed.list, option.word);
+  out += "_arguments -s -S";
   for (const DocumentedOption& option : program.options) {
-    std::string action;
-    if (!option.choices.empty())
-      action = fmt::format("({})", fmt::join(option.choices, " "));
-    else if (is_file(option) || is_positional(option))
-      action = "_files";
-    else if (is_process(option))
-      action = "_pids";
-    const std::string value = option.value.empty() ? "" : fmt::format(":{}:{}", escaped(option.value, ":\\"), action);
+    std::string value;
+    if (!option.value.empty())
+      value = fmt::format(":{}:{}", escaped(option.value, ":\\"), zsh_action(program, option));
+    else if (has_words_behind(option))
+      value = fmt::format("::{}:{}", option.word, zsh_action(program, option));
     if (is_positional(option)) {
       out += " \\\n  " + quoted_for_sh("*" + value);
       continue;
@@ -123,22 +166,41 @@ std::string zsh(const DocumentedProgram& program) {
   return out + "\n";
 }
 
+/// Returns the words of `complete` in fish for the value of an option.
+std::string fish_value(const DocumentedProgram& program, const DocumentedOption& option) {
+  const ProposedWords& words = option.proposed;
+  if (!words.list.empty()) return fmt::format(" -x -a '({})'", lister_name(program, option));
+  if (!words.all.empty())
+    return fmt::format(" {} -a '{}'", precede_files(words) ? "-r -F" : "-x", fmt::join(words.all, " "));
+  if (is_process(option)) return " -x -a '(__fish_complete_pids)'";
+  if (is_file(option)) return " -r -F";
+  if (is_directory(option)) return " -x -a '(__fish_complete_directories)'";
+  return option.value.empty() ? "" : " -x";
+}
+
 std::string fish(const DocumentedProgram& program) {
   std::string out = fmt::format("# fish completion of {}, made from its options.\n", program.name);
+  for (const DocumentedOption& option : program.options)
+    if (!option.proposed.list.empty())
+      out += fmt::format(R"(function {0}
+    set -l tool (commandline -opc)[1]
+    command -q -- $tool; or set tool {1}
+    set -l word (string replace -r '^--{3}=' '' -- (commandline -ct))
+    if test -n "$word"
+        set word --{3}=$word
+    else
+        set -e word
+    end
+    $tool --completion {2} $word 2>/dev/null
+end
+)",
+                         lister_name(program, option), program.name, option.proposed.list, option.word);
   for (const DocumentedOption& option : program.options) {
     if (is_positional(option)) continue;
     out += fmt::format("complete -c {}", program.name);
     if (!option.letter.empty()) out += " -s " + option.letter;
     if (!option.word.empty()) out += " -l " + option.word;
-    if (!option.choices.empty())
-      out += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
-    else if (is_process(option))
-      out += " -x -a '(__fish_complete_pids)'";
-    else if (is_file(option))
-      out += " -r -F";
-    else if (!option.value.empty())
-      out += " -x";
-    out += fmt::format(" -d '{}'\n", escaped(in_short(option), "'\\"));
+    out += fmt::format("{} -d '{}'\n", fish_value(program, option), escaped(in_short(option), "'\\"));
   }
   return out;
 }

@@ -13,8 +13,7 @@ std::string first_of(const Names& names) {
   return names.empty() ? std::string() : names.front();
 }
 
-/// The words that one_of() allows.
-std::vector<std::string> choices_of(CLI::Option& option) {
+ProposedWords proposed_for(CLI::Option& option) {
   try {
     return words_of(*option.get_validator(0));
   } catch (const CLI::OptionNotFound&) {  // CLI11 has no other way to say that there is none
@@ -32,7 +31,7 @@ DocumentedProgram documented(CLI::App& app) {
     each.word = first_of(option->get_lnames());
     if (option->get_items_expected_max() > 0) each.value = option->get_type_name();
     each.standard = option->get_default_str();
-    each.choices = choices_of(*option);
+    each.proposed = proposed_for(*option);
     each.text = option->get_description();
   }
   return program;

@@ -7,19 +7,17 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "common/command_line.hpp"
 
 namespace usdt::tools {
 
 /// One option, or the positional arguments.
 struct DocumentedOption {
-  std::string letter;                ///< of "-f"; empty: it has none
-  std::string word;                  ///< of "--format"; empty: positional
-  std::string value;                 ///< "FORMAT"; empty: a flag
-  std::string standard;              ///< the value it has unless another one is given; empty: not said
-  std::vector<std::string> choices;  ///< what the value can be; empty: anything
+  std::string letter;      ///< of "-f"; empty: it has none
+  std::string word;        ///< of "--format"; empty: positional
+  std::string value;       ///< "FORMAT"; empty: a flag
+  std::string standard;    ///< the value it has unless another one is given; empty: not said
+  ProposedWords proposed;  ///< what the value can be, or begin with; of a flag what may stand behind it
   std::string text;
 };
 struct DocumentedProgram {

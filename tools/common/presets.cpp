@@ -112,6 +112,17 @@ Result<std::vector<std::string>> choose_questions(const Preset& preset, std::str
   return chosen;
 }
 
+/// Returns the preset of "NAME" or "NAME.QUESTION"; null: there is none. Names of both may have dots of their own: the
+/// longest beginning that is a preset's counts.
+const Preset* find_preset(const std::vector<Preset>& all, std::string_view text) {
+  while (true) {
+    if (const auto found = std::ranges::find(all, text, &Preset::name); found != all.end()) return &*found;
+    const std::size_t dot = text.rfind('.');
+    if (dot == text.npos) return nullptr;
+    text = text.substr(0, dot);
+  }
+}
+
 /// The presets that have questions which other tracers call so, and these.
 std::vector<ChosenPreset> known_as(const std::vector<Preset>& all, std::string_view name) {
   std::vector<ChosenPreset> found;
@@ -177,24 +188,48 @@ Presets find_presets() {
 
 Result<ChosenPreset> choose_preset(std::string_view text, const std::function<std::vector<TargetFile>()>& files) {
   Presets presets = find_presets();
-  // Names of presets and of questions may have dots of their own: the longest beginning that is a preset's counts.
-  std::size_t end = text.size();
-  auto found = std::ranges::find(presets.all, text, &Preset::name);
-  while (found == presets.all.end() && end > 0 && text.rfind('.', end - 1) != text.npos) {
-    end = text.rfind('.', end - 1);
-    found = std::ranges::find(presets.all, text.substr(0, end), &Preset::name);
-  }
-  const std::string_view name = text.substr(0, end);
-  if (found == presets.all.end()) {
+  const Preset* const found = find_preset(presets.all, text);
+  if (found == nullptr) {
     for (const WrongPreset& wrong : presets.wrong)
       if (text == wrong.name || text.starts_with(wrong.name + '.')) return fail(wrong.error);
     if (auto others = known_as(presets.all, text); !others.empty())
       return choose_known_as(std::move(others), text, files);
-    return there_is_none("preset", name, names_of(presets.all), names_of_other_tracers(presets.all));
+    return there_is_none("preset", text.substr(0, text.find('.')), names_of(presets.all),
+                         names_of_other_tracers(presets.all));
   }
-  auto questions = choose_questions(*found, text.substr(std::min(end + 1, text.size())));
+  auto questions = choose_questions(*found, text.substr(std::min(found->name.size() + 1, text.size())));
   if (!questions) return fail(questions.error());
-  return ChosenPreset{std::move(*found), std::move(*questions)};
+  return ChosenPreset{*found, std::move(*questions)};
+}
+
+std::vector<PresetWord> complete_preset(std::string_view beginning) {
+  const std::vector<Preset> all = find_presets().all;
+  std::vector<PresetWord> words;
+  const auto add = [&](std::string word, const std::string& title) {
+    if (word.starts_with(beginning) && std::ranges::find(words, word, &PresetWord::word) == words.end())
+      words.push_back({std::move(word), title});
+  };
+  // Behind "NAME." or "NAME.QUESTION,": those that are not there yet.
+  const auto add_questions = [&](const Preset* preset, const std::string& before) {
+    if (preset == nullptr || !before.starts_with(preset->name + '.')) return;
+    const std::string named = fmt::format(",{}", before.substr(preset->name.size() + 1));
+    for (const ScriptQuestion& question : preset->script.questions)
+      if (named.find(fmt::format(",{},", question.name)) == named.npos) add(before + question.name, question.title);
+  };
+  if (const std::size_t comma = beginning.rfind(','); comma != beginning.npos) {
+    const std::string before(beginning.substr(0, comma + 1));
+    add_questions(find_preset(all, before), before);
+    return words;
+  }
+  for (const Preset& preset : all) add(preset.name, preset.script.title);
+  const Preset* const meant = find_preset(all, words.size() == 1 ? words.front().word : beginning);
+  if (meant != nullptr) add_questions(meant, meant->name + '.');
+  if (beginning.empty()) return words;
+  for (const Preset& preset : all)
+    for (const ScriptQuestion& question : preset.script.questions)
+      for (const std::string& name : question.known_as)
+        add(name, fmt::format("{}.{}: {}", preset.name, question.name, question.title));
+  return words;
 }
 
 }  // namespace usdt::tools

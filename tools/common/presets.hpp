@@ -53,4 +53,14 @@ struct ChosenPreset {
 [[nodiscard]] Result<ChosenPreset> choose_preset(std::string_view text,
                                                  const std::function<std::vector<TargetFile>()>& files);
 
+/// A word that "NAME.QUESTION,QUESTION" may be, and what it means.
+struct PresetWord {
+  std::string word;
+  std::string title;
+};
+
+/// Returns words that begin so, for shells: names of presets, and once one alone is meant its questions; behind a comma
+/// those that are not named yet. Names of other tracers' tools are among them where something is written already.
+[[nodiscard]] std::vector<PresetWord> complete_preset(std::string_view beginning);
+
 }  // namespace usdt::tools

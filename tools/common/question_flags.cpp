@@ -32,7 +32,10 @@ CLI::Option* QuestionFlags::declare(CLI::App& app, const QuestionOption& option)
   declared->type_name(std::string(option.value_name))->default_str(option.usual_value)->allow_extra_args(false);
   if (!option.repeats) declared->expected(1);
   if (option.kind == OptionKind::processes) declared->delimiter(',');
-  if (has_checked_form(option)) declared->check(value_of(option));
+  if (has_checked_form(option))
+    declared->check(value_of(option));
+  else if (!option.words.empty())
+    declared->check(such_as({option.words.begin(), option.words.end()}));
   return declared;
 }
 

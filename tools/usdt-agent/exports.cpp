@@ -51,11 +51,14 @@ std::string directory_name(const ExportPart& place) {
 
 }  // namespace
 
+bool is_for_agents(const usdt::SinkFormat& format) {
+  return format.is_sent || format.name == usdt_trace::kMetricsFormat;
+}
+
 usdt::Result<void> check_export(const ExportPart& wanted) {
   const usdt::SinkFormat* const format = find_format(wanted.format);
   if (!wanted.listen.empty()) return usdt::check_listen_place(wanted.listen);
-  if (format != nullptr && (format->is_sent || wanted.format == usdt_trace::kMetricsFormat))
-    return usdt::check_sink_place(wanted.format, wanted.file);
+  if (format != nullptr && is_for_agents(*format)) return usdt::check_sink_place(wanted.format, wanted.file);
   if (format == nullptr)
     return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("there is no format \"{}\"", wanted.format));
   return usdt::fail(

@@ -17,6 +17,9 @@
 
 namespace usdt_agent {
 
+/// Whether agents can have their answers in a form: it is sent, or it is metrics. A file of another one would grow for
+/// ever.
+[[nodiscard]] bool is_for_agents(const usdt::SinkFormat& format);
 /// Says whether an agent can write there: it runs for ever, and a file that grows would fill its disk; and a server is
 /// named by a URL, a page by an address. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> check_export(const usdt_trace::ExportPart& wanted);

@@ -30,6 +30,14 @@ constexpr const char* kExamples =
     "Pages: http://ADDRESS:PORT/metrics, and /healthz, which has status 503 if a question is not answered.\n"
     "Exit code: 0 when it was asked to end; 1 run-time failure; 2 wrong usage, or files that are wrong.";
 
+/// "otlp=", of the formats that an agent takes.
+std::vector<std::string> beginnings_of_exports() {
+  std::vector<std::string> all;
+  for (const usdt::SinkFormat& format : usdt::sink_formats())
+    if (is_for_agents(format)) all.push_back(fmt::format("{}=", format.name));
+  return all;
+}
+
 void declare(CLI::App& app, Options& options, std::vector<std::string>& exports, std::uint64_t& megabytes) {
   app.name(kTool);
   app.description(kDescription);
@@ -45,6 +53,7 @@ void declare(CLI::App& app, Options& options, std::vector<std::string>& exports,
                  "Send the answers to all questions there, as far as they can be written so: otlp=http://HOST:PORT and "
                  "its like, prometheus=FILE. Questions may have places of their own")
       ->allow_extra_args(false)
+      ->check(usdt::tools::such_as(beginnings_of_exports()))
       ->type_name("FORMAT=PLACE");
   app.add_option("--spool", options.spool,
                  "Keep what a server does not take now in this directory, and send it later; without it, what does not "

@@ -61,6 +61,19 @@ std::vector<std::string_view> names_of_formats(bool lines) {
   return names;
 }
 
+/// "csv=", before the place of a file.
+std::vector<std::string> beginnings_of_exports() {
+  std::vector<std::string> all;
+  for (const std::string_view name : names_of_formats(false)) all.push_back(fmt::format("{}=", name));
+  return all;
+}
+
+std::vector<std::string> names_of_features() {
+  std::vector<std::string> all;
+  for (const usdt::Feature feature : usdt::all_features()) all.emplace_back(to_string(feature));
+  return all;
+}
+
 /// Writes "text (a line for each event), json (...)".
 std::string describe_formats() {
   std::vector<std::string> all;
@@ -85,6 +98,7 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
            "Ask the questions about a program that are known by its name, or one of them: 'python', 'python.gc'; also "
            "by "
            "the name of a tool of bcc: 'gethostlatency' (usdt-list --presets); options beside it as beside --script")
+        ->check(usdt::tools::as_listed_by(usdt::tools::kPresetWords))
         ->type_name("NAME[.QUESTION]");
     app.add_option("-f,--format", flags.output.shown.format, "How answers are shown: " + describe_formats())
         ->check(usdt::tools::one_of(names_of_formats(true)))
@@ -96,6 +110,7 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
                "record=FILE does not",
                fmt::join(names_of_formats(false), ", ")))
         ->allow_extra_args(false)
+        ->check(usdt::tools::such_as(beginnings_of_exports()))
         ->type_name("FORMAT=FILE");
     app.add_option("--listen", raw.listen,
                    "While the trace runs, serve the numbers as metrics for Prometheus at http://ADDRESS:PORT/metrics; "
@@ -125,6 +140,7 @@ void declare_own(CLI::App& app, std::string_view next, Flags& flags, RawFlags& r
     app.add_option("--verifier-log", flags.verifier_log, "Should the kernel's verifier refuse a program: its whole log")
         ->type_name("FILE");
     app.add_option("--disable-feature", raw.disabled, "Do without a kernel feature, to try its fallback")
+        ->check(usdt::tools::such_as(names_of_features()))
         ->type_name("NAME");
   }
 }
@@ -172,6 +188,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
     for (std::size_t i = before; i < all.size(); ++i) all[i]->group(group);
   }
   app.get_option("--dump-on")
+      ->check(usdt::tools::such_as({"signal", "exit"}))
       ->type_name("EXPR|signal|exit")
       ->description(
           "With --last: end the trace when this holds for an event (as --where has it), or on SIGUSR1 (signal); "

@@ -47,6 +47,9 @@ struct FeatureInfo {
 /// names.
 [[nodiscard]] Result<Feature> feature_by_name(std::string_view name);
 
+/// Returns all features that there are, whatever the running kernel.
+[[nodiscard]] std::vector<Feature> all_features();
+
 /// Asks the kernel for one feature. Yes and no are kept for the process; `unknown` is asked again at the next call.
 [[nodiscard]] FeatureState probe_feature(Feature feature);
 /// Asks the kernel for all features; the answers are in declaration order.

@@ -131,6 +131,12 @@ std::string_view to_string(Answer answer) noexcept {
   return answer == Answer::yes ? "yes" : answer == Answer::no ? "no" : "unknown";
 }
 
+std::vector<Feature> all_features() {
+  std::vector<Feature> all;
+  for (const FeatureRow& row : kFeatures) all.push_back(row.feature);
+  return all;
+}
+
 Result<Feature> feature_by_name(std::string_view name) {
   std::vector<std::string_view> names;
   for (const FeatureRow& row : kFeatures) {
