@@ -91,9 +91,11 @@ usdt::Result<void> check_values_arrive(const usdt::Question& question, const std
   const bool wants_values = !question.view.no_events() && !question.values.print.empty();
   const auto takes_events = [](const ExportPart& place) { return place.format != usdt_trace::kMetricsFormat; };
   if (!wants_values || std::ranges::any_of(all, takes_events)) return {};
-  return usdt::fail(usdt::ErrorKind::invalid_argument,
-                    "print: its values would go nowhere: metrics count events, and do not have them; otlp and "
-                    "clickhouse do");
+  return usdt::fail(
+      usdt::ErrorKind::invalid_argument,
+      fmt::format("{}: its values would go nowhere: metrics count events, and do not have them; --export otlp=URL and "
+                  "clickhouse=URL do (of the service: USDT_AGENT_OPTIONS in /etc/default/usdt-agent)",
+                  question.values.format.empty() ? "print" : "format-string"));
 }
 
 }  // namespace

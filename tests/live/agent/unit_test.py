@@ -118,5 +118,23 @@ def hits_are_seen_with_the_capabilities_and_system_calls_of_the_unit(run):
     check_equal(agent.end(), 0, "exit code")
 
 
+@scenario
+def the_example_about_python_is_answered_as_the_unit_runs_the_agent(run):
+    require_root()
+    require_program("systemd-analyze", "setpriv", "python3.11")
+    os.chmod(run.dir, 0o755)
+    tool = shutil.copy(agent_of(run), run.dir / "usdt-agent")
+    example = UNIT.parents[2] / "examples/agent/python.toml"
+    agent = Agent(run, {"python": example.read_text()}, prefix=as_the_unit_runs_it(), tool=tool)
+    agent.wait_for("attached", 3)
+    count = "import gc\nfor n in range(17): gc.collect()\nprint(gc.get_stats()[2]['collections'])"
+    done = subprocess.run(["/usr/bin/python3.11", "-I", "-c", f"import ctypes; ctypes.CDLL(None).prctl(15, b'example-prog')\n{count}"],
+                          capture_output=True, text=True, check=True)
+    wait_until(lambda: ("usdt_python_imports_row_hits_total", "example-prog") in agent.metrics(), f"imports, {agent.said}")
+    collections = agent.metrics()["usdt_python_collections_duration_seconds_count", "example-prog"]
+    check(collections >= int(done.stdout) >= 17, f"{collections} collections, of which the program knows {done.stdout}")
+    check_equal(agent.end(), 0, "exit code")
+
+
 if __name__ == "__main__":
     main()
