@@ -63,6 +63,13 @@ class Manual(unittest.TestCase):
                 self.assertRegex(shown.stdout, rf"(?m)^{heading}$", name)
 
 
+class Help(unittest.TestCase):
+    def test_it_fits_a_terminal_of_80_columns(self):
+        for name in TOOLS:
+            for words in (["--help"], ["--help", "all"]):
+                self.assertEqual([line for line in said_by(name, *words).splitlines() if len(line) > 80], [], name)
+
+
 class Completion(unittest.TestCase):
     def bash(self, name, *words):
         """What it offers for the last word."""

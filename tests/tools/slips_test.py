@@ -133,7 +133,7 @@ class Slips(tool.TempDirCase):
         brief, whole = printed("--help"), printed("--help", "all")
         self.assertEqual(printed("-h"), brief)
         self.assertLessEqual(len(brief.splitlines()), 40)
-        self.assertEqual(sum(line.startswith("  -") for line in brief.splitlines()), 10, brief)
+        self.assertEqual(sum(line.startswith("  -") for line in brief.splitlines()), 11, brief)
         headings = [line for line in whole.splitlines() if line.endswith(":") and not line.startswith(" ")]
         for word in ("Values", "Tables", "Limits", "Files", "Processes", "Functions", "Attaching"):
             self.assertTrue(any(line.startswith(word) for line in headings), headings)

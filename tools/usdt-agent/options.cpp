@@ -26,7 +26,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  usdt-agent check /etc/usdt-agent\n"
     "  usdt-agent --listen 9435 /etc/usdt-agent\n"
-    "  usdt-agent --export otlp=http://127.0.0.1:4318 --spool /var/lib/usdt-agent /etc/usdt-agent/postgres.toml\n"
+    "  usdt-agent --export otlp=http://127.0.0.1:4318 --spool spool postgres.toml\n"
     "Pages: http://ADDRESS:PORT/metrics, and /healthz, which has status 503 if a question is not answered.\n"
     "Exit code: 0 when it was asked to end; 1 run-time failure; 2 wrong usage, or files that are wrong.";
 

@@ -18,15 +18,20 @@ namespace {
 
 constexpr const char* description =
     "Shows the values that running programs pass at their USDT probes and functions, and the kernel at its functions.\n"
-    "PROBE is usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME; PATH may be a soname; globs "
-    "anywhere.\n"
-    "Functions of programs are uprobe:PATH:FUNCTION at their entry, uretprobe at their return, ucall both in one "
-    "event; a line of their source is uprobe:PATH:@FILE:LINE.\n"
-    "In the kernel it is PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION. At the entry of a function: kfunc, "
-    "kprobe, fentry; at its return: kretfunc, kretprobe, fexit; both in one event: kcall, ksession, "
-    "fsession (kfunc, kretfunc and kcall by whatever is cheapest here). Raw tracepoints: raw_tp, "
-    "tp_btf.\n"
-    "A span, 'PROBE ~~ PROBE', is one event from a hit of the first to one of the second, with how long it took.\n"
+    "PROBE is, with globs anywhere:\n"
+    "  [[usdt:]PATH:]PROVIDER:NAME        a USDT probe; PATH may be a soname\n"
+    "  uprobe:PATH:FUNCTION               where a function of a program is entered\n"
+    "  uretprobe:PATH:FUNCTION            where it returns\n"
+    "  ucall:PATH:FUNCTION                both, in one event\n"
+    "  uprobe:PATH:@FILE:LINE             a line of its source\n"
+    "  kfunc:FUNCTION, kretfunc, kcall    the same in the kernel, by whatever is\n"
+    "                                     cheapest; in one way alone: kprobe,\n"
+    "                                     kretprobe, ksession, fentry, fexit,\n"
+    "                                     fsession\n"
+    "  kfunc:MODULE:FUNCTION              in one of its modules\n"
+    "  raw_tp:NAME, tp_btf:NAME           a raw tracepoint of the kernel\n"
+    "  'PROBE ~~ PROBE'                   a span: one event from a hit of the first\n"
+    "                                     to one of the second, with the time it took\n"
     "usdt-list prints names that can be pasted here.";
 
 constexpr const char* examples =
@@ -39,13 +44,14 @@ constexpr const char* examples =
     "  usdt-trace kcall:vfs_read --print 'count, retval' -- cat /etc/hostname\n"
     "  usdt-trace kcall:vfs_read --where 'duration > 1ms && comm != \"cat\"'\n"
     "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n"
-    "  usdt-trace 'postgresql:*' --record pg.rec; usdt-trace --replay pg.rec --where 'pid == 1234'\n"
+    "  usdt-trace 'postgresql:*' --record pg.rec\n"
+    "  usdt-trace --replay pg.rec --where 'pid == 1234'\n"
     "  usdt-trace kcall:vfs_read --hist duration --by comm -- cat /etc/hostname\n"
     "  usdt-trace 'python:gc__start ~~ python:gc__done' --where 'duration > 1ms'\n"
     "  usdt-trace 'python:gc__start ~~ python:gc__done' --latency --by comm\n"
     "  usdt-trace ucall:libc.so.6:malloc --slowest 3 --print 'arg0, retval' -- ls\n"
     "  usdt-trace ucall:libc.so.6:malloc --hist arg0 --sample 1/100 -- ls\n"
-    "  usdt-trace --preset heap -p 1234   # memory of what runs with LD_PRELOAD=libusdt-heap.so\n"
+    "  usdt-trace --preset heap -p 1234  # it runs with LD_PRELOAD=libusdt-heap.so\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
     "the command and all processes it started are ended: SIGTERM, after 2 seconds SIGKILL.\n"
@@ -153,22 +159,24 @@ const usdt::tools::BriefHelp& brief_help() {
       .description =
           "Shows the values that running programs pass at their USDT probes and functions, and the kernel at "
           "its functions. PROBE: PROVIDER:NAME of a USDT probe, ucall:FILE:FUNCTION, kcall:FUNCTION of the "
-          "kernel, and others; usdt-list shows which there are.",
-      .options = {{"-p PID", "Trace these processes; a COMMAND is traced with all it starts; else everybody is"},
-                  {"--print LIST", "What to show: 'str(arg0), retval, req->peer.port'; every argument unless told"},
+          "kernel, and others (--help all); usdt-list shows which there are.",
+      .options = {{"-p PID", "Trace these processes; without it the COMMAND and all it starts, or else every process"},
+                  {"--print LIST", "What to show: 'str(arg0), retval, req->peer.port'; by default every argument"},
                   {"--where EXPR", "Which hits: 'duration > 10ms && comm == \"nginx\"'"},
                   {"--count", "Only how many hits each probe had"},
                   {"--by KEYS", "A table of hits with equal keys: 'comm, str(arg0)', 'ustack'"},
                   {"--hist EXPR", "A histogram: of 'duration', of 'arg1'"},
-                  {"--latency", "Percentiles of what calls, and spans 'A ~~ B', took"},
+                  {"--latency", "Percentiles of how long calls, or spans 'A ~~ B', took"},
                   {"--ustack", "Each event with the stack of the process"},
                   {"--record FILE", "Write the events to a file, which --replay FILE shows in any way"},
+                  {"--preset NAME", "Ask what is worth asking of a known program: 'python' (usdt-list --presets)"},
                   {"-d TIME", "Stop after a while: 10 (seconds), 500ms, 5m"}},
       .examples =
           "Examples:\n"
           "  usdt-trace ucall:libc.so.6:getenv --print 'str(arg0), retval' -- ls\n"
           "  usdt-trace kcall:vfs_read --hist duration --by comm -d 5\n"
-          "  usdt-trace -p 1234 'postgresql:query__start' --print 'str(arg0)'\n"};
+          "  usdt-trace -p 1234 'postgresql:query__start' --print 'str(arg0)'\n"
+          "  usdt-trace --preset python -- python3 program.py\n"};
   return help;
 }
 
