@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string_view>
 #include <system_error>
 
 #include "usdt/broker.hpp"
+#include "usdt/session.hpp"
 
 namespace usdt::tools {
 namespace {
@@ -44,11 +44,6 @@ std::string command_for_rights(const std::vector<Right>& rights, const std::stri
       if (each != kAdmin || &right == &rights.front()) missing.insert(in_small(each));
   if (missing.empty()) return {};
   return fmt::format("sudo setcap {}+ep {}", fmt::join(missing, ","), program);
-}
-
-std::string usual_broker_socket() {
-  const char* const chosen = std::getenv("USDT_BROKER");
-  return chosen != nullptr && *chosen != '\0' ? chosen : std::string(usdt::Broker::kSocket);
 }
 
 bool print_rights(const std::vector<Right>& rights, const std::optional<BpfToken>& token, io::Stream& out) {

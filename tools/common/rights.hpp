@@ -15,9 +15,6 @@ namespace usdt::tools {
 /// whether this user may trace, be it own processes alone, through usdt-broker.
 bool print_rights(const std::vector<Right>& rights, const std::optional<BpfToken>& token, io::Stream& out);
 
-/// Returns the socket of usdt-broker: what USDT_BROKER of the environment says, or else Broker::kSocket.
-[[nodiscard]] std::string usual_broker_socket();
-
 /// Returns the command by which `program` gets what is missing of `rights`, but for CAP_SYS_ADMIN where little is lost
 /// without; empty: nothing is missing, or no command helps (a user namespace, a container's root).
 [[nodiscard]] std::string command_for_rights(const std::vector<Right>& rights, const std::string& program);

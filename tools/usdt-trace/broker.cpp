@@ -9,9 +9,9 @@
 #include <system_error>
 #include <variant>
 
-#include "common/rights.hpp"
 #include "notice.hpp"
 #include "usdt/privilege.hpp"
+#include "usdt/session.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -29,24 +29,14 @@ bool could_help(const std::string& lack, const usdt::Question& question) {
          !names_kernel_points(question.points);
 }
 
-std::string socket_of(const Flags& flags) {
-  return flags.broker.empty() ? usdt::tools::usual_broker_socket() : flags.broker;
-}
+std::string socket_of(const Flags& flags) { return flags.broker.empty() ? usdt::usual_broker_socket() : flags.broker; }
 
 }  // namespace
 
 usdt::Result<std::shared_ptr<usdt::Broker>> find_broker(const Flags& flags) {
-  std::shared_ptr<usdt::Broker> none;
-  if (flags.no_broker || !flags.question.recording.replay.empty()) return none;
-  const bool asked_for = !flags.broker.empty();
-  const std::string socket = socket_of(flags);
-  std::error_code unknown;
-  if (!asked_for && (!std::filesystem::exists(socket, unknown) || usdt::check_privilege(usdt::Backend::uprobe_multi)))
-    return none;
-  auto broker = usdt::Broker::connect(socket);
-  if (!broker) return broker;
-  notice(flags,
-         fmt::format("through usdt-broker {}: your own processes are traced, and nobody else's", (*broker)->version()));
+  if (flags.no_broker || !flags.question.recording.replay.empty()) return std::shared_ptr<usdt::Broker>();
+  auto broker = flags.broker.empty() ? usdt::find_broker() : usdt::Broker::connect(flags.broker);
+  if (broker && *broker) notice(flags, usdt::broker_text(**broker));
   return broker;
 }
 

@@ -49,8 +49,8 @@ struct usdtc_session {
   std::deque<usdtc::Notice> notices = {};  // their texts stay where they are
   usdtc::KeptText kept = {};
   bool begun = false;
-  std::uint64_t forgotten = 0;              // bytes of it that were passed over
-  usdt::Session session = usdt::Session();  // goes first: it knows the consumers
+  std::uint64_t forgotten = 0;                                    // bytes of it that were passed over
+  usdt::Session session = usdt::Session({.finds_broker = true});  // goes first: it knows the consumers
 };
 
 usdt::Result<void> usdtc_session::ask(const usdtc_question& asked, const char* name,

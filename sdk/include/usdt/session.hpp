@@ -34,6 +34,14 @@
 namespace usdt {
 inline namespace v1 {
 
+/// Returns the socket of usdt-broker: what USDT_BROKER of the environment says, or else Broker::kSocket.
+[[nodiscard]] std::string usual_broker_socket();
+/// Connects to usdt-broker at the usual socket, if this process may not attach itself and the socket is there. Null:
+/// else. Errors: those of Broker::connect().
+[[nodiscard]] Result<std::shared_ptr<Broker>> find_broker();
+/// Says whose processes are traced through the service.
+[[nodiscard]] std::string broker_text(const Broker& broker);
+
 /// Options of all questions of a session together. Their AskedProcesses, AskedLimits::seconds and AskedFollowing::wait
 /// are those of the first question.
 struct SessionOptions {
@@ -47,6 +55,8 @@ struct SessionOptions {
   std::optional<FeatureChoice> features = {};
   /// Who attaches in this process's place (TraceOptions::broker); null: itself. `features` should know what it knows.
   std::shared_ptr<Broker> broker = nullptr;
+  /// Without `broker`: whether the one of find_broker() is asked, with what it knows. A notice says so.
+  bool finds_broker = false;
   /// Called once, before anything is attached or waited for. Until then nothing would be left behind if the process
   /// ended; from then on it should end by request_stop().
   std::function<void()> before_attaching = {};

@@ -91,6 +91,7 @@ struct Session::Impl {
     if (asked_.front().question.processes.command.empty() != (options_.command <= 0))
       return fail(ErrorKind::invalid_argument,
                   "a question about a command needs its process (SessionOptions::command), and no other has one");
+    if (options_.finds_broker && !options_.broker) TRY(ask_broker());
     run_.emplace(asked_.front().question, options_, stop_requested_);
     TRY(run_->arrival().open());
     for (Asked& asked : asked_) {
@@ -104,6 +105,15 @@ struct Session::Impl {
     if (over()) return {};
     TRY(plan());
     return attach();
+  }
+
+  Result<void> ask_broker() {
+    options_.broker = TRY(find_broker());
+    if (!options_.broker) return {};
+    features_.known = options_.broker->features();
+    for (AnswerConsumer* consumer : asked_.front().consumers)
+      consumer->notice({SessionNotice::Kind::scope, {}, broker_text(*options_.broker)});
+    return {};
   }
 
   /// Each question reads the recording anew, one after the other.

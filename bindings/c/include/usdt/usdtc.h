@@ -328,7 +328,8 @@ struct usdtc_trace_options {
 /* Whether this process may load and attach programs: 0, or NO_PERMISSION naming what it lacks. */
 int usdtc_check_privilege(usdtc_error** error);
 
-/* Loads the programs of a plan and attaches them. `options` may be NULL; the plan may be freed when this returns.
+/* Loads the programs of a plan and attaches them, by the privileges of this process alone: usdt-broker is asked by
+ * sessions. `options` may be NULL; the plan may be freed when this returns.
  * Errors: NO_PERMISSION, NOT_SUPPORTED, CHANGED (a file is not the one that was planned), LIMIT, VERIFIER, IO. */
 int usdtc_tracer_start(const usdtc_plan* plan, const struct usdtc_trace_options* options, usdtc_tracer** tracer,
                        usdtc_error** error);
@@ -691,7 +692,9 @@ usdtc_session* usdtc_session_new(void);
  * session that has begun), NO_PERMISSION, IO (the files). Opening a named pipe waits for its reader. */
 int usdtc_session_ask(usdtc_session* session, const usdtc_question* question, const char* name,
                       const struct usdtc_sink* const* sinks, size_t sink_count, usdtc_error** error);
-/* Finds and attaches what there is. Errors: NOT_FOUND, NO_PERMISSION, NOT_SUPPORTED, CHANGED, LIMIT, VERIFIER, IO. */
+/* Finds and attaches what there is. Where this process may not attach, usdt-broker does, if it is there
+ * (docs/broker.md), to processes of this user alone; a notice says so. Errors: NOT_FOUND, NO_PERMISSION, NOT_SUPPORTED,
+ * CHANGED, LIMIT, VERIFIER, IO. */
 int usdtc_session_begin(usdtc_session* session, usdtc_error** error);
 /* Hands on what has come, and waits for that for up to `timeout_ms`, at most 50 (negative: does not wait). `more`
  * receives 0 when the session is over: by "duration" or "max-events", since its processes have ended, since it was
