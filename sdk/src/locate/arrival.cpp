@@ -20,7 +20,14 @@ using arch::UserPlace;
 
 class Arrival {
  public:
-  explicit Arrival(const Moment& moment) : moment_(moment), locator_(moment.arch) {}
+  explicit Arrival(const Moment& moment) : moment_(moment), locator_(moment.arch) {
+    const auto& usual = moment.arch.user_calls.arguments;
+    in_order_.assign(usual.begin(), usual.end());
+    // Clang passes whole numbers to functions of its own on i386 as fastcall does (LLVM's CC_X86_32_FastCC): in two of
+    // the registers of regparm, the last one first.
+    const auto& variants = moment.arch.call_traits.variant_arguments;
+    if (usual.empty() && variants.size() > 1) in_order_.assign(variants.rbegin(), variants.rbegin() + 2);
+  }
 
   /// Whether it is in a register that nobody passes it in, or made of one, or in memory that an argument leads to while
   /// no address of it is passed, or another one.
@@ -67,8 +74,11 @@ class Arrival {
   }
 
   /// Whether the registers of all that lists tell of are in the order of the convention, each once. Between those of
-  /// neighbours there is none: it would be that of one of them, which has another one's value.
-  [[nodiscard]] bool are_in_order(const std::vector<StatedPlace>& told) const {
+  /// neighbours there is none: it would be that of one of them, which has another one's value. Nor are there more
+  /// before the first one than what is before it can be passed in.
+  [[nodiscard]] bool are_in_order(const std::vector<StatedPlace>& told, bool result_by_address) const {
+    constexpr std::ptrdiff_t most_of_one = 2;  // a large number, a struct
+    std::ptrdiff_t taken_before = result_by_address ? 1 : 0;
     std::optional<std::ptrdiff_t> last;
     bool neighbour = false;  // nothing that may be in registers not told is between this one and the last
     for (const StatedPlace& each : told) {
@@ -82,13 +92,14 @@ class Arrival {
         if (!number) continue;
         if (own == number && in_word != 0 && dropped(piece.where) == in_word) continue;  // another part of that word
         own = number;
-        if (last && *number <= *last) return false;
+        if (last ? *number <= *last : *number > taken_before) return false;
         const bool leaves_out = last && neighbour && *number != *last + 1;
         if (leaves_out && !moment_.arch.call_traits.pads_pairs) return false;
         last = number;
         neighbour = true;
       }
       neighbour = neighbour && whole;
+      taken_before += most_of_one;
     }
     return true;
   }
@@ -128,19 +139,19 @@ class Arrival {
   /// Which one it is of those that arguments are passed in.
   [[nodiscard]] std::optional<std::ptrdiff_t> number_of(const Where& where) const {
     const auto reg = register_of(where);
-    const auto& all = moment_.arch.user_calls.arguments;
-    const auto found = reg ? std::ranges::find(all, *reg) : all.end();
-    return found == all.end() ? std::nullopt : std::optional(found - all.begin());
+    const auto found = reg ? std::ranges::find(in_order_, *reg) : in_order_.end();
+    return found == in_order_.end() ? std::nullopt : std::optional(found - in_order_.begin());
   }
 
   const Moment& moment_;
   Locator locator_;
+  std::vector<RegisterId> in_order_ = {};  ///< that arguments are passed in
 };
 
 }  // namespace
 
 Contradictions contradictions(const Moment& moment, const std::vector<StatedPlace>& told,
-                              const std::vector<UserPlace>& places) {
+                              const std::vector<UserPlace>& places, bool result_by_address) {
   Contradictions found{.assigned = std::vector<bool>(told.size(), false)};
   if (!moment.at_entry || moment.instance.inlined) return found;
   const Arrival arrival(moment);
@@ -148,7 +159,8 @@ Contradictions contradictions(const Moment& moment, const std::vector<StatedPlac
   // LLVM says "nocall" of a function whose arguments nobody reads were left out: the others are passed as ever.
   const auto convention = number(attribute(moment.die, DW_AT_calling_convention)).value_or(DW_CC_normal);
   const bool order_known = convention == DW_CC_normal || convention == DW_CC_nocall;
-  const bool in_order = each_is_told || !places.empty() || !order_known || arrival.are_in_order(told);
+  const bool in_order =
+      each_is_told || !places.empty() || !order_known || arrival.are_in_order(told, result_by_address);
   for (std::size_t i = 0; i < told.size(); ++i) {
     // A register told of the whole function may be what the first instructions copy it to, but not one of arguments
     // where GCC optimises.

@@ -16,8 +16,9 @@ struct Contradictions {
   bool convention = false;     ///< the function is called otherwise than by `places`
 };
 
-/// `places` are those of the calling convention, by parameter; empty: it is not known.
+/// `places` are those of the calling convention, by parameter; empty: it is not known. `result_by_address`: the address
+/// of the room for the result may be passed before the parameters.
 [[nodiscard]] Contradictions contradictions(const Moment& moment, const std::vector<StatedPlace>& told,
-                                            const std::vector<arch::UserPlace>& places);
+                                            const std::vector<arch::UserPlace>& places, bool result_by_address);
 
 }  // namespace usdt::locate

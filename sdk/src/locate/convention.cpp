@@ -24,7 +24,10 @@ void Convention::decide(const std::vector<Parameter>& parameters, bool varargs) 
     for (const arch::UserShape& each : shapes_) places_.push_back(places.next(each));
     if (moment_.arch.call_traits.has_variants()) why_not_ = why_not_usual(parameters);
   }
-  if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
+  using Place = arch::UserPlace::Where;
+  const auto result = arch::user_result(moment_.arch, user_shapes_.of(type_of(moment_.die), language_)).where;
+  const bool by_address = result == Place::unknown || result == Place::address_in_register;
+  if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_, by_address);
   find_on_stack(parameters);
   of_results_ = {.holds = why_not_.empty() || only_arguments_differ_,
                  .holds_if_proven = result_may_be_proven_,
@@ -44,28 +47,62 @@ void Convention::decide(const std::vector<Parameter>& parameters, bool varargs) 
 /// one's place: none is believed then. By the convention that shows, and else by the order of the places.
 void Convention::find_on_stack(const std::vector<Parameter>& parameters) {
   on_stack_.assign(parameters.size(), std::nullopt);
+  is_another_on_stack_.assign(parameters.size(), false);
   const bool is_c = language_ == Language::c || language_ == Language::cpp;
   if (!is_c || !moment_.at_entry || !is_clang(moment_.die) || !is_optimised(moment_.die)) return;
+  std::vector<FirstPlace> first;
+  for (std::size_t i = 0; i < parameters.size(); ++i) first.push_back(first_place(parameters[i], stated_[i]));
+  const OnStack found = on_stack_as_passed(parameters, first);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!first[i].bytes) continue;
+    if (found == OnStack::as_passed && !may_be_of_lost(parameters, first, i))
+      on_stack_[i] = first[i].bytes;
+    else
+      is_another_on_stack_[i] = found != OnStack::by_another_convention;
+  }
+}
+
+/// Whether the places on the stack are those that callers fill, as far as it shows.
+Convention::OnStack Convention::on_stack_as_passed(const std::vector<Parameter>& parameters,
+                                                   const std::vector<FirstPlace>& first) const {
   const std::uint64_t word = moment_.arch.word_size;
   std::uint64_t next = 0;
   std::array<bool, 2> registers_end{};  // of whole numbers, of others: one was on the stack, as all behind it are
+  bool agree = true;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const FirstPlace first = first_place(parameters[i], stated_[i]);
     const Type type = types_.type(type_of(parameters[i].declared));
     const bool is_struct = type.kind == TypeKind::structure;
-    bool agrees = first.bytes || is_struct || !first.in_register || !registers_end[type.is_float()];
-    if (first.bytes) {
-      agrees = *first.bytes >= next && *first.bytes % word == 0 && type.size != 0;
-      if (!places_.empty())
-        agrees = agrees && places_[i].where == arch::UserPlace::Where::stack &&
-                 places_[i].stack == moment_.arch.entry_frame + *first.bytes;
-      const bool by_address = shapes_[i].kind == arch::UserShape::Kind::by_reference;
-      next = *first.bytes + (by_address ? word : (type.size + word - 1) / word * word);
-      registers_end[type.is_float()] |= !is_struct;
+    const auto bytes = first[i].bytes;
+    if (!bytes) {
+      agree = agree && (is_struct || !first[i].in_register || !registers_end[type.is_float()]);
+      continue;
     }
-    if (!agrees) return on_stack_.assign(parameters.size(), std::nullopt);
-    on_stack_[i] = first.bytes;
+    if (*bytes < next) return OnStack::out_of_order;
+    agree = agree && *bytes % word == 0 && type.size != 0;
+    if (!places_.empty())
+      agree = agree && places_[i].where == arch::UserPlace::Where::stack &&
+              places_[i].stack == moment_.arch.entry_frame + *bytes;
+    const bool by_address = shapes_[i].kind == arch::UserShape::Kind::by_reference;
+    next = *bytes + (by_address ? word : (type.size + word - 1) / word * word);
+    registers_end[type.is_float()] |= !is_struct;
   }
+  return agree ? OnStack::as_passed : OnStack::by_another_convention;
+}
+
+/// Whether a place may be that of a parameter which has none: "a = b;" gives it to a, and b is nowhere, since callers
+/// that Clang knows do not pass what is the same for all of them. The convention tells, if it is known.
+bool Convention::may_be_of_lost(const std::vector<Parameter>& parameters, const std::vector<FirstPlace>& first,
+                                std::size_t number) const {
+  if (!places_.empty() || is_never_assigned(parameters[number].declared)) return false;
+  const Type type = types_.type(type_of(parameters[number].declared));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (first[i].bytes || first[i].in_register) continue;
+    const Type other = types_.type(type_of(parameters[i].declared));
+    if (other.size == type.size && other.is_float() == type.is_float() &&
+        (other.kind == TypeKind::structure) == (type.kind == TypeKind::structure))
+      return true;
+  }
+  return false;
 }
 
 Convention::FirstPlace Convention::first_place(const Parameter& parameter, const StatedPlace& told) const {

@@ -55,7 +55,8 @@ class Convention {
   [[nodiscard]] Located on_stack(std::size_t number, const Type& type) const;
   /// Whether its stated value may be one that the function assigned to it.
   [[nodiscard]] bool is_assigned(std::size_t number) const {
-    return !found_.assigned.empty() && found_.assigned[number];
+    return (!found_.assigned.empty() && found_.assigned[number]) ||
+           (number < is_another_on_stack_.size() && is_another_on_stack_[number]);
   }
   /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
   /// convention leaves for arguments above the return address. What is on the stack is not behind a pointer there.
@@ -72,6 +73,12 @@ class Convention {
     bool in_register = false;
   };
 
+  enum class OnStack : std::uint8_t {
+    as_passed,
+    by_another_convention,
+    out_of_order,  ///< one has the place of another
+  };
+
   [[nodiscard]] std::string why_unknown(const std::vector<Parameter>& parameters);
   [[nodiscard]] std::string why_not_usual(const std::vector<Parameter>& parameters);
   [[nodiscard]] bool take(std::uint64_t convention);
@@ -79,6 +86,10 @@ class Convention {
   [[nodiscard]] bool has_prototype() const;
   [[nodiscard]] bool has_floats(const std::vector<Parameter>& parameters) const;
   void find_on_stack(const std::vector<Parameter>& parameters);
+  [[nodiscard]] OnStack on_stack_as_passed(const std::vector<Parameter>& parameters,
+                                           const std::vector<FirstPlace>& first) const;
+  [[nodiscard]] bool may_be_of_lost(const std::vector<Parameter>& parameters, const std::vector<FirstPlace>& first,
+                                    std::size_t number) const;
   [[nodiscard]] FirstPlace first_place(const Parameter& parameter, const StatedPlace& told) const;
   [[nodiscard]] bool is_on_stack_at(Sum sum, const arch::UserPlace& place) const;
   [[nodiscard]] bool some_are_above_the_frame(const std::vector<Parameter>& parameters) const;
@@ -103,6 +114,7 @@ class Convention {
   ResultConvention of_results_;
   std::vector<arch::UserPlace> places_;  ///< by parameter; empty: not known
   std::vector<std::optional<std::uint64_t>> on_stack_;
+  std::vector<bool> is_another_on_stack_;  ///< by parameter: what is told to be on the stack may be another one
   Contradictions found_;
 };
 
