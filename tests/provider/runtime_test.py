@@ -108,12 +108,14 @@ def bpftrace_reads_the_same_values(run):
     require_x86_64()
     require_program("bpftrace")
     program = Program(run, built(run), "values", ROUNDS, run.dir / "said")
-    # bpftrace 0.17 reads six arguments, and of floats nothing.
-    script = """
-      usdt:*:typed:integers { printf("integers %ld %ld %ld %ld %ld %ld\\n", arg0, arg1, arg2, arg3, arg4, arg5); }
-      usdt:*:typed:twelve { printf("twelve %lu %lu %lu %lu %lu %lu\\n", arg0, arg1, arg2, arg3, arg4, arg5); }
-      usdt:*:typed:views { printf("views %s %d\\n", str(arg0, arg1), arg1); }
-      BEGIN { printf("begin\\n"); }"""
+    # bpftrace 0.17 reads six arguments, and of floats nothing. The length of a text counts its NUL in 0.23, and not in 0.17.
+    version = subprocess.run(["bpftrace", "--version"], capture_output=True, text=True, check=True).stdout
+    nul = int(tuple(map(int, re.search(r"v(\d+)\.(\d+)", version).groups())) >= (0, 23))
+    script = f"""
+      usdt:*:typed:integers {{ printf("integers %ld %ld %ld %ld %ld %ld\\n", arg0, arg1, arg2, arg3, arg4, arg5); }}
+      usdt:*:typed:twelve {{ printf("twelve %lu %lu %lu %lu %lu %lu\\n", arg0, arg1, arg2, arg3, arg4, arg5); }}
+      usdt:*:typed:views {{ printf("views %s %d\\n", str(arg0, arg1 + {nul}), arg1); }}
+      BEGIN {{ printf("begin\\n"); }}"""
     bpftrace = run.start("bpftrace", "-p", program.pid, "-e", script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          bufsize=0)
     lines = []

@@ -114,7 +114,7 @@ class Reader {
     return {};
   }
 
-  /// "PROVIDER:NAME" = "name:meaning, name"
+  /// "PROVIDER:NAME" = "name:meaning, name", or several of these, of versions with other arguments
   Result<void> declarations(const toml::node& node) {
     const toml::table* all = node.as_table();
     if (all == nullptr) return wrong(node, "arguments is a table: \"PROVIDER:NAME\" = \"name:string, name\"");
@@ -124,10 +124,10 @@ class Reader {
       const std::size_t colon = probe.find(':');
       if (colon == 0 || colon == probe.npos || colon + 1 == probe.size())
         return wrong(each, fmt::format("'{}' is not PROVIDER:NAME", probe));
-      auto declared = text(each, probe);
+      auto declared = texts(each, probe);
       if (!declared) return fail(declared.error());
-      made->push_back(
-          {std::string(probe.substr(0, colon)), std::string(probe.substr(colon + 1)), std::move(*declared)});
+      for (std::string& one : *declared)
+        made->push_back({std::string(probe.substr(0, colon)), std::string(probe.substr(colon + 1)), std::move(one)});
     }
     script_.declarations = std::move(made);
     return {};

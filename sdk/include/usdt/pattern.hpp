@@ -31,7 +31,7 @@ inline namespace v1 {
 struct ProbeDeclaration {
   std::string provider;  ///< itself, no glob
   std::string name;      ///< likewise
-  std::string declared;  ///< "file:string, function:string, line"
+  std::string declared;  ///< "file:string, line"; of several of a probe, that of as many as a site has counts
 
   friend bool operator==(const ProbeDeclaration&, const ProbeDeclaration&) = default;
 };

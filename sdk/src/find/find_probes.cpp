@@ -8,6 +8,7 @@
 #include "base/no_memory.hpp"
 #include "base/try.hpp"
 #include "find/find_functions.hpp"
+#include "parsers/args.hpp"
 #include "sys/descriptor_room.hpp"
 #include "usdt/probe_file.hpp"
 
@@ -24,24 +25,30 @@ std::vector<Pattern> those_of(const std::vector<PointPattern>& patterns) {
   return out;
 }
 
-/// What the patterns declare of a probe; null: nothing.
-const ProbeDeclaration* declaration_of(const std::vector<ProbePattern>& patterns, const Site& site) {
+/// What the patterns declare of a probe, best with as many arguments as the site has; null: nothing.
+const ProbeDeclaration* declaration_of(const std::vector<ProbePattern>& patterns, const Site& site, Machine machine) {
+  const ProbeDeclaration* found = nullptr;
+  const std::size_t count = parsers::parse_args(site.args_text, machine).size();
   for (const ProbePattern& pattern : patterns) {
     if (!pattern.declarations || !pattern.matches(site.provider, site.name)) continue;
-    for (const ProbeDeclaration& each : *pattern.declarations)
-      if (each.provider == site.provider && each.name == site.name) return &each;
+    for (const ProbeDeclaration& each : *pattern.declarations) {
+      if (each.provider != site.provider || each.name != site.name) continue;
+      const auto commas = static_cast<std::size_t>(std::ranges::count(each.declared, ','));
+      if (found == nullptr || commas + 1 == count) found = &each;
+      if (commas + 1 == count) return found;
+    }
   }
-  return nullptr;
+  return found;
 }
 
 /// Gives sites what patterns declare of them. Sites of one probe with equal descriptions go on sharing one.
-void declare_arguments(const std::vector<ProbePattern>& patterns, std::vector<Site>& sites) {
+void declare_arguments(const std::vector<ProbePattern>& patterns, Machine machine, std::vector<Site>& sites) {
   if (std::ranges::none_of(patterns, [](const ProbePattern& pattern) { return pattern.declarations != nullptr; }))
     return;
   std::map<std::pair<const ProbeDeclaration*, const SiteDescription*>, std::shared_ptr<const SiteDescription>> made;
   for (Site& site : sites) {
     if (site.description && !site.description->declared.empty()) continue;
-    const ProbeDeclaration* declaration = declaration_of(patterns, site);
+    const ProbeDeclaration* declaration = declaration_of(patterns, site, machine);
     if (declaration == nullptr) continue;
     auto& shared = made[{declaration, site.description.get()}];
     if (!shared) {
@@ -63,7 +70,7 @@ Result<void> add_sites(const std::vector<ProbePattern>& patterns, ProbeFile& fil
     return std::ranges::none_of(
         patterns, [&site](const ProbePattern& pattern) { return pattern.matches(site.provider, site.name); });
   });
-  declare_arguments(patterns, file.sites);
+  declare_arguments(patterns, file.elf->machine(), file.sites);
   return {};
 }
 

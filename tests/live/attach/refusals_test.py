@@ -22,6 +22,8 @@ SLOT = 32
 M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 # What objdump 2.40 prints for prefixes these opcodes do not have (Intel SDM volume 2, opcode maps).
 NO_INSTRUCTIONS = {"vzeroupper", "vzeroall", "vrsqrt14ps", "vrsqrt14pd", "vdbpsadbw", "vpshldw", "vpshrdw"}
+# Of AVX10.2 and AMX, which binutils 2.44 knows, and no kernel and no processor so far that programs are made for.
+TOO_NEW = re.compile(r"v(minmax|u?comx|cvt2ps2phx|dpphps|(fpclass|getmant|reduce|rndscale)bf16)|vmovd %xmm0,(%xmm|\()|\{evex\} vmpsadbw|t(conjt|transpos)")
 
 
 def encodings():
@@ -114,7 +116,7 @@ def check_all(run, flags, machine):
     check(sum(byte == 0xcc for byte in seen) > 5000, "hardly any breakpoint in the program's memory")
     check_equal(ours_only[:20], [], f"{len(ours_only)} refused by us, taken by the kernel")
     wrong = [f"{code}: {' '.join(words)}" for code, words in zip(kernels_only, instructions_of(kernels_only, run, machine))
-             if "(bad)" not in " ".join(words) and words[0] not in NO_INSTRUCTIONS]
+             if "bad" not in " ".join(words) and words[0] not in NO_INSTRUCTIONS and not TOO_NEW.match(" ".join(words))]
     check_equal(wrong[:20], [], f"{len(wrong)} instructions refused by the kernel, attached by us")
 
 

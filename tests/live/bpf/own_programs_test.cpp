@@ -439,13 +439,14 @@ TEST_F(OwnPrograms, that_run_out_of_descriptors_say_so_and_leave_nothing) {
   {
     auto object = BpfObject::open(own_programs_object());
     std::vector<int> taken;
-    while (before + taken.size() + 20 < few.rlim_max) taken.push_back(::dup(STDERR_FILENO));
+    const std::size_t opened = open_descriptors();  // since libbpf 1.4 each map of an object has one
+    while (opened + taken.size() + 20 < few.rlim_max) taken.push_back(::dup(STDERR_FILENO));
     const auto loaded = object->load(plan, options);
     for (const int fd : taken) ::close(fd);
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().kind, ErrorKind::limit);
     EXPECT_THAT(loaded.error().message, HasSubstr("ulimit -n"));
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_EQ(open_descriptors(), opened);
     const auto again = object->load(plan, options);
     EXPECT_TRUE(again) << "it may be tried again: " << again.error().message;
   }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 )
 
 func say(function, expression string, value interface{}) {
@@ -17,6 +18,14 @@ func say(function, expression string, value interface{}) {
 	} else {
 		fmt.Printf("%s\t%s\t%v\n", function, expression, value)
 	}
+}
+
+// What debug information calls the first result if it has no name.
+func nameless() string {
+	if runtime.Version() < "go1.20" {
+		return "b0"
+	}
+	return "r0"
 }
 
 type Name string
@@ -146,7 +155,7 @@ func gaps(first uint8, gaps Gaps, nested Nested) int {
 func blanks(_ int, b int, _ string, text string, _ ...int) (_ int, even bool) {
 	say("blanks", "b", b)
 	say("blanks", "text", text)
-	say("blanks_ret", "retval.b0", 0)
+	say("blanks_ret", "retval."+nameless(), 0)
 	say("blanks_ret", "retval.even", b%2 == 0)
 	even = b%2 == 0
 	return

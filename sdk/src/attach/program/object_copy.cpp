@@ -62,6 +62,9 @@ Result<ObjectCopy> ObjectCopy::open(std::span<const std::byte> bytes, const std:
   const LibbpfLog log;
   bpf_object* object = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
   if (!object && errno == ENOMEM) return fail(no_memory());
+  // Since libbpf 1.4 each map has a descriptor from here on.
+  if (!object && (errno == EMFILE || errno == ENFILE))
+    return fail(os_failure(ErrorKind::io, "open the BPF object", errno));
   if (!object)
     return fail(ErrorKind::malformed, fmt::format("BPF object '{}': {}", name, log.last("cannot be opened")));
   return ObjectCopy(object);
