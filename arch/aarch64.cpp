@@ -210,7 +210,7 @@ constinit const Arch kAarch64{
                .guest_of = std::nullopt},
     .known_code = {.spills = false, .rust_results = false, .pieces = false, .go_registers = 18},
     .thread_segment = "",
-    .thread_blocks = {.before = false, .reserve = 16, .vector = 0, .pointer = "uw"},
+    .thread_blocks = {.before = false, .reserve = 16, .vector = 0, .pointer = "uw", .late = true},
 };
 
 }  // namespace usdt::arch

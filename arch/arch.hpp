@@ -123,6 +123,9 @@ struct ThreadBlocks {
   /// The member of thread_struct that begins with the thread pointer (include/asm/processor.h of the kernel); empty:
   /// there is none.
   std::string_view pointer;
+  /// A program's first thread sets its pointer by an instruction: the kernel has it from when the thread is next
+  /// switched out, and until then one of the program that was executed before.
+  bool late;
 };
 
 /// Names and numbers by which glibc's dynamic loader finds the libraries of this machine.

@@ -109,7 +109,7 @@ constinit const Arch kI386{
                .guest_of = Machine::x86_64},
     .known_code = {.spills = false, .rust_results = false, .pieces = false, .go_registers = 0},
     .thread_segment = "gs",
-    .thread_blocks = {.before = true, .reserve = 0, .vector = 4, .pointer = ""},
+    .thread_blocks = {.before = true, .reserve = 0, .vector = 4, .pointer = "", .late = false},
 };
 
 RegisterId pair_high(const Arch& arch, const Register& reg) noexcept {

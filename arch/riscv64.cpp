@@ -139,7 +139,7 @@ constinit const Arch kRiscv64{
                .guest_of = std::nullopt},
     .known_code = {.spills = false, .rust_results = false, .pieces = false, .go_registers = 19},
     .thread_segment = "",
-    .thread_blocks = {.before = false, .reserve = 0, .vector = std::nullopt, .pointer = ""},
+    .thread_blocks = {.before = false, .reserve = 0, .vector = std::nullopt, .pointer = "", .late = false},
 };
 
 }  // namespace usdt::arch

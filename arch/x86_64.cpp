@@ -156,7 +156,7 @@ constinit const Arch kX86_64{
                .guest_of = std::nullopt},
     .known_code = {.spills = true, .rust_results = true, .pieces = true, .go_registers = 17},
     .thread_segment = "fs",
-    .thread_blocks = {.before = true, .reserve = 0, .vector = 8, .pointer = "fsbase"},
+    .thread_blocks = {.before = true, .reserve = 0, .vector = 8, .pointer = "fsbase", .late = false},
 };
 
 }  // namespace usdt::arch

@@ -80,13 +80,71 @@ static __always_inline const struct usdt_context_place *find_context_place(const
 	return place && place->looked_at < beginning_of(task) ? place : NULL;
 }
 
+/* Whether the thread has executed the program. One that another thread began has its pointer from the beginning, by
+ * clone() or by fork(). */
+static __always_inline bool has_executed(const void *task)
+{
+	const __u32 forked = 0x40; /* PF_FORKNOEXEC (include/linux/sched.h) */
+
+	return TASK_WORD(void *, task, usdt_stock()->threads.leader) == task &&
+	       !(TASK_WORD(__u32, task, usdt_stock()->late_pointer.flags) & forked);
+}
+
+/* How often the thread was switched out. */
+static __always_inline __u64 count_switches(const void *task)
+{
+	return TASK_WORD(__u64, task, usdt_stock()->late_pointer.switches) +
+	       TASK_WORD(__u64, task, usdt_stock()->late_pointer.preemptions);
+}
+
+/* Reads the area that the thread has registered by rseq(2). The verifier takes a load of it for a pointer to a struct,
+ * with which it does not let this program calculate. */
+static __always_inline bool has_registered(const void *task, __u64 *area)
+{
+	const __u32 offset = usdt_stock()->late_pointer.rseq;
+
+	return offset && !bpf_probe_read_kernel(area, sizeof(*area), (const char *)task + offset) && *area;
+}
+
+/* The pointer of a thread that has executed its program, where the kernel has that late (usdt_thread_base()). The area
+ * for rseq(2) is at a distance from the pointer which the C library tells, and the kernel forgets that area at each
+ * execution. Without it the kernel's pointer is this program's if it has become another one than at the thread's first
+ * hit, or if the thread was switched out twice since then: the last time is counted before the pointer is kept, between
+ * which the scheduler may have a hit. What is counted is read first, since this program may be preempted. 0, or
+ * -ENXIO. */
+static __always_inline int late_pointer(void *task, __u64 rseq, __u64 *base)
+{
+	const __u64 execution = TASK_WORD(__u64, task, usdt_stock()->threads.exec);
+	const __u64 switches = count_switches(task);
+	struct usdt_found_variable *seen;
+
+	seen = bpf_task_storage_get(&usdt_found_variables, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!seen)
+		return -USDT_ENXIO;
+	if (rseq && has_registered(task, &seen->area)) {
+		*base = seen->area - rseq;
+		return 0;
+	}
+	*base = TASK_WORD(__u64, task, usdt_kernel()->thread_fsbase_offset);
+	if (seen->execution != execution) {
+		seen->first_pointer = *base;
+		seen->first_switches = switches;
+		asm volatile("" ::: "memory");
+		seen->execution = execution;
+		return -USDT_ENXIO;
+	}
+	return *base && (*base != seen->first_pointer || switches - seen->first_switches >= 2) ? 0 : -USDT_ENXIO;
+}
+
 /* The thread pointer, as usdt_thread_base() has it, without its doubts: the process is known to have one. */
-static __always_inline int thread_pointer(const void *task, __u32 word_size, __u64 *base)
+static __always_inline int thread_pointer(void *task, __u32 word_size, __u64 rseq, __u64 *base)
 {
 	if (word_size == sizeof(__u32) && USDT_TARGET(ADDRESS_SIZE) != sizeof(__u32))
 		return usdt_thread_base(base, true);
 	if (!usdt_kernel()->thread_fsbase_offset)
 		return -USDT_ENODATA;
+	if (usdt_stock()->late_pointer.flags && has_executed(task))
+		return late_pointer(task, rseq, base);
 	*base = TASK_WORD(__u64, task, usdt_kernel()->thread_fsbase_offset);
 	return 0;
 }
@@ -113,7 +171,7 @@ static __always_inline const struct usdt_found_variable *known_variable(void *ta
 		       found->image[2] == IMAGE_WORD(memory, stack) &&
 		       found->image[3] == IMAGE_WORD(memory, arguments) &&
 		       found->code_pages == IMAGE_WORD(memory, code_pages) &&
-		       !thread_pointer(task, found->word_size, &base) && base == found->base &&
+		       !thread_pointer(task, found->word_size, found->rseq, &base) && base == found->base &&
 		       is_vector_as_before(found)
 		   ? found
 		   : NULL;
@@ -136,6 +194,7 @@ static __always_inline void remember_variable(void *task, const void *memory,
 	found->code_pages = IMAGE_WORD(memory, code_pages);
 	found->address = address;
 	found->word_size = size;
+	found->rseq = variable->rseq;
 	found->vector = 0;
 	if (variable->module && (usdt_read_word(&found->vector, size, base + variable->vector_at) || !found->vector ||
 				 usdt_read_word(&found->generation, size, found->vector)))
@@ -180,7 +239,7 @@ static __always_inline int find_context(__u64 *record, __u32 pid, struct usdt_th
 	}
 	if (place->state != USDT_CONTEXT_SET)
 		return IMAGE_WORD(memory, code_pages) == place->code_pages ? place->state : -USDT_ENOENT;
-	error = thread_pointer(task, place->variable.word_size, &base);
+	error = thread_pointer(task, place->variable.word_size, place->variable.rseq, &base);
 	if (!error)
 		error = usdt_find_thread_variable(&place->variable, base, &variable);
 	if (error)

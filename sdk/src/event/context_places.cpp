@@ -118,8 +118,9 @@ void ContextPlaces::look_again(const Event& event) {
   const auto* context =
       reinterpret_cast<const usdt_thread_context*>(event.record().data() + event.layout().context_at());
   const auto pid = static_cast<pid_t>(event.pid());
+  const bool is_unknown = context->state == -ENOENT || context->state == -ENXIO;
   // One that is known by its parent is looked at as well: what it forks is known by it.
-  if (!seen_.contains(pid) || (context->state == -ENOENT && is_due(pid))) look(pid);
+  if (!seen_.contains(pid) || (is_unknown && is_due(pid))) look(pid);
 }
 
 bool ContextPlaces::is_due(pid_t pid) const {

@@ -114,6 +114,8 @@ Result<std::optional<ThreadContext>> Event::thread_context() const {
       return fail(ErrorKind::not_found, "it was not known yet where this process has it");
     case -EAGAIN:
       return fail(ErrorKind::io, "the thread was changing it");
+    case -ENXIO:
+      return fail(ErrorKind::not_found, "the kernel did not have the thread's pointer yet");
     case -EOPNOTSUPP:
       return fail(ErrorKind::not_supported, "this process does not tell where its libraries have their variables");
     case -ENODATA:

@@ -64,6 +64,19 @@ usdt_thread_offsets find_threads() {
           .tgid = parents.group};
 }
 
+/// Kernels without rseq(2) have no such area. In newer ones a structure has the pointer (include/linux/rseq_types.h).
+Result<usdt_late_pointer_offsets> find_late_pointer() {
+  const auto types = TRY(btf::Types::load());
+  usdt_late_pointer_offsets late{};
+  const auto missing = first_missing(*types, {{&late.switches, "task_struct", "nvcsw"},
+                                              {&late.preemptions, "task_struct", "nivcsw"},
+                                              {&late.flags, "task_struct", "flags"}});
+  if (missing) return lacks("how often a thread waited", *missing);
+  if (const auto area = types->member_offset("task_struct", "rseq"))
+    late.rseq = *area + types->member_offset("rseq_data", "usrptr").value_or(0);
+  return late;
+}
+
 usdt_thread_ends_constants find_ends() {
   const auto types = btf::Types::load();
   usdt_thread_ends_constants ends{};

@@ -15,6 +15,10 @@ namespace usdt::event {
 /// Finds which thread of a number it is, and whose child its process is (bpf/trace/threads.h).
 [[nodiscard]] usdt_thread_offsets find_threads();
 
+/// Finds what tells the pointers of threads that the kernel has late, as it does on some machines. Errors: as
+/// find_image().
+[[nodiscard]] Result<usdt_late_pointer_offsets> find_late_pointer();
+
 /// Finds whether threads end with their process (bpf/ends.bpf.c). Without BTF it stays unknown.
 [[nodiscard]] usdt_thread_ends_constants find_ends();
 

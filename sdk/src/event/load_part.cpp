@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "arch/arch.hpp"
 #include "base/try.hpp"
 #include "event/cgroup_filter.hpp"
 #include "event/context_places.hpp"
@@ -152,6 +153,7 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
     const usdt_thread_offsets& threads = constants.threads;
     if (threads.start == 0 || threads.leader == 0 || threads.parent == 0)
       return fail(ErrorKind::not_supported, "this kernel does not say when processes began, and who began them");
+    if (arch::for_machine(plan.kernel_machine).thread_blocks.late) constants.late_pointer = TRY(find_late_pointer());
   }
   constants.spans = describe_spans(plan);
   constants.cgroups = static_cast<__u32>(options.cgroups.size());

@@ -52,6 +52,17 @@ const elf::Segment* segment_of(const elf::Image& image, std::uint32_t type) {
   return found == image.segments.end() ? nullptr : &*found;
 }
 
+/// A program's variable, from the thread pointer.
+usdt_thread_variable at_distance(std::uint64_t offset, bool is64) {
+  return {.offset = offset,
+          .generation = 0,
+          .module = 0,
+          .vector_at = 0,
+          .entry_size = 0,
+          .word_size = static_cast<__u8>(is64 ? 8 : 4),
+          .rseq = 0};
+}
+
 Error unreadable(std::string_view what) {
   return {ErrorKind::io, fmt::format("the process's {} cannot be read", what)};
 }
@@ -76,6 +87,8 @@ class ThreadVariableFinder::Libraries {
   }
 
   [[nodiscard]] Result<usdt_thread_variable> find(std::string_view name) const;
+  /// Returns usdt_thread_variable::rseq, which glibc tells since 2.35 (its manual, "Restartable Sequences").
+  [[nodiscard]] std::uint64_t rseq() const;
 
  private:
   struct Loaded {
@@ -109,6 +122,13 @@ std::optional<ProcessAddr> ThreadVariableFinder::Libraries::address_of(std::stri
     if (const auto address = each.file->symbols.address(symbol)) return each.place.in_process(*address);
   }
   return std::nullopt;
+}
+
+/// The size is 0 where the C library has not registered the areas, or not yet.
+std::uint64_t ThreadVariableFinder::Libraries::rseq() const {
+  const auto offset = address_of("__rseq_offset"), size = address_of("__rseq_size");
+  if (!offset || !size || memory_.word_at(*size, 4).value_or(0) == 0) return 0;
+  return memory_.word_at(*offset, size_).value_or(0);
 }
 
 Result<ThreadVariableFinder::Libraries::Field> ThreadVariableFinder::Libraries::field(std::string_view name) const {
@@ -188,7 +208,8 @@ Result<usdt_thread_variable> ThreadVariableFinder::Libraries::place(const File& 
                                 .module = 0,
                                 .vector_at = *blocks.vector,
                                 .entry_size = 0,
-                                .word_size = static_cast<__u8>(size_)};
+                                .word_size = static_cast<__u8>(size_),
+                                .rseq = 0};
   // 0 and -1: the block is at no fixed distance, or must not be (NO_TLS_OFFSET, FORCED_DYNAMIC_TLS_OFFSET of glibc).
   const std::uint64_t forced = size_ == 8 ? UINT64_MAX : UINT32_MAX;
   if (*offset != 0 && *offset != forced) {
@@ -252,31 +273,35 @@ std::shared_ptr<const ThreadVariableFinder::File> ThreadVariableFinder::file_at(
 Result<usdt_thread_variable> ThreadVariableFinder::find(pid_t pid) {
   const std::vector<TargetFile> targets = TRY(files_of_process(pid));
   std::vector<std::pair<const TargetFile*, std::shared_ptr<const File>>> files;
-  bool in_library = false;
+  std::optional<usdt_thread_variable> in_program;
+  bool in_library = false, is_late = false;
   for (const TargetFile& target : targets) {
     auto file = file_at(target);
     if (!file) continue;
     const elf::Image& image = file->image();
-    if (file->offset && !arch::for_machine(image.machine).thread_blocks.vector)
+    const arch::ThreadBlocks& blocks = arch::for_machine(image.machine).thread_blocks;
+    if (file->offset && !blocks.vector)
       return fail(ErrorKind::not_supported, "programs in the kernel do not know this machine's thread pointer");
-    if (file->offset && file->symbols.is_program())
-      return usdt_thread_variable{.offset = *file->offset,
-                                  .generation = 0,
-                                  .module = 0,
-                                  .vector_at = 0,
-                                  .entry_size = 0,
-                                  .word_size = static_cast<__u8>(image.is64 ? 8 : 4)};
+    is_late |= blocks.late;
+    if (file->offset && file->symbols.is_program()) {
+      in_program = at_distance(*file->offset, image.is64);
+      if (!is_late) return *in_program;
+    }
     in_library |= file->offset.has_value();
     files.emplace_back(&target, std::move(file));
   }
-  if (!in_library)
+  if (!in_program && !in_library)
     return fail(ErrorKind::not_found, fmt::format("no file of process {} has a thread-local '{}'", pid, name_));
-  auto memory = TRY(proc::ProcessMemory::open(pid));
+  auto memory = proc::ProcessMemory::open(pid);
+  if (!memory && in_program) return *in_program;
+  if (!memory) return fail(memory.error());
   auto code = LoadedCode::of(pid);
   if (!code) return fail(ErrorKind::not_found, fmt::format("process {} has ended", pid));
-  Libraries libraries(std::move(memory), *std::move(code), files.front().second->image().is64);
+  Libraries libraries(*std::move(memory), *std::move(code), files.front().second->image().is64);
   for (auto& [target, file] : files) libraries.add(*target, std::move(file));
-  return libraries.find(name_);
+  auto variable = in_program ? Result<usdt_thread_variable>(*in_program) : libraries.find(name_);
+  if (variable && is_late) variable->rseq = libraries.rseq();
+  return variable;
 }
 
 }  // namespace usdt::find

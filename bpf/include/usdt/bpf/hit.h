@@ -16,6 +16,7 @@
 /* Numbers of errno.h, which BPF programs cannot include portably. */
 enum {
 	USDT_ENOENT = 2,
+	USDT_ENXIO = 6,
 	USDT_EFAULT = 14,
 	USDT_EAGAIN = 11,
 	USDT_EEXIST = 17,

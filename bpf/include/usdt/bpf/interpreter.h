@@ -117,9 +117,9 @@ static inline __attribute__((always_inline)) __u64 usdt_code_cookie(const __u64 
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(usdt_interpreter) == 136, "value of usdt_interpreters");
+static_assert(sizeof(usdt_interpreter) == 144, "value of usdt_interpreters");
 #else
-_Static_assert(sizeof(struct usdt_interpreter) == 136, "value of usdt_interpreters");
+_Static_assert(sizeof(struct usdt_interpreter) == 144, "value of usdt_interpreters");
 #endif
 
 #endif /* USDT_BPF_INTERPRETER_H */

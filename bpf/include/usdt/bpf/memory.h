@@ -127,7 +127,8 @@ static __always_inline __u64 usdt_descriptor_base(__u64 descriptor)
  * (arch/x86/kernel/process_64.c do_arch_prctl_64, process.c copy_thread). A base the program wrote itself by wrfsbase
  * gets there only when the thread is next switched out (current_save_fsgs).
  * arm64: thread_struct.uw.tp_value is what clone(CLONE_SETTLS) set, or what tpidr_el0 was when the thread was last
- * switched out (arch/arm64/kernel/process.c tls_preserve_current_state()). No word there tells that it is one.
+ * switched out (arch/arm64/kernel/process.c tls_preserve_current_state()): what it is of a program's first thread
+ * before then was another program's. No word there tells that it is one.
  * i386 under a 64-bit kernel: thread_struct.tls_array holds the three GDT entries of set_thread_area()
  * (arch/x86/kernel/tls.c); the first free one is given out first, so the C library's is entry 0. */
 static __always_inline int usdt_thread_base(__u64 *base, bool compat)

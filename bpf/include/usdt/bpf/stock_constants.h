@@ -147,6 +147,14 @@ struct usdt_image_offsets {
 	__u32 code_pages; /* and exec_vm */
 };
 
+/* Offsets in task_struct that tell the pointer of a program's first thread, where the kernel has that late. */
+struct usdt_late_pointer_offsets {
+	__u32 flags;	   /* of the task (PF_FORKNOEXEC); 0: the kernel has pointers at once */
+	__u32 rseq;	   /* the area that the thread has registered; 0: not known */
+	__u32 switches;	   /* how often it was switched out because it waited, */
+	__u32 preemptions; /* and because another was to run */
+};
+
 /* All of them. */
 struct usdt_stock_constants {
 	struct usdt_table_constants table;
@@ -163,6 +171,7 @@ struct usdt_stock_constants {
 	struct usdt_owner_constants owner;
 	struct usdt_image_offsets image; /* set where records have a context */
 	struct usdt_script_constants scripts;
+	struct usdt_late_pointer_offsets late_pointer; /* set where records have a context */
 };
 
 /* A cgroup (v2): processes in it and in those below it count. */
@@ -177,6 +186,6 @@ USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, record) == 56
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, family) == 140);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, spans) == 456);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, owner) == 480);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 552);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 568);
 
 #endif /* USDT_BPF_STOCK_CONSTANTS_H */

@@ -10,8 +10,8 @@
 #define USDT_CONTEXT_VARIABLE "otel_thread_ctx_v1"
 
 /* How much is known of the context at a hit; else a negative errno: -ENOENT the process was not looked at yet, -EAGAIN
- * the thread is changing it, -EFAULT it cannot be read, -ENODATA the kernel does not say where threads have their
- * variables, -EOPNOTSUPP the process does not. */
+ * the thread is changing it, -EFAULT it cannot be read, -ENXIO the kernel does not have the thread's pointer yet,
+ * -ENODATA it does not say where threads have their variables, -EOPNOTSUPP the process does not. */
 enum usdt_context_state {
 	USDT_CONTEXT_NONE = 0, /* the thread works for no trace, or the process has no such variable */
 	USDT_CONTEXT_SET = 1,
@@ -60,7 +60,8 @@ struct usdt_context_place {
 };
 
 /* Where the variable of a thread was found. It is there for as long as the thread has the same thread pointer, its
- * process executes the same program with as much code, and the thread's vector has not heard of other modules. */
+ * process executes the same program with as much code, and the thread's vector has not heard of other modules. The last
+ * five are of first threads whose pointer the kernel has late. */
 struct usdt_found_variable {
 	__u64 image[USDT_IMAGE_WORDS];
 	__u64 code_pages;
@@ -69,6 +70,13 @@ struct usdt_found_variable {
 	__u64 generation;
 	__u64 address;
 	__u64 word_size;
+	__u64 rseq; /* usdt_thread_variable::rseq */
+	__u64 area; /* that the thread has registered by rseq(2) */
+	/* At the thread's first hit since its program is executed: the number of that execution, the pointer that the
+	 * kernel had, and how often the thread had been switched out. */
+	__u64 execution;
+	__u64 first_pointer;
+	__u64 first_switches;
 };
 
 /* The key of a place in its map. */

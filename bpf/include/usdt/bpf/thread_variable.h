@@ -17,6 +17,9 @@ struct usdt_thread_variable {
 	__s16 vector_at;  /* the byte behind the thread pointer at which the vector's address is */
 	__u8 entry_size;  /* of an entry of the vector, in bytes */
 	__u8 word_size;	  /* of an address in the process: 4 or 8 bytes */
+	/* From the thread pointer to the area that the thread has registered by rseq(2), modulo 2^64, where the kernel
+	 * has pointers late; 0: not known. */
+	__u64 rseq;
 };
 
 #ifdef __bpf__
