@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //! libusdt-c as safe Rust: what a crate over <usdt/usdtc.h> begins with. No dependencies; Rust 1.63.
+#![allow(dead_code)] // not every program uses all of it
 
 use std::ffi::{CStr, CString, NulError};
 use std::fmt;

@@ -148,6 +148,8 @@ class Child:
     """A Python program that does rounds of calls when it is told to, and says what it did."""
 
     def __init__(self, directory):
+        if not os.path.exists(PYTHON):
+            raise unittest.SkipTest(f"{PYTHON} is not installed")
         self.script = pathlib.Path(directory) / "calls.py"
         self.script.write_text(CALLS)
         self.process = subprocess.Popen([PYTHON, "-I", "-S", str(self.script)], stdin=subprocess.PIPE,

@@ -76,13 +76,20 @@ def surface(library, source):
             "", "== BPF: usdt/bpf/usdt.bpf.h", *sorted(set(re.findall(r"^(?:static|SEC)?.*?\b(bpf_usdt_\w+|usdt_\w+)\(", bpf, re.MULTILINE)))]
 
 
+def is_built_by(library, compiler):
+    comment = subprocess.run(["readelf", "-p", ".comment", library], check=True, capture_output=True, text=True).stdout
+    return re.search(compiler, comment) is not None
+
+
 def check_list(library, source, write):
-    """How the surface differs from the list."""
+    """How the surface differs from the list, which is of GCC 12: compilers differ in which special members they inline."""
     now = surface(library, source)
     file = source / LIST
     if write:
         file.write_text("\n".join(now) + "\n")
     written = file.read_text().splitlines() if file.exists() else []
+    if not is_built_by(library, r"GCC: \([^)]*\) 12\."):
+        now, written = ([line for line in lines if not re.match(r"usdt::(\w+)::~?\1\(", line)] for lines in (now, written))
     return [line for line in difflib.unified_diff(written, now, LIST, "what is built", lineterm="", n=0)]
 
 

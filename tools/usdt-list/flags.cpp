@@ -68,7 +68,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->allow_extra_args(false);
   app.add_flag("-v,--verbose", flags.verbosity,
                "-v: semaphores, signatures and costs, of the kernel where arguments are, and what "
-               "cannot be attached to; -vv: every site and argument");
+               "cannot be attached to; -vv: every site and argument")
+      ->default_str("");  // which CLI11 2.4 shows
   app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
       ->check(usdt::tools::one_of({"text", "json"}))
       ->type_name("FORMAT");

@@ -218,8 +218,9 @@ def judge_unnamed(where, traced, said):
     check_equal(len(traced.events), len(said), f"{where}: hits\n{traced.stderr}")
     names = list(dict.fromkeys(line.split()[0] for line in said))
 
-    def of_name(event):
-        return next(n for n, name in enumerate(names) if f":{name}" in event["probe"].replace("Last::", "").replace("Middle::", ""))
+    def of_name(event):  # a copy is in quotes: "Middle::Middle(int, long) [clone .specialized.1]"
+        probe = event["probe"].replace("Last::", "").replace("Middle::", "").replace('"', "")
+        return next(n for n, name in enumerate(names) if f":{name}" in probe)
     # (Those within others say it later than they are hit.)
     for event, line in zip(sorted(traced.events, key=of_name), sorted(said, key=lambda line: names.index(line.split()[0]))):
         name, *numbers = line.split()
