@@ -1019,7 +1019,7 @@ class WithProvider(unittest.TestCase):
             self.skipTest("libusdt-provider is not built")
 
     def start(self, code, *arguments):
-        process = subprocess.Popen([PYTHON, "-B", "-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        process = subprocess.Popen([sys.executable, "-B", "-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    text=True, env={**os.environ, "PYTHONPATH": str(PACKAGE)})
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), "ready\n")
