@@ -209,8 +209,9 @@ TEST_P(ThreadVariables, are_found_for_each_thread) {
 
 std::vector<Form> forms() {
   std::vector<Form> all;
-  for (const std::string machine : {"", "-m32"}) {
-    const std::string in = machine.empty() ? "" : "of i386, ";
+  // lld puts segments into one page of the file.
+  for (const auto& [machine, in] :
+       {std::pair<std::string, std::string>("", ""), {"-m32", "of i386, "}, {"-fuse-ld=lld", "by lld, "}}) {
     const std::string gnu2 = "-O2 -mtls-dialect=gnu2";
     for (const auto& [name, flags] :
          {std::pair<std::string, std::string>("a program at fixed addresses", "-O2 -no-pie -fno-pie"),

@@ -9,13 +9,13 @@
 namespace usdt::find {
 namespace {
 
-/// How far addresses of a process are from those of the file, by one mapping of its code.
+/// How far addresses of a process are from those of the file, by one mapping of its code. A page of the file may be of
+/// several segments (lld), of which each has a mapping of its own.
 std::optional<std::uint64_t> bias_of(const elf::Image& image, const proc::Mapping& mapping) {
-  constexpr std::uint64_t page = 4096;  // or more: a mapping begins at one
+  const std::uint64_t end = mapping.offset + (mapping.end.value - mapping.start.value);
   for (const elf::Segment& segment : image.segments) {
-    if (segment.type != PT_LOAD) continue;
-    const std::uint64_t begin = segment.offset / page * page;
-    if (mapping.offset >= begin && mapping.offset < segment.offset + segment.filesz)
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
+    if (segment.offset < end && mapping.offset < segment.offset + segment.filesz)
       return mapping.start.value - (segment.vaddr + mapping.offset - segment.offset);
   }
   return std::nullopt;
