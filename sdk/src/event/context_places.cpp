@@ -2,6 +2,7 @@
 #include "event/context_places.hpp"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 
@@ -68,6 +69,12 @@ Result<void> ContextPlaces::size(BpfObject& object) {
   TRY(object.set_max_entries(kWanted, kMostWanted));
   TRY(object.set_max_entries(found, 0));
   return object.set_map_type(found, BPF_MAP_TYPE_TASK_STORAGE, BPF_F_NO_PREALLOC);
+}
+
+Result<void> ContextPlaces::check_kernel() {
+  if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get, nullptr) != 0) return {};
+  return fail(ErrorKind::not_supported,
+              "traces and spans that threads work for need Linux 5.12, which keeps with each thread where it has them");
 }
 
 Result<ContextPlaces> ContextPlaces::open(const LoadedObject& object, bool attributes) {

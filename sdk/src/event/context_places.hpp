@@ -37,6 +37,8 @@ class ContextPlaces {
   static constexpr const char* kMap = "usdt_context_places";
   static constexpr const char* kWanted = "usdt_context_wanted";
 
+  /// Asks the kernel for what the program needs. Errors: not_supported.
+  [[nodiscard]] static Result<void> check_kernel();
   /// Makes room in the program's maps. Before the load. Errors: as set_max_entries().
   [[nodiscard]] static Result<void> size(BpfObject& object);
   /// The maps of a loaded object. With `attributes` it is also known what processes call those of their threads.

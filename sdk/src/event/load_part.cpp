@@ -150,6 +150,7 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
     constants.threads = find_threads();
   if (layout.contexts) {
     constants.image = TRY(find_image());
+    TRY(ContextPlaces::check_kernel());
     const usdt_thread_offsets& threads = constants.threads;
     if (threads.start == 0 || threads.leader == 0 || threads.parent == 0)
       return fail(ErrorKind::not_supported, "this kernel does not say when processes began, and who began them");
