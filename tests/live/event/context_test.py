@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The trace and span that threads work for: hits have those that the thread itself tells its probe."""
 
+import collections
 import contextlib
 import copy
 import json
@@ -18,46 +19,29 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
 from collector import Collector  # noqa: E402
+from context_program import EARLY, FORMS, Log, build, build_first_thread, check_first_thread, check_hits, is_opened  # noqa: E402
 from harness import LONG, check, check_equal, main, require_m32, require_root, scenario  # noqa: E402
 
 ROOM = pathlib.Path(__file__).resolve().parent
 THREADS = 4
 HITS = 250_000 if LONG else 5_000  # of each thread
-EARLY = "it was not known yet where this process has it"
-OPENED = '-DLIBRARY="./libcontext.so"'
-FORMS = {  # name: (flags of the program, of the library with the variable)
-    "program": (["-DVARIABLE_IN_PROGRAM", "-rdynamic"], None),
-    "program that does not export it": (["-DVARIABLE_IN_PROGRAM", "-no-pie"], None),
-    "static program": (["-DVARIABLE_IN_PROGRAM", "-static"], None),
-    "static program that is moved": (["-DVARIABLE_IN_PROGRAM", "-static-pie", "-fPIE", "-Wl,--export-dynamic-symbol=otel_thread_ctx_v1"], None),
-    "library": ([], []),
-    "library with descriptors": ([], ["-mtls-dialect=gnu2"]),
-    "library, initial exec": ([], ["-ftls-model=initial-exec"]),
-    "opened library": ([OPENED], ["-DLARGE=30000"]),
-    "opened library with descriptors": ([OPENED], ["-mtls-dialect=gnu2", "-DLARGE=30000"]),
-    "opened library near the thread pointer": ([OPENED], ["-mtls-dialect=gnu2"]),
-}
 
 
 class Writer:
     def __init__(self, run, form, machine=()):
-        program, library = FORMS[form]
         self.dir = run.dir
-        if library is not None:
-            subprocess.run(["gcc", "-O2", *machine, "-shared", "-fPIC", *library, "-o", run.dir / "libcontext.so", ROOM / "context_library.c"], check=True)
-        links = ["-L.", "-lcontext", "-Wl,-rpath,."] if library is not None and OPENED not in program else []
-        subprocess.run(["gcc", "-O2", "-g", *machine, "-idirafter", "/usr/include/x86_64-linux-gnu", "-pthread", *program, "-o", "writer", ROOM / "context_writer.c", *links, "-ldl"],
-                       cwd=run.dir, check=True)
-        self.program = run.dir / "writer"
+        self.log = run.dir / "log"
+        self.program = build(run.dir, form, ["gcc", *machine, "-idirafter", "/usr/include/x86_64-linux-gnu"])
         self.start(run)
 
     def start(self, run):
-        self.process = run.adopt(subprocess.Popen([self.program, str(THREADS)], cwd=run.dir, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
+        self.process = run.adopt(subprocess.Popen([self.program, str(THREADS), self.log], cwd=run.dir, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
         check_equal(self.process.stdout.readline(), b"ready\n", "its first line")
 
     def another(self, run):
         """Another process of the program."""
         made = copy.copy(self)
+        made.log = run.dir / "log of another"
         made.start(run)
         return made
 
@@ -93,38 +77,13 @@ class Trace:
         return [each for each in answers if each["type"] in ("event", "span")]
 
 
-def wanted(n, thread):
-    """What is shown of hit `n`: both ids, none, or that they were being changed."""
-    if n % 7 == 3:
-        return "", ""
-    if n % 11 == 5:
-        error = {"error": "the thread was changing it"}
-        return error, error
-    return f"{n:016x}{thread:016x}", f"{2 * n + 1:016x}"
-
-
-def check_hits(events, hits, unknown=0):
-    """Each is what its thread told; at most `unknown` came before it was known where the process has them."""
-    wrong, early = [], 0
-    for event in events:
-        n, thread, trace, span = event["args"]
-        if trace == {"error": EARLY}:
-            early += 1
-        elif (trace, span) != wanted(n, thread):
-            wrong.append((event["args"], wanted(n, thread)))
-    check_equal(wrong[:3], [], f"{len(wrong)} wrong of {len(events)}")
-    check(early <= unknown, f"{early} hits before it was known, of {unknown}")
-    check_equal(len(events), hits, "hits")
-
-
 def traced(run, form, machine=()):
     writer = Writer(run, form, machine)
-    opened = OPENED in FORMS[form][0]
-    if opened:
+    if is_opened(form):
         writer.tell(1)
     trace = Trace(run, writer)
     writer.tell(HITS)
-    check_hits(trace.events(), THREADS * HITS)
+    check_hits(trace.events(), writer.log, THREADS * HITS)
 
 
 @scenario
@@ -150,7 +109,7 @@ def a_library_that_is_opened_later_is_found(run):
     time.sleep(0.5)
     writer.tell(100)
     events = trace.events()
-    check_hits(events, THREADS * 110, unknown=THREADS * 10)
+    check_hits(events, writer.log, THREADS * 110, unknown=THREADS * 10)
 
 
 @scenario
@@ -162,7 +121,7 @@ def a_library_that_is_opened_again_has_it_elsewhere(run):
         writer.tell(50)
         writer.tell("closed and opened")
     writer.tell(50)
-    check_hits(trace.events(), THREADS * 300)
+    check_hits(trace.events(), writer.log, THREADS * 300)
 
 
 @scenario
@@ -245,7 +204,18 @@ def a_program_that_is_executed_later_is_not_taken_for_the_one_before(run):
     writer.tell(50)
     time.sleep(0.3)
     writer.tell(50)
-    check_hits(trace.events(), THREADS * 100, unknown=THREADS * 50)
+    check_hits(trace.events(), writer.log, THREADS * 100, unknown=THREADS * 50)
+
+
+@scenario
+def a_first_thread_has_it_before_it_has_waited(run):
+    """The program is executed again and again, where no variable is where that of the program before was."""
+    require_root()
+    for form in ("program", "static program"):
+        program, log = build_first_thread(run.dir, form), run.dir / f"{form}.log"
+        result = run.trace(f"usdt:{program}:writer:*", "--print", "arg0, arg1, trace_id, span_id", command=[program, log, 5, 200])
+        result.check_code(0)
+        check_first_thread(result.events, log, knows_at_once=True)
 
 
 @scenario
@@ -254,7 +224,7 @@ def recordings_have_it(run):
     recorded = Trace(run, writer, "--record", run.dir / "contexts.rec")
     writer.tell(100)
     before = recorded.events()
-    check_hits(before, THREADS * 100)
+    check_hits(before, writer.log, THREADS * 100)
     done = subprocess.run([run.tool, "--replay", run.dir / "contexts.rec", "--print", "arg0, arg1, trace_id, span_id", "-f", "json"], capture_output=True, text=True, check=True)
     replayed = [each for each in map(json.loads, done.stdout.splitlines()) if each["type"] == "event"]
     check_equal([each["args"] for each in replayed], [each["args"] for each in before], "what is replayed")
@@ -279,10 +249,10 @@ def filters_and_keys_are_about_it(run):
     check_equal(none, [[n, 1] for n in range(first, first + hits) if n % 7 == 3], "hits of no trace")
     first += hits
     counted = answers("--by", "trace_id", "--where", f"arg0 >= {first + 5} && arg0 < {first + 25}", listed=None)
-    wanted_rows = {wanted(n, thread)[0]: 1 for n in range(first + 5, first + 25) for thread in range(THREADS) if isinstance(wanted(n, thread)[0], str)}
-    wanted_rows[""] = THREADS * sum(1 for n in range(first + 5, first + 25) if n % 7 == 3)
+    log = Log(writer.log)
+    told = [log.at(n, thread).shown[0] for thread in range(THREADS) for n in range(first + 5, first + 25)]
     table = [each for each in counted if each["type"] == "table"][-1]
-    check_equal({row["key"][0]: row["count"] for row in table["rows"]}, wanted_rows, "rows of traces")
+    check_equal({row["key"][0]: row["count"] for row in table["rows"]}, collections.Counter(each for each in told if isinstance(each, str)), "rows of traces")
 
 
 @scenario
@@ -300,7 +270,7 @@ def questions_have_answers_about_processes_that_began_later(run):
     check_equal([event["args"][:2] for event in trace.events()], [[50, 1]], "hits")
     table.events()
     rows = [json.loads(line) for line in table.file.read_text().splitlines() if '"table"' in line][-1]["rows"]
-    check_equal({row["key"][0]: row["count"] for row in rows}, {wanted(50, thread)[0]: 1 for thread in range(THREADS)}, "rows")
+    check_equal({row["key"][0]: row["count"] for row in rows}, {Log(later.log).at(50, thread).shown[0]: 1 for thread in range(THREADS)}, "rows")
 
 
 @scenario

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Threads that publish the trace and span they work for as OTEP 4947 says, and tell a probe the same: for each line
-// "COUNT" that is read every thread works COUNT times. Some of it is done for no trace, and some hits are while the
-// record is being changed.
+// Threads that publish the trace and span they work for as OTEP 4947 says, and tell a probe which hit it is: for each
+// line "COUNT" that is read every thread works COUNT times. Some of it is done for no trace, and some hits are while
+// the record is being changed. What each thread had published at its hits is in the file LOG.THREAD.
+//   context_writer THREADS LOG
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sdt.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct record {
-  uint8_t trace_id[16];
-  uint8_t span_id[8];
-  uint8_t valid, flags;
-  uint16_t size;
-  uint8_t attributes[64];
-} __attribute__((packed));
+#include "context_record.h"
 
 #ifdef VARIABLE_IN_PROGRAM
 __thread struct record* volatile otel_thread_ctx_v1;
@@ -33,28 +26,25 @@ struct record* volatile* place_of_context(void);
 static struct record* volatile* (*place)(void);
 static pthread_barrier_t begin, end;
 static long count;
-
-static void put(uint8_t* to, uint64_t number) {
-  for (int i = 7; i >= 0; i--, number >>= 8) to[i] = (uint8_t)number;
-}
+static const char* log_file;
 
 static void* work(void* given) {
   const long thread = (long)given;
   static __thread struct record record;
+  char name[256];
+  snprintf(name, sizeof(name), "%s.%ld", log_file, thread);
+  FILE* log = fopen(name, "w");
+  if (!log) exit(1);
   for (long n = 0;;) {
     pthread_barrier_wait(&begin);
     struct record* volatile* context = place();
     for (long last = n + count; n < last; n++) {
-      *context = NULL;
-      put(record.trace_id, (uint64_t)n);
-      put(record.trace_id + 8, (uint64_t)thread);
-      put(record.span_id, 2 * (uint64_t)n + 1);
-      record.valid = n % 11 != 5;
-      record.flags = 1;
-      if (n % 7 != 3) *context = &record;
+      publish(context, &record, n, thread);
+      log_hit(log, n, thread, *context, 0);
       DTRACE_PROBE2(writer, works, n, thread);
     }
     *context = NULL;
+    fflush(log);
     pthread_barrier_wait(&end);
   }
   return NULL;
@@ -105,7 +95,9 @@ static void fork_with_another_library(void) {
 #endif
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? atoi(argv[1]) : 1;
+  if (argc < 3) return 1;
+  const int threads = atoi(argv[1]);
+  log_file = argv[2];
   char line[64];
   pthread_barrier_init(&begin, NULL, (unsigned)threads + 1);
   pthread_barrier_init(&end, NULL, (unsigned)threads + 1);
