@@ -245,28 +245,36 @@ class EveryFunction:
         return {self.name: Cell(f"{words} ({_seconds(outcomes)})", failure.strip())}
 
 
+# Dynamic linker and C library: of the sysroot, or of this machine (-m32: from libc6-i386) for its own architecture.
+LIBRARIES = {"amd64": ("lib64/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu/libc.so.6"),
+             "amd64-m32": ("lib/ld-linux.so.2", "lib32/libc.so.6"),
+             "arm64": ("lib/ld-linux-aarch64.so.1", "lib/aarch64-linux-gnu/libc.so.6"),
+             "i386": ("lib/ld-linux.so.2", "lib/i386-linux-gnu/libc.so.6")}
+
+
+def libraries(arch, wants):
+    """Files for a guest that has programs with libraries; `wants`: of LIBRARIES."""
+    root = pathlib.Path("/") if arch == "amd64" else debian.sysroot(arch)
+    return {path: root / path for path in LIBRARIES[wants]}
+
+
+def cross_flags(arch):
+    """Those of clang for another machine than x86; sys/sdt.h is an architecture's header on Debian although it is the same
+    for all."""
+    return [f"--target={debian.TRIPLES[arch]}", f"--sysroot={debian.sysroot(arch)}", "-fuse-ld=lld",
+            "-idirafter", "/usr/include/x86_64-linux-gnu"]
+
+
 class Built:
     """A generated program for an architecture, with what it needs to run in a guest that has no libraries."""
-
-    # Dynamic linker and C library: of the sysroot, or of this machine (-m32: from libc6-i386) for its own architecture.
-    LIBRARIES = {"amd64": ("lib64/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu/libc.so.6"),
-                 "amd64-m32": ("lib/ld-linux.so.2", "lib32/libc.so.6"),
-                 "arm64": ("lib/ld-linux-aarch64.so.1", "lib/aarch64-linux-gnu/libc.so.6"),
-                 "i386": ("lib/ld-linux.so.2", "lib/i386-linux-gnu/libc.so.6")}
 
     def __init__(self, name, arch):
         self.name = name
         self._run = harness.Run(None, starts_programs=False)
-        root = pathlib.Path("/") if arch == "amd64" else debian.sysroot(arch)
-        cross = None
-        if arch == "arm64":  # sys/sdt.h is an architecture's header on Debian although it is the same for all
-            cross = [f"--target={debian.TRIPLES[arch]}", f"--sysroot={root}", "-fuse-ld=lld",
-                     "-idirafter", "/usr/include/x86_64-linux-gnu"]
-        self.program, self.holder = builds.build(self._run, name, cross)
+        self.program, self.holder = builds.build(self._run, name, cross_flags(arch) if arch == "arm64" else None)
         self.notes = notes(self.holder)
-        wants = f"{arch}-m32" if arch == "amd64" and name.endswith("-m32") else arch
         self.files = {str(path): path for path in {self.program, self.holder}}
-        self.files |= {path: root / path for path in self.LIBRARIES[wants]}
+        self.files |= libraries(arch, f"{arch}-m32" if arch == "amd64" and name.endswith("-m32") else arch)
 
     def close(self):
         self._run.close()

@@ -19,6 +19,7 @@ import time
 import traceback
 
 import checks
+import contexts
 import cookbook
 import debian
 import guest
@@ -141,7 +142,7 @@ class Lab:
 
     def __init__(self, kernels, short):
         self.short = short
-        self.images, self.bins, self.built, self.absent = {}, {}, {}, {}
+        self.images, self.bins, self.built, self.contexts, self.absent = {}, {}, {}, {}, {}
         for kernel in kernels:
             lacks = guest.missing(kernel.arch)
             try:
@@ -158,9 +159,10 @@ class Lab:
             self.bins[arch], seconds = build(arch, "vm_tests", *benches)
             print(f"vm: built for {arch} in {seconds:.0f} s", flush=True)
             self.built[arch] = [checks.Built(name, arch) for name in TRUTH[arch][:2 if short else None]]
+            self.contexts[arch] = contexts.Programs(arch)
 
     def close(self):
-        for built in sum(self.built.values(), []):
+        for built in [*sum(self.built.values(), []), *self.contexts.values()]:
             built.close()
 
     def run(self, kernel):
@@ -169,6 +171,7 @@ class Lab:
         out = BUILD / "results" / str(kernel).replace(":", "-")
         shutil.rmtree(out, ignore_errors=True)
         todo = [checks.Doctor(bin_dir), *programs(kernel, bin_dir, self.short),
+                *self.contexts[kernel.arch].checks(bin_dir, kernel),
                 *[checks.Truth(bin_dir, built) for built in self.built[kernel.arch]]]
         rows = {}
         for number, append in enumerate(sorted({getattr(check, "append", "") for check in todo})):
