@@ -16,6 +16,10 @@ import urllib.request
 from harness import Skip, check_equal
 
 
+class Navigated(Exception):
+    """The page that was asked is gone."""
+
+
 class Page:
     """A page that is open in a browser of its own. `fragment`: what is behind "#"; `may_log`: of what it says on the console only
     warnings and errors are complaints."""
@@ -74,6 +78,8 @@ class Page:
             message = json.loads(self.socket.recv())
             self._notice(message)
             if message.get("id") == number:
+                if "navigated" in message.get("error", {}).get("message", ""):
+                    raise Navigated
                 assert "error" not in message, message
                 return message["result"]
 
@@ -87,8 +93,11 @@ class Page:
             self.asked_for.append(said["request"]["url"])
 
     def value(self, expression):
-        """What an expression of JavaScript gives."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        """What an expression of JavaScript gives; None: another page came meanwhile."""
+        try:
+            result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        except Navigated:
+            return None
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
