@@ -304,7 +304,7 @@ static __always_inline bool context_word(const void *record, __u32 n, __u64 *wor
 static __always_inline void want_place(__u32 pid)
 {
 	if (pid)
-		bpf_map_update_elem(&usdt_context_wanted, &pid, &pid, BPF_NOEXIST);
+		update_elem(&usdt_context_wanted, &pid, &pid, BPF_NOEXIST);
 }
 
 /* Puts the context at this hit into a question that was begun, where it is asked for. */

@@ -69,7 +69,7 @@ def examples_of_usdt_trace_trace(run):
     pid = prepare(run)
     nothing = []
     for command in examples(run.tool):
-        done = run_example(run, run.tool, command, pid, *([] if " -d " in command or "--duration" in command else ["-d", "2"]))
+        done = run_example(run, run.tool, command, pid, *([] if re.search(" -d |--duration|--replay", command) else ["-d", "2"]))
         what = f"{command}\n{done.stdout[-500:]}\n{done.stderr[-500:]}"
         if OF_THE_KERNEL.search(command) and done.returncode == 1:
             nothing.append(command)
