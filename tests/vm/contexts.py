@@ -13,7 +13,8 @@ import context_program  # finds the harness as checks.py has found it
 import harness
 
 THREADS = 4
-FIRST, HITS = 10, 500  # of each thread: until the process was looked at again, and then
+FIRST, HITS = 10, 500  # of each thread: again and again until some are known, and then
+TRIES = 60
 ROUNDS, MILLISECONDS = 4, 400
 STATIC = "static program"
 # Where guests have a dynamic linker, too: the variable is in the program, or in a library whose block is at one distance for
@@ -63,7 +64,7 @@ class _Traced:
         self.kernel, self.name = kernel, f"contexts: {name}"
         self.base = self.name.replace(": ", ".").replace(",", "").replace(" ", "-")
         self.files = {"lab/usdt-trace": bin_dir / "usdt-trace", **files}
-        self.steps = [(120, f"cd /{home}; {command(f'/out/{self.base}')}")]
+        self.steps = [(240, f"cd /{home}; {command(f'/out/{self.base}')}")]
 
     def judge(self, outcomes, out, rows):
         try:
@@ -95,16 +96,21 @@ class Writer(_Traced):
     @staticmethod
     def _command(home, out):
         said = "until [ $(grep -c {} said) = {} ]; do sleep 0.1; done"
-        steps = ["mkfifo orders", f"./writer {THREADS} {out}.log <orders >said & writer=$!", "exec 3>orders", said.format("ready", 1),
+        known = f"grep -q '\"[0-9a-f]\\{{32\\}}\"' {out}.json"
+        steps = ["mkfifo orders", f"./writer {THREADS} {out}.log <orders >said & writer=$!", "exec 3>orders",
+                 said.format("ready", 1),
                  f"usdt-trace 'usdt:/{home}/writer:writer:*' -p $writer {PRINTED} >{out}.json 2>{out}.err & tool=$!",
                  f"until grep -q '^attached' {out}.err || ! kill -0 $tool; do sleep 0.2; done",
-                 f"echo {FIRST} >&3", said.format("done", 1), "sleep 1", f"echo {HITS} >&3", said.format("done", 2),
+                 f"tries=0; while kill -0 $tool && [ $tries -lt {TRIES} ] && ! {known}; do tries=$((tries + 1))",
+                 f"echo {FIRST} >&3", said.format("done", "$tries"), "sleep 0.3; done",
+                 f"echo {HITS} >&3", said.format("done", "$((tries + 1))"),
                  "kill -INT $tool", "wait $tool; status=$?", "kill $writer", "exit $status"]
         return "; ".join(steps)
 
     def _judged(self, result, log):
-        context_program.check_hits(result.events, log, THREADS * (FIRST + HITS), THREADS * FIRST if self.opens else 0)
-        return f"{len(result.events)} hits"
+        logged = sum(len(log.with_name(f"{log.name}.{thread}").read_text().splitlines()) for thread in range(THREADS))
+        context_program.check_hits(result.events, log, logged, logged - THREADS * HITS if self.opens else 0)
+        return f"{logged} hits"
 
 
 class FirstThread(_Traced):
