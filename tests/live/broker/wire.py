@@ -78,7 +78,7 @@ def plan(offset, semaphore=0, machine=None, function=0, name=("shared", "hit"), 
     ])
 
 
-CONSTANTS = 552  # bytes of struct usdt_stock_constants
+CONSTANTS = 568  # bytes of struct usdt_stock_constants
 
 
 ENTRIES, KEY_SIZE, VALUE_SIZE = 0, 3, 4  # of a map
