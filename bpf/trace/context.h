@@ -143,7 +143,7 @@ static __always_inline int thread_pointer(void *task, __u32 word_size, __u64 rse
 		return usdt_thread_base(base, true);
 	if (!usdt_kernel()->thread_fsbase_offset)
 		return -USDT_ENODATA;
-	if (usdt_stock()->late_pointer.flags && has_executed(task))
+	if (USDT_TARGET(THREAD_LATE) && usdt_stock()->late_pointer.flags && has_executed(task))
 		return late_pointer(task, rseq, base);
 	*base = TASK_WORD(__u64, task, usdt_kernel()->thread_fsbase_offset);
 	return 0;

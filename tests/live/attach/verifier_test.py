@@ -116,6 +116,7 @@ def counted_values(shown, levels, base, width):
         there, missing = there + (shown.get(name) == value), missing + (shown.get(name) == LEFT_OUT)
     parts = [shown.get(f"s{i}") for i in range(width)] + list(shown.get("more", []))[:1] if levels else []
     for i, part in enumerate(parts):
+        missing += part == LEFT_OUT
         if isinstance(part, dict) and "error" not in part:
             counts = counted_values(part, levels - 1, base * 10 + i, width)
             there, missing = there + counts[0], missing + counts[1]

@@ -22,6 +22,7 @@
  *     KERNEL_HALF     the lowest address of the kernel
  *     THREAD_SEGMENT  the segment whose base is the thread pointer (usdt_thread_base()); "": there is none
  *     THREAD_CHECKED  whether the word that a thread pointer points to is the pointer itself
+ *     THREAD_LATE     whether the kernel has the pointer of a program's first thread late
  */
 #ifndef USDT_BPF_PT_REGS_H
 #define USDT_BPF_PT_REGS_H
@@ -51,6 +52,7 @@
 #define USDT_X86_KERNEL_HALF (1ull << 63)
 #define USDT_X86_THREAD_SEGMENT "fs"
 #define USDT_X86_THREAD_CHECKED 1
+#define USDT_X86_THREAD_LATE 0
 
 /* A 32-bit x86 kernel: that header, too. Specs number its registers as those of the 64-bit kernel. */
 #define USDT_I386_PT_REGS(X)                                                                                    \
@@ -72,6 +74,7 @@
 #define USDT_I386_KERNEL_HALF 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
 #define USDT_I386_THREAD_SEGMENT "gs"
 #define USDT_I386_THREAD_CHECKED 1
+#define USDT_I386_THREAD_LATE 0
 
 /* arm64: struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h. FRAME is x29, the caller's frame: at a return
  * that kprobe_multi catches the stack pointer is not to be relied on, since Linux 6.14 saves only x0 to x7 and x29
@@ -98,6 +101,7 @@
 #define USDT_ARM64_KERNEL_HALF (1ull << 63)
 #define USDT_ARM64_THREAD_SEGMENT ""
 #define USDT_ARM64_THREAD_CHECKED 0
+#define USDT_ARM64_THREAD_LATE 1
 
 /* riscv64: struct user_regs_struct of arch/riscv/include/uapi/asm/ptrace.h: the program counter, then x1 to x31. FRAME
  * is s0, the caller's frame: where kprobe_multi catches a return, the stack pointer is not saved
@@ -124,6 +128,7 @@
 #define USDT_RISCV_KERNEL_HALF (1ull << 63)
 #define USDT_RISCV_THREAD_SEGMENT ""
 #define USDT_RISCV_THREAD_CHECKED 0
+#define USDT_RISCV_THREAD_LATE 0
 
 /* clang-format on */
 
