@@ -110,7 +110,10 @@ class Wire:
         self.socket.settimeout(30)
         self.socket.connect(str(path))
         if hello:
-            self.send(HELLO, varint(PROTOCOL) + text("a test"))
+            try:
+                self.send(HELLO, varint(PROTOCOL) + text("a test"))
+            except BrokenPipeError:  # it was refused before
+                pass
             kind, body, _ = self.receive()
             if kind != WELCOME:
                 raise ConnectionError(self.reason(body))
