@@ -2,6 +2,7 @@
 #include "session/split_condition.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -33,13 +34,11 @@ std::shared_ptr<const Expression> all_of(const Expression& whole, const std::vec
 
 SplitCondition split_condition(const std::shared_ptr<const Expression>& where) {
   if (!where || !expr::asks_attribute(*where)) return {.of_hits = where, .of_events = nullptr};
-  std::vector<const ExpressionNode*> operands, of_events;
+  std::vector<const ExpressionNode*> operands, of_hits, of_events;
   add_operands(where->root, operands);
-  const auto split =
-      std::ranges::stable_partition(operands, [](const ExpressionNode* each) { return !expr::asks_attribute(*each); });
-  of_events.assign(split.begin(), split.end());
-  operands.erase(split.begin(), split.end());
-  return {.of_hits = all_of(*where, operands), .of_events = all_of(*where, of_events)};
+  std::ranges::partition_copy(operands, std::back_inserter(of_events), std::back_inserter(of_hits),
+                              [](const ExpressionNode* each) { return expr::asks_attribute(*each); });
+  return {.of_hits = all_of(*where, of_hits), .of_events = all_of(*where, of_events)};
 }
 
 bool asks_events(const Question& question) {
