@@ -9,21 +9,17 @@
 namespace usdt::session {
 
 Result<std::unique_ptr<LiveFilter>> LiveFilter::make(const Question& question, const Tracer& tracer) {
-  std::unique_ptr<LiveFilter> made(new LiveFilter(tracer));
   const auto condition = split_condition(question.where).of_events;
-  if (!condition || question.view.in_flight) return made;
-  auto filter = EventFilter::make(condition, made->plan_);
+  if (!condition || question.view.in_flight) return nullptr;
+  std::unique_ptr<LiveFilter> made(new LiveFilter(tracer));
+  auto filter = EventFilter::make(condition, made->plan_.plan());
   if (!filter) return fail(filter.error().within(name_options("--where", question.option_prefix)));
   made->filter_ = std::move(*filter);
   return made;
 }
 
 bool LiveFilter::passes(const Event& event) {
-  if (!filter_) return true;
-  if (known_ != tracer_.shared_plan()) {
-    known_ = tracer_.shared_plan();
-    plan_ = *known_;
-  }
+  plan_.grow();
   const auto answer = (*filter_)(event);
   if (answer.value_or(false)) return true;
   ++(answer ? left_out(event).rejected : left_out(event).undecided);
@@ -35,8 +31,8 @@ void LiveFilter::discard(const Event& event) {
 }
 
 LiveFilter::LeftOut& LiveFilter::left_out(const Event& event) {
-  const std::uint32_t probe = account_of(plan_, event.site().probe.value);
-  if (left_out_.size() <= probe) left_out_.resize(plan_.probes.size());
+  const std::uint32_t probe = account_of(plan_.plan(), event.site().probe.value);
+  if (left_out_.size() <= probe) left_out_.resize(plan_.plan().probes.size());
   return left_out_[probe];
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "session/growing_plan.hpp"
 #include "usdt/account.hpp"
 #include "usdt/event_filter.hpp"
 #include "usdt/question.hpp"
@@ -17,15 +18,13 @@ namespace usdt::session {
 /// Asks events of a tracer, which lives longer. One thread at a time.
 class LiveFilter {
  public:
-  /// Lets all events pass where the condition has no such part. Errors: those of EventFilter::make().
+  /// Null: the condition has no such part. Errors: those of EventFilter::make().
   [[nodiscard]] static Result<std::unique_ptr<LiveFilter>> make(const Question& question, const Tracer& tracer);
 
   /// Whether an event is one of those that are asked for. The others are counted.
   [[nodiscard]] bool passes(const Event& event);
   /// Leaves out an event that comes too late to be shown.
   void discard(const Event& event);
-  /// Whether it asks events at all.
-  [[nodiscard]] bool asks() const noexcept { return filter_.has_value(); }
   /// Takes those of a probe that were left out out of what was delivered.
   void account_for(Index<PlannedProbe> probe, Account& account) const;
 
@@ -34,14 +33,11 @@ class LiveFilter {
     std::uint64_t rejected = 0, undecided = 0, discarded = 0;
   };
 
-  explicit LiveFilter(const Tracer& tracer) : tracer_(tracer), known_(tracer.shared_plan()), plan_(*known_) {}
-
+  explicit LiveFilter(const Tracer& tracer) : plan_(tracer) {}
   [[nodiscard]] LeftOut& left_out(const Event& event);
 
-  const Tracer& tracer_;
-  std::shared_ptr<const AttachPlan> known_;
-  AttachPlan plan_;  ///< grows as the tracer's does, where the filter is made for it
-  std::optional<EventFilter> filter_ = {};
+  GrowingPlan plan_;
+  std::optional<EventFilter> filter_ = {};  ///< once it is made for the plan
   std::vector<LeftOut> left_out_ = {};
 };
 

@@ -226,7 +226,7 @@ Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
   constexpr std::uint64_t batch = 4096;
   std::size_t passed = 0;
   const auto give = [&](const Event& event) {
-    if (!filter_->passes(event)) return;
+    if (filter_ && !filter_->passes(event)) return;
     ++passed;
     around_->begin(event);
     if (question_.view.in_flight) return;  // it has ended
@@ -264,7 +264,7 @@ Result<void> LiveQuestion::finish() {
     if (!events || *events == 0) break;
     consumer_.flush_rest();
   }
-  if (filter_->asks())
+  if (filter_)
     tracer_->drain([this](const Event& event) { filter_->discard(event); });
   else
     tracer_->drain(nullptr);

@@ -117,7 +117,7 @@ class LiveQuestion {
   std::optional<LiveView> view_;
   std::optional<TraceWatch> watch_;
   std::optional<EventFilter> dump_on_;
-  std::unique_ptr<LiveFilter> filter_;                 ///< there while it is attached
+  std::unique_ptr<LiveFilter> filter_;                 ///< null: the kernel decides the whole condition
   bool dumped_ = false;                                ///< it held
   bool told_of_room_ = false, told_of_crowd_ = false;  ///< FollowCounts::unused, FollowCounts::crowded
   std::uint64_t given_ = 0;

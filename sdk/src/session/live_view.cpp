@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/try.hpp"
+#include "session/growing_plan.hpp"
 
 namespace usdt::session {
 namespace {
@@ -23,8 +24,9 @@ struct LiveView::OfEvents {
     std::uint64_t undecided = 0, table_full = 0;
   };
 
-  AttachPlan plan;  ///< grows as the tracer's does, where the rows are made for it
-  std::shared_ptr<const AttachPlan> known;
+  explicit OfEvents(const Tracer& tracer) : plan(tracer) {}
+
+  GrowingPlan plan;
   std::optional<EventRows> rows = {};
   std::vector<LeftOut> left_out = {};
 };
@@ -40,20 +42,17 @@ LiveView::~LiveView() = default;
 /// Begins the table of events. The planner has looked whether it can be made.
 Result<void> LiveView::begin_rows() {
   if (!view_.of_events) return {};
-  of_events_ = std::make_unique<OfEvents>(OfEvents{*tracer_.shared_plan(), tracer_.shared_plan()});
-  auto rows = TRY(EventRows::make(question_, of_events_->plan));
+  of_events_ = std::make_unique<OfEvents>(tracer_);
+  auto rows = TRY(EventRows::make(question_, of_events_->plan.plan()));
   of_events_->rows.emplace(std::move(rows));
   return {};
 }
 
 void LiveView::add(const Event& event) {
   OfEvents& made = *of_events_;
-  if (made.known != tracer_.shared_plan()) {
-    made.known = tracer_.shared_plan();
-    made.plan = *made.known;
-  }
-  const std::uint32_t probe = account_of(made.plan, event.site().probe.value);
-  if (made.left_out.size() <= probe) made.left_out.resize(made.plan.probes.size());
+  made.plan.grow();
+  const std::uint32_t probe = account_of(made.plan.plan(), event.site().probe.value);
+  if (made.left_out.size() <= probe) made.left_out.resize(made.plan.plan().probes.size());
   const auto added =
       made.rows->add(event, view_.has_stacks() ? around_.stacks(question_.stacks, event) : EventStacks());
   made.left_out[probe].undecided += added == TableBuilder::Added::undecided ? 1 : 0;
