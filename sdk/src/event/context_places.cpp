@@ -72,7 +72,8 @@ Result<void> ContextPlaces::size(BpfObject& object) {
 }
 
 Result<void> ContextPlaces::check_kernel() {
-  if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get, nullptr) != 0) return {};
+  static const bool has_it = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get, nullptr) != 0;
+  if (has_it) return {};
   return fail(ErrorKind::not_supported,
               "traces and spans that threads work for need Linux 5.12, which keeps with each thread where it has them");
 }
@@ -104,8 +105,12 @@ void ContextPlaces::expect(pid_t pid) {
   if (expected_.is_due() && look(pid)) expected_.end();
 }
 
-/// What is asked about meanwhile comes next time.
+/// What is not looked at now, or is asked about meanwhile, comes next time. Anybody may have many processes that take
+/// long to look at, and events wait.
 void ContextPlaces::look_at_wanted() {
+  constexpr std::chrono::milliseconds most{20};
+  const auto began = Clock::now();
+  if (began < next_wanted_) return;
   std::vector<__u32> wanted;
   __u32 pid = 0;
   const __u32* before = nullptr;
@@ -117,7 +122,9 @@ void ContextPlaces::look_at_wanted() {
     if (!is_due(static_cast<pid_t>(each))) continue;
     static_cast<void>(bpf_map_delete_elem(wanted_.get(), &each));
     look(static_cast<pid_t>(each));
+    if (Clock::now() - began > most) break;
   }
+  next_wanted_ = Clock::now() + kPart * (Clock::now() - began);
 }
 
 void ContextPlaces::look_again(const Event& event) {

@@ -49,7 +49,8 @@ class ContextPlaces {
   void look_at(const std::vector<pid_t>& named);
   /// Looks at a process that has just begun, as a command has, at each call for some seconds or until it is known.
   void expect(pid_t pid);
-  /// Looks at processes that questions were asked about which had no answer, since there was no place for them.
+  /// Looks at processes that questions were asked about which had no answer, since there was no place for them; at some
+  /// of them, where that takes long, and not at more than takes a part of the time.
   void look_at_wanted();
   /// Looks at the process of an event, if it was not looked at, or there was no place for it; unless that was just
   /// done.
@@ -103,6 +104,7 @@ class ContextPlaces {
   bool attributes_;
   find::ThreadVariableFinder finder_;
   ExpectedProcess expected_;
+  std::chrono::steady_clock::time_point next_wanted_ = {};
   std::map<pid_t, Seen> seen_;
   std::map<std::uint64_t, Named> named_;  ///< by usdt_context_place::number
   std::uint64_t last_number_ = 0;
