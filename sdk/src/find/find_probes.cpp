@@ -28,14 +28,13 @@ std::vector<Pattern> those_of(const std::vector<PointPattern>& patterns) {
 /// What the patterns declare of a probe, best with as many arguments as the site has; null: nothing.
 const ProbeDeclaration* declaration_of(const std::vector<ProbePattern>& patterns, const Site& site, Machine machine) {
   const ProbeDeclaration* found = nullptr;
-  const std::size_t count = parsers::parse_args(site.args_text, machine).size();
   for (const ProbePattern& pattern : patterns) {
     if (!pattern.declarations || !pattern.matches(site.provider, site.name)) continue;
     for (const ProbeDeclaration& each : *pattern.declarations) {
       if (each.provider != site.provider || each.name != site.name) continue;
       const auto commas = static_cast<std::size_t>(std::ranges::count(each.declared, ','));
-      if (found == nullptr || commas + 1 == count) found = &each;
-      if (commas + 1 == count) return found;
+      if (commas + 1 == parsers::parse_args(site.args_text, machine).size()) return &each;
+      if (found == nullptr) found = &each;
     }
   }
   return found;
