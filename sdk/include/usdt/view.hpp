@@ -78,7 +78,7 @@ struct View {
   std::size_t slowest = 0;                        ///< so many events are shown; 0: a table, or all of them
   bool in_flight = false;  ///< these, or what the table is of, are calls and spans that have begun and not ended
   /// Whether the table is made of events as they come, which the kernel does not add up: by stacks of spans, or such
-  /// as AskedStacks says, and sums with their variance.
+  /// as AskedStacks says, sums with their variance, and whatever asks for Operator::attribute.
   bool of_events = false;
   /// What each event adds to the variance of its row's sum, which is an estimate; null: the sum is exact.
   std::shared_ptr<const Expression> variance = {};

@@ -3,10 +3,12 @@
 """Attributes of the requests that threads work for: hits have those that the thread itself tells its probe, by the names that
 the process publishes in a message which protobuf's own library makes; and an error where that is not known."""
 
+import collections
 import json
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,10 +32,10 @@ UNNAMED = {"error": "the process does not say what it is called"}
 
 
 class Writer:
-    def __init__(self, run):
+    def __init__(self, run, program=None):
         require_root()
         self.message = compiled(run.dir, "process_context", ROOM.parents[1] / "provider").ProcessContext
-        self.program = run.dir / "writer"
+        self.program = program or run.dir / "writer"
         if not self.program.exists():
             subprocess.run(["gcc", "-O2", "-rdynamic", "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", self.program, ROOM / "attributes_writer.c"], check=True)
         self.process = run.adopt(subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
@@ -58,9 +60,11 @@ class Writer:
 
 class Trace:
     def __init__(self, run, writer, *options, listed=LISTED, file="answers"):
+        """`writer`: None, of whoever has its probe."""
         self.file = run.dir / file
+        whose = [f"usdt:{writer.program}:writer:works", "-p", str(writer.process.pid)] if writer else ["writer:works"]
         shown = ["--print", listed] if listed else []
-        argv = [run.tool, f"usdt:{writer.program}:writer:works", *shown, "-f", "json", "-o", self.file, "-p", str(writer.process.pid), *options]
+        argv = [run.tool, *whose, *shown, "-f", "json", "-o", self.file, *options]
         self.process = run.adopt(subprocess.Popen([str(word) for word in argv], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
         self.said = ""
         while "attached " not in self.said:
@@ -68,10 +72,13 @@ class Trace:
             check(line != "", f"the trace ended\n{self.said}")
             self.said += line
 
-    def events(self):
+    def end(self):
         self.process.send_signal(signal.SIGINT)
         self.said += self.process.communicate(timeout=60)[1]
         check_equal(self.process.returncode, 0, self.said)
+
+    def events(self):
+        self.end()
         return [each for each in self.answers() if each["type"] == "event"]
 
     def answers(self):
@@ -180,6 +187,46 @@ def what_has_no_events_is_refused_with_the_reason(run):
         done = subprocess.run([run.tool, f"ucall:{writer.program}:main", "-p", str(writer.process.pid), option, "--where",
                                'trace_attribute("user.id") == "anna"'], capture_output=True, text=True, check=False)
         check(done.returncode != 0 and why in done.stderr, f"{option}: {done.returncode}\n{done.stderr}")
+
+
+@scenario
+def pairs_by_attributes_and_recordings_without_them_are_refused_with_the_reason(run):
+    writer = Writer(run)
+    recorded = run.dir / "without.rec"
+    trace = Trace(run, writer, "--record", recorded, listed="arg0")
+    writer.tell("work 3")
+    trace.end()
+    begin, end = (f"{kind}:libc.so.6:write" for kind in ("uprobe", "uretprobe"))
+    for words, why in (([f"{begin} ~~ {end}", "-p", str(writer.process.pid), "--pair-by", 'trace_attribute("a")'], "is asked of events"),
+                       (["--replay", recorded, "--where", 'trace_attribute("a") == "b"'], "--trace-attributes has it"),
+                       (["--replay", recorded, "--by", 'trace_attribute("a")'], "--trace-attributes has it")):
+        done = subprocess.run([run.tool, *words], capture_output=True, text=True, check=False)
+        check(done.returncode != 0 and why in done.stderr, f"{words}: {done.returncode}\n{done.stderr}")
+
+
+@scenario
+def files_that_come_later_are_asked_and_counted_as_those_before(run):
+    writer = Writer(run)
+    writer.publish(KEYS)
+    where = ["--where", 'trace_attribute("http.route") =~ "/r/*"']
+    some = Trace(run, None, *where, file="some")
+    table = Trace(run, None, *where, "--by", 'trace_attribute("http.route")', listed=None, file="table")
+    later = Writer(run, program=shutil.copy(writer.program, run.dir / "later"))
+    later.publish(KEYS)
+    time.sleep(1)  # until it is attached
+    for hits in (5, 100):  # what a process calls its attributes is known from its first hits on
+        for each in (writer, later):
+            each.tell(f"work {hits}")
+        time.sleep(0.3)
+    events = some.events()
+    check_equal({event["pid"] for event in events}, {writer.process.pid, later.process.pid}, "processes")
+    table.events()
+    for trace in (some, table):
+        account = account_of(trace.summary())
+        check_equal(account["hits"], account["events"] + account["rejected"] + account["undecided"], f"account: {account}")
+    routes = collections.Counter(event["args"][1] for event in events)
+    rows = next(each["rows"] for each in table.answers() if each["type"] == "table")
+    check_equal({row["key"][0]: row["count"] for row in rows}, routes, "rows")
 
 
 @scenario
