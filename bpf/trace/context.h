@@ -90,6 +90,12 @@ static __always_inline bool has_executed(const void *task)
 	       !(TASK_WORD(__u32, task, usdt_stock()->late_pointer.flags) & forked);
 }
 
+/* The number of the program that the thread executes: another one after each execve(). */
+static __always_inline __u64 execution_of(const void *task)
+{
+	return TASK_WORD(__u64, task, usdt_stock()->threads.exec);
+}
+
 /* How often the thread was switched out. */
 static __always_inline __u64 count_switches(const void *task)
 {
@@ -114,7 +120,7 @@ static __always_inline bool has_registered(const void *task, __u64 *area)
  * -ENXIO. */
 static __always_inline int late_pointer(void *task, __u64 rseq, __u64 *base)
 {
-	const __u64 execution = TASK_WORD(__u64, task, usdt_stock()->threads.exec);
+	const __u64 execution = execution_of(task);
 	const __u64 switches = count_switches(task);
 	struct usdt_found_variable *seen;
 
@@ -126,11 +132,11 @@ static __always_inline int late_pointer(void *task, __u64 rseq, __u64 *base)
 		return 0;
 	}
 	*base = TASK_WORD(__u64, task, usdt_kernel()->thread_fsbase_offset);
-	if (seen->execution != execution) {
+	if (seen->first_execution != execution) {
 		seen->first_pointer = *base;
 		seen->first_switches = switches;
 		asm volatile("" ::: "memory");
-		seen->execution = execution;
+		seen->first_execution = execution;
 		return -USDT_ENXIO;
 	}
 	return *base && (*base != seen->first_pointer || switches - seen->first_switches >= 2) ? 0 : -USDT_ENXIO;
@@ -166,10 +172,7 @@ static __always_inline const struct usdt_found_variable *known_variable(void *ta
 	const struct usdt_found_variable *found = bpf_task_storage_get(&usdt_found_variables, task, NULL, 0);
 	__u64 base;
 
-	return found && found->image[0] == IMAGE_WORD(memory, code_start) &&
-		       found->image[1] == IMAGE_WORD(memory, code_end) &&
-		       found->image[2] == IMAGE_WORD(memory, stack) &&
-		       found->image[3] == IMAGE_WORD(memory, arguments) &&
+	return found && found->execution == execution_of(task) &&
 		       found->code_pages == IMAGE_WORD(memory, code_pages) &&
 		       !thread_pointer(task, found->word_size, found->rseq, &base) && base == found->base &&
 		       is_vector_as_before(found)
@@ -187,10 +190,7 @@ static __always_inline void remember_variable(void *task, const void *memory,
 	if (!found)
 		return;
 	*(volatile __u64 *)&found->base = 0; /* a hit that preempts this one in the same thread finds nothing */
-	found->image[0] = IMAGE_WORD(memory, code_start);
-	found->image[1] = IMAGE_WORD(memory, code_end);
-	found->image[2] = IMAGE_WORD(memory, stack);
-	found->image[3] = IMAGE_WORD(memory, arguments);
+	found->execution = execution_of(task);
 	found->code_pages = IMAGE_WORD(memory, code_pages);
 	found->address = address;
 	found->word_size = size;

@@ -152,8 +152,10 @@ Result<usdt_stock_constants> describe(const AttachPlan& plan, const TraceOptions
     constants.image = TRY(find_image());
     TRY(ContextPlaces::check_kernel());
     const usdt_thread_offsets& threads = constants.threads;
-    if (threads.start == 0 || threads.leader == 0 || threads.parent == 0)
-      return fail(ErrorKind::not_supported, "this kernel does not say when processes began, and who began them");
+    if (threads.start == 0 || threads.exec == 0 || threads.leader == 0 || threads.parent == 0)
+      return fail(
+          ErrorKind::not_supported,
+          "this kernel does not say when processes began, who began them, and whether they execute another program");
     if (arch::for_machine(plan.kernel_machine).thread_blocks.late) constants.late_pointer = TRY(find_late_pointer());
   }
   constants.spans = describe_spans(plan);

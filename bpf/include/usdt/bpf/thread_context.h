@@ -63,7 +63,7 @@ struct usdt_context_place {
  * process executes the same program with as much code, and the thread's vector has not heard of other modules. The last
  * five are of first threads whose pointer the kernel has late. */
 struct usdt_found_variable {
-	__u64 image[USDT_IMAGE_WORDS];
+	__u64 execution; /* task_struct::self_exec_id, which each execution of a program makes another one */
 	__u64 code_pages;
 	__u64 base;   /* the thread pointer */
 	__u64 vector; /* of a library's variable; 0: it is near the thread pointer */
@@ -74,7 +74,7 @@ struct usdt_found_variable {
 	__u64 area; /* that the thread has registered by rseq(2) */
 	/* At the thread's first hit since its program is executed: the number of that execution, the pointer that the
 	 * kernel had, and how often the thread had been switched out. */
-	__u64 execution;
+	__u64 first_execution;
 	__u64 first_pointer;
 	__u64 first_switches;
 };
