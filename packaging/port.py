@@ -3,8 +3,10 @@
 """Tries a commit on other suites of Debian, each in a clean system: README's demo, the unit tests, traces on this
 kernel, and the same tools by clang++. Ends with rows of the table in docs/development.md.
 
-Usage: port.py [--commit NAME] [--without STEP]... [SUITE]...
-SUITE: trixie and sid unless told. The systems stay in build/package/chroots until the next time, beside a log of each.
+Usage: port.py [--commit NAME] [--step STEP]... [--no-cache] [SUITE]...
+STEP: demo, unit, live and clang unless told; test is all tests. SUITE: trixie and sid unless told. Compilers have this
+machine's cache, if there is one, unless told: times are true without it. The systems stay in build/package/chroots
+until the next time, beside a log of each.
 """
 
 import argparse
@@ -29,7 +31,9 @@ STEPS = {
     "unit": "./run test -L unit",
     "live": " && ".join(f"python3 -B tests/live/{test} --tool build/bin/usdt-trace" for test in LIVE),
     "clang": f"{BY_CLANG} && python3 -B tests/live/{LIVE[0]} --tool build/clang/bin/usdt-trace",
+    "test": "./run test || ./run test --rerun-failed --parallel 1",
 }
+ALL_BUT_TEST = [name for name in STEPS if name != "test"]
 
 
 class Port:
@@ -44,8 +48,9 @@ class Port:
         self.log.write_text(f"{suite}, commit {commit.id}\n")
         self.outcomes = []
 
-    def step(self, name, command):
-        binds, variables = chroot.compiler_cache()
+    def step(self, name, cached):
+        command = STEPS[name]
+        binds, variables = chroot.compiler_cache() if cached else ((), {})
         began = time.monotonic()
         with self.log.open("a") as log:
             print(f"\n== {name}: {command}", file=log, flush=True)
@@ -67,7 +72,8 @@ class Port:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--commit", default="HEAD")
-    parser.add_argument("--without", action="append", default=[], choices=tuple(STEPS))
+    parser.add_argument("--step", action="append", choices=tuple(STEPS), dest="steps")
+    parser.add_argument("--no-cache", action="store_false", dest="cached")
     parser.add_argument("suites", nargs="*", default=("trixie", "sid"))
     options = parser.parse_args()
     commit = Commit(options.commit)
@@ -75,9 +81,8 @@ def main():
     try:
         for suite in options.suites:
             ports.append(Port(suite, commit))
-            for name, command in STEPS.items():
-                if name not in options.without:
-                    ports[-1].step(name, command)
+            for name in options.steps or ALL_BUT_TEST:
+                ports[-1].step(name, options.cached)
     except chroot.Failed as why:
         sys.exit(f"port: {why}")
     for port in ports:
