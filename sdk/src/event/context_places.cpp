@@ -91,14 +91,13 @@ Result<ContextPlaces> ContextPlaces::open(const LoadedObject& object, bool attri
 /// The latest come first where nobody is named: of those that wait since long ago there are seldom hits.
 void ContextPlaces::look_at(const std::vector<pid_t>& named) {
   for (const pid_t pid : named) look(pid);
-  if (!named.empty()) return;
-  const auto end = Clock::now() + std::chrono::seconds(1);
-  std::vector<pid_t> all = proc::numbers_in("/proc");
-  std::ranges::sort(all, std::greater());
-  for (const pid_t pid : all) {
-    if (Clock::now() > end) return;
-    look(pid);
+  if (named.empty()) {
+    std::vector<pid_t> all = proc::numbers_in("/proc");
+    std::ranges::sort(all, std::greater());
+    const auto end = Clock::now() + std::chrono::seconds(1);
+    for (auto pid = all.begin(); pid != all.end() && Clock::now() < end; ++pid) look(*pid);
   }
+  budget_ = LookBudget();  // no event waits yet
 }
 
 void ContextPlaces::expect(pid_t pid) {
@@ -110,7 +109,7 @@ void ContextPlaces::expect(pid_t pid) {
 void ContextPlaces::look_at_wanted() {
   constexpr std::chrono::milliseconds most{20};
   const auto began = Clock::now();
-  if (began < next_wanted_) return;
+  if (!budget_.has_time()) return;
   std::vector<__u32> wanted;
   __u32 pid = 0;
   const __u32* before = nullptr;
@@ -124,7 +123,6 @@ void ContextPlaces::look_at_wanted() {
     look(static_cast<pid_t>(each));
     if (Clock::now() - began > most) break;
   }
-  next_wanted_ = Clock::now() + kPart * (Clock::now() - began);
 }
 
 void ContextPlaces::look_again(const Event& event) {
@@ -134,12 +132,12 @@ void ContextPlaces::look_again(const Event& event) {
   const auto pid = static_cast<pid_t>(event.pid());
   const bool is_unknown = context->state == -ENOENT || context->state == -ENXIO;
   // One that is known by its parent is looked at as well: what it forks is known by it.
-  if (!seen_.contains(pid) || (is_unknown && is_due(pid))) look(pid);
+  if ((is_unknown || !seen_.contains(pid)) && is_due(pid)) look(pid);
 }
 
-bool ContextPlaces::is_due(pid_t pid) const {
+bool ContextPlaces::is_due(pid_t pid) {
   const auto known = seen_.find(pid);
-  return known == seen_.end() || Clock::now() - known->second.at >= known->second.pause;
+  return (known == seen_.end() || Clock::now() - known->second.at >= known->second.pause) && budget_.has_time();
 }
 
 const std::shared_ptr<const AttributeKeys>& ContextPlaces::keys_of(const Event& event) {
@@ -162,7 +160,9 @@ bool ContextPlaces::look(pid_t pid) {
   Seen& seen = seen_[pid];
   seen.at = Clock::now();
   const bool found = look(pid, seen);
-  seen.pause = std::max<Clock::duration>(kPause, kPart * (Clock::now() - seen.at));
+  const Clock::duration took = Clock::now() - seen.at;
+  budget_.spend(took);
+  seen.pause = std::max<Clock::duration>(kPause, kPart * took);
   return found;
 }
 

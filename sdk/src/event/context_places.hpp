@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "event/expected_process.hpp"
+#include "event/look_budget.hpp"
 #include "find/thread_variable.hpp"
 #include "proc/process_context.hpp"
 #include "proc/process_image.hpp"
@@ -91,8 +92,8 @@ class ContextPlaces {
   /// False: it has no context by now.
   bool look(pid_t pid);
   bool look(pid_t pid, Seen& seen);
-  /// Whether it was not looked at just now.
-  [[nodiscard]] bool is_due(pid_t pid) const;
+  /// Whether it was not looked at just now, and there is time for it.
+  [[nodiscard]] bool is_due(pid_t pid);
   /// Returns where its header was; 0: that is not known.
   [[nodiscard]] ProcessAddr page_of(const Seen& seen, const proc::ProcessImage& image) const;
   /// Returns what is known of a process, perhaps nothing yet.
@@ -104,7 +105,7 @@ class ContextPlaces {
   bool attributes_;
   find::ThreadVariableFinder finder_;
   ExpectedProcess expected_;
-  std::chrono::steady_clock::time_point next_wanted_ = {};
+  LookBudget budget_;
   std::map<pid_t, Seen> seen_;
   std::map<std::uint64_t, Named> named_;  ///< by usdt_context_place::number
   std::uint64_t last_number_ = 0;

@@ -37,12 +37,13 @@ Result<Interpreters> Interpreters::of(const LoadedObject& object) {
 void Interpreters::see(const Event& event) {
   if (map_ < 0 || event.pid() == 0 || !is_unknown(event.script().state)) return;
   Seen& seen = seen_[event.pid()];
-  if (event.timestamp() < seen.next) return;
+  if (event.timestamp() < seen.next || !budget_.has_time()) return;
   seen.pause = std::clamp(2 * seen.pause, kFirstPause, kLongestPause);
   seen.next = event.timestamp() + seen.pause;
   const std::uint64_t began = event_clock();
   look_at(static_cast<pid_t>(event.pid()));
   const std::uint64_t took = event_clock() - began;
+  budget_.spend(took);
   if (took < kLong) return;
   if (const auto there = seen_.find(event.pid()); there != seen_.end())
     there->second.next = event.timestamp() + std::max(there->second.pause, kTimes * took);

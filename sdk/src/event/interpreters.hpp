@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "event/expected_process.hpp"
+#include "event/look_budget.hpp"
 #include "find/thread_variable.hpp"
 #include "interpreter/find.hpp"
 #include "usdt/bpf/interpreter.h"
@@ -57,6 +58,7 @@ class Interpreters {
 
   int map_ = -1;
   ExpectedProcess expected_;
+  LookBudget budget_;
   find::ThreadVariableFinder ruby_variable_{interpreter::kRubyVariable, interpreter::kRubyMark};
   std::unordered_map<std::uint32_t, Seen> seen_;
   std::vector<std::string> unknown_;
