@@ -81,6 +81,9 @@ ALL = [
     Long("heap", "live bytes within the bound in 95 of 100 runs; a planted leak first in 20 of 20", scenarios("live/tools/heap_test.py")),
     Long("names", "odd names of files: listed, traced by the names, and from their directory", scenarios("live/find/names_test.py")),
     Long("texts", "hostile texts of a program in each form of output", scenarios("live/tools/hostile_text_test.py")),
+    Long("storm", "a day of an agent in ten minutes: every hit is with the server or in a count of losses", scenarios("live/agent/storm_test.py")),
+    Long("libbpf", "300 specs of one probe, where libbpf itself has room for 256",
+         [*scenarios("live/attach/libbpf_test.py"), "libbpf_itself_refuses_more_specs_than_its_header_has_room_for"]),
     Long("gdb", "126 functions of eight real programs: values equal to GDB's (an hour where sources have to be built)",
          scenarios("live/dwarf/against_gdb_test.py")),
 ]

@@ -253,6 +253,12 @@ def attach_at_once():
     _all_at_once = True
 
 
+def at_once(probes, options):
+    """AT_ONCE, for traces of commands that name no backend themselves; else no options."""
+    of_files = all(str(each).startswith(("usdt:", "uprobe:", "uretprobe:", "ucall:")) for each in probes)
+    return AT_ONCE if of_files and "--backend" not in options else ()
+
+
 # --- one scenario's run ---------------------------------------------------------------------------------------------
 
 
@@ -306,9 +312,8 @@ class Run:
 
     def tool_argv(self, probes, options=(), command=None, output="json"):
         probes = [probes] if isinstance(probes, str) else list(probes)
-        of_files = all(str(each).startswith(("usdt:", "uprobe:", "uretprobe:", "ucall:")) for each in probes)
-        if _all_at_once and command and of_files and "--backend" not in options:
-            options = [*options, *AT_ONCE]
+        if _all_at_once and command:
+            options = [*options, *at_once(probes, options)]
         argv = [str(self.tool), *probes, "--format", output, *[str(option) for option in options]]
         return argv + (["--", *[str(word) for word in command]] if command else [])
 

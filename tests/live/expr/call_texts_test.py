@@ -12,14 +12,13 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402
-from harness import Skip, attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
-
-attach_at_once()
+from harness import Skip, at_once, check, check_equal, main, require_root, scenario  # noqa: E402
 
 CALLS = 60
-# How both ends of a call are seen: one program, or two; by the kernel's return probe, or by RET instructions.
-WAYS = [[], ["--ret-probes"], ["--no-ret-probes"], ["--backend", "perf_uprobe"],
-        ["--backend", "perf_uprobe", "--no-ret-probes"], ["--backend", "uprobe_multi", "--no-ret-probes"]]
+# How both ends of a call are seen: one program, or two; by the kernel's return probe, or by RET instructions; in the memory of
+# the command alone, which is what the tool does of itself ("auto"), or in everybody's.
+WAYS = [["--backend", "auto"], ["--ret-probes"], ["--backend", "auto", "--no-ret-probes"], ["--backend", "perf_uprobe"],
+        ["--backend", "perf_uprobe", "--no-ret-probes"], ["--no-ret-probes"]]
 CARRIERS = [["--carrier", carrier] for carrier in ("table", "per-link", "ip-hash")]  # no cookie has room for a text
 # Those of calls in the kernel, by the prefix.
 KERNEL_WAYS = [("kcall", []), ("ksession", []), ("ksession", ["--backend", "kprobe_multi"]),
@@ -53,7 +52,8 @@ class Traced:
 def traced(run, program, probe, *options, calls=CALLS):
     """Nothing: this kernel cannot see such calls so."""
     log = run.dir / "said"
-    done = subprocess.run([run.tool, probe.format(program), "-f", "json", *map(str, options), "--", "sh", "-c",
+    options = [*map(str, options), *at_once([probe], options)]
+    done = subprocess.run([run.tool, probe.format(program), "-f", "json", *options, "--", "sh", "-c",
                            f"exec {program} {calls} > {log}"], capture_output=True, text=True, timeout=120)
     if done.returncode != 0 and ("this kernel has no" in done.stderr or "not supported: " in done.stderr):
         return None

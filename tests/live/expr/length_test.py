@@ -11,9 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402
-from harness import attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
-
-attach_at_once()
+from harness import AT_ONCE, check, check_equal, main, require_root, scenario  # noqa: E402
 
 INCLUDE = HERE.parent.parent / "provider" / "include"
 KEY = 63  # bytes of a text that is the only key
@@ -71,7 +69,7 @@ def said(program):
 
 def ask(run, program, *options):
     """The lines of a run, or of a recording where there is no program to run."""
-    behind = ["--", "sh", "-c", f"exec {program} > /dev/null"] if program else []
+    behind = [*AT_ONCE, "--", "sh", "-c", f"exec {program} > /dev/null"] if program else []
     done = subprocess.run([run.tool, *options, "-f", "json", *behind], capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, 0, done.stderr)
     return [json.loads(line) for line in done.stdout.splitlines()]

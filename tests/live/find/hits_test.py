@@ -12,9 +12,11 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import (LONG, Skip, check, check_equal, main, require_program, require_root, require_x86_64, scenario,  # noqa: E402
+from harness import (LONG, Skip, attach_at_once, check, check_equal, main, require_program, require_root, require_x86_64, scenario,  # noqa: E402
                      wait_line, wait_until)
 from hits_support import LEVELS, SEEDS, built, calls_said, compare, compilers, coroutine_flags, hits_seen  # noqa: E402
+
+attach_at_once()
 
 SPLIT_HEAD = """#include <stdio.h>
 #include <string.h>

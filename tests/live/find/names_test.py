@@ -13,8 +13,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402
-from harness import check, check_equal, main, scenario, with_long  # noqa: E402
+from harness import attach_at_once, check, check_equal, main, scenario, with_long  # noqa: E402
 from puppet import PROBE, Puppet  # noqa: E402
+
+attach_at_once()
 
 ODD = ["plain", "a b", " before", "behind ", "a:b", "x:puppet:beat", "usdt:x", "it's", '"', '"quoted"', "back\\slash",
        "trail\\", "a*b", "a\\*b", "aXb", "*", "\\*", "[1]", "1", "lib[1]*.so", "lib1x.so", "what?", "new\nline",

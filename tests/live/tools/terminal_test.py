@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import hostile  # noqa: E402
 import puppet  # noqa: E402
-from harness import Skip, check, check_equal, main, require_root, require_x86_64, scenario  # noqa: E402
+from harness import AT_ONCE, Skip, check, check_equal, main, require_root, require_x86_64, scenario  # noqa: E402
 from puppet import Puppet, probe_of  # noqa: E402
 from strict_text import HOSTILE, harmful  # noqa: E402
 
@@ -109,7 +109,7 @@ def build(run):
 
 def trace(run, program, columns, *options, probes="terminal:*", **environment):
     """Heading, and what follows it: each event as its lines."""
-    argv = [run.tool, f"usdt:{program}:{probes}", "-q", *options, "--", program]
+    argv = [run.tool, f"usdt:{program}:{probes}", "-q", *AT_ONCE, *options, "--", program]
     lines = on_terminal(run, argv, columns, **environment)
     check("of the program" in lines, f"what the command wrote: {lines[:3]}")
     check_equal(lines[0].split(), HEADINGS, "the heading comes first, before what the command writes")
@@ -311,7 +311,7 @@ def looks_of(text):
 
 def tables_of(run, program, columns, options):
     """Lines of the last one, on a terminal or, without columns, in a pipe."""
-    argv = [str(word) for word in [run.tool, f"usdt:{program}:tables:*", "-q", *options, "--", program, *(["wait"] if "--interval" in options else [])]]
+    argv = [str(word) for word in [run.tool, f"usdt:{program}:tables:*", "-q", *AT_ONCE, *options, "--", program, *(["wait"] if "--interval" in options else [])]]
     if columns is None:
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
     lines = looks_of("\n".join(on_terminal(run, argv, columns)))[-1].split("\n")
