@@ -200,7 +200,11 @@ function(usdt_test name)
       set_tests_properties(${name}.${ARG_TOGETHER} PROPERTIES TIMEOUT 300 LABELS ${ARG_LABEL})
       set(filter TEST_FILTER -${ARG_TOGETHER}.*)
     endif()
+    set(processors 1)
+    if(ARG_LABEL STREQUAL unit)
+      set(processors 2)  # of the four tests a processor that `./run test` runs: these compute, those that trace wait
+    endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST ${filter}
-      PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL} ${lock})
+      PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL} PROCESSORS ${processors} ${lock})
   endif()
 endfunction()
