@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402
-from harness import LONG, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+from harness import AT_ONCE, LONG, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
 
 SPAN = ["usdt:{0}:spans:begin", "~~", "usdt:{0}:spans:end"]
 # 10^6 pairs on 8 threads; in CI a tenth of them.
@@ -197,7 +197,7 @@ def texts_of_the_beginning_are_asked_about_as_they_were_there(run):
                           ('str(arg0) =~ "question 1? of*"', list(range(10, 20))),
                           ('str(arg0) =~ "question 19*" && arg0 != 0 && end.arg0 > 192', list(range(193, 200))),
                           ('str(arg0) == str(end.arg1)', []), ('str(arg0) =~ "*-"', [])]:
-        trace = traced(run, program, "texts 200", "--where", where, "--print", "str(arg0), end.arg0", probes=probes)
+        trace = traced(run, program, "texts 200", "--where", where, "--print", "str(arg0), end.arg0", *AT_ONCE, probes=probes)
         check_equal([span["args"] for span in trace.spans], [[said[n], n] for n in wanted], where)
         check_equal((trace.end["rejected"], trace.end.get("undecided", 0)), (200 - len(wanted), 0), where)
         accounts_add_up(trace)
@@ -239,14 +239,14 @@ def questions_are_answered_alike_by_the_kernel_and_by_a_replay(run):
     check_equal(again.summary["probes"], shown[-1]["probes"], "the accounts of a replay")
     for where, holds in WHERES:
         wanted = [span["args"] + span["end_args"] for span in events if holds(span)]
-        live = traced(run, program, "pairs 2 500", "--where", where)
+        live = traced(run, program, "pairs 2 500", "--where", where, *AT_ONCE)
         again = replayed(run, file, "--where", where)
         for trace in (live, again):
             check_equal(sorted(span["args"] + span["end_args"] for span in trace.spans), sorted(wanted), where)
             check_equal(trace.end["rejected"], len(events) - len(wanted), f"rejected by {where}")
         accounts_add_up(live)
     for view in VIEWS:
-        live = traced(run, program, "pairs 2 500", *view)
+        live = traced(run, program, "pairs 2 500", *view, *AT_ONCE)
         again = replayed(run, file, *view)
         check_equal(again.tables[-1]["rows"], live.tables[-1]["rows"], f"rows of {view}")
 
@@ -284,7 +284,7 @@ def who_began_a_span_can_be_asked_and_is_a_key(run):
              ("nsecs - duration > 0 && end.arg0 == arg0 && pid > 1", 300)]
     asked += [(f"cgroup == {cgroup}", 300), (f"cgroup == {cgroup} + 1", 0)] if cgroup else []
     for where, spans in asked:
-        trace = traced(run, program, "across 300", *pair, "--where", where)
+        trace = traced(run, program, "across 300", *pair, "--where", where, *AT_ONCE)
         check_equal(len(trace.spans), spans, where)
         accounts_add_up(trace)
 
