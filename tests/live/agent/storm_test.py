@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A day of an agent in minutes (./run long storm: ten; here one): programs come, are replaced and go, files are read again and
+"""A day of an agent in minutes (./run long storm: ten; here half of one): programs come, are replaced and go, files are read again and
 again, the server is away longer than the spool has room, the agent is killed, and its clock is a day ahead. In the end every
 hit that the programs say is with the server or in a count of losses, exactly, and the agent has grown by nothing."""
 
@@ -23,11 +23,11 @@ from agent import Agent, Usage, question  # noqa: E402
 from collector import Collector, attributes_of  # noqa: E402
 from harness import LONG, check, check_equal, main, require_program, require_root, scenario, wait_until, with_long  # noqa: E402
 
-SECONDS = with_long(600, 50)
+SECONDS, PERIOD = with_long((600, 25), (26, 13))
 SPOOL_MEGABYTES = 1
 HITS = 20_000  # of one program, in some eight seconds
 PAUSE = 2  # seconds between their beginnings: some 10,000 hits a second
-AWAY = range(8, 22)  # the seconds of every 25 in which the server is not there
+AWAY = with_long(range(8, 22), range(4, 11))  # the seconds of each period in which the server is not there
 
 # It hits once somebody traces it: no hit is before that, and its number says how many there are.
 PROGRAM = r"""
@@ -123,11 +123,11 @@ def weather(agent, server, second):
     if second % 4 == 0:
         agent.write("changes", question("changes", "usdt:*service:storm:other", f"where = 'arg0 > {second}'", "by = 'arg0 % 3'"))
         agent.process.send_signal(signal.SIGHUP)
-    if second % 25 == AWAY.start:
+    if second % PERIOD == AWAY.start:
         server.go()
-    if second % 25 == AWAY.stop:
+    if second % PERIOD == AWAY.stop:
         server.come()
-    if second % 25 not in AWAY:
+    if second % PERIOD not in AWAY:
         server.take()
     agent.get("/metrics")
 
@@ -144,7 +144,7 @@ def live_through(run, built, server, first, kill):
         time.sleep(1)
     usage.finish()
     programs.finish(agent)
-    if (SECONDS // 2 - 1) % 25 in AWAY:
+    if (SECONDS // 2 - 1) % PERIOD in AWAY:
         server.come()
     time.sleep(4)  # the last batch, and another look at the account
     check_equal(agent.sum_of("usdt_stays_hits_total"), programs.hits - first, f"hits of this life, {agent.said[-20:]}")
