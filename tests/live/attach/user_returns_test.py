@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, require_x86_64, scenario  # noqa: E402
+from harness import AT_ONCE, Skip, check, check_equal, main, require_program, require_root, require_x86_64, scenario  # noqa: E402
 from user_functions_support import COMPILERS, FUNCTIONS, as_text, build, compare, compare_result, traced  # noqa: E402
 from said import quiet  # noqa: E402
 
@@ -19,7 +19,7 @@ from said import quiet  # noqa: E402
 def return_values_are_those_that_were_returned(run):
     for compiler in COMPILERS:
         for level in ("-O0", "-O2"):
-            said, shown, _ = traced(run, build(run, compiler, level), "uretprobe", FUNCTIONS)
+            said, shown, _ = traced(run, build(run, compiler, level), "uretprobe", FUNCTIONS, *AT_ONCE)
             for name in FUNCTIONS:
                 check_equal(len(shown[name]), len(said[name]), f"{compiler} {level} {name}: returns")
                 for (_, told), (_, value) in zip(said[name], shown[name]):
@@ -61,7 +61,7 @@ def return_values_are_the_same_by_probes_on_each_ret(run):
     for compiler in COMPILERS:
         for level in ("-O0", "-O2"):
             program = build(run, compiler, level, ("-g", "-fno-optimize-sibling-calls"))
-            said, shown, _ = traced(run, program, "uretprobe", FUNCTIONS, "--ret-probes")
+            said, shown, _ = traced(run, program, "uretprobe", FUNCTIONS, "--ret-probes", *AT_ONCE)
             for name in FUNCTIONS:
                 check_equal(len(shown[name]), len(said[name]), f"{compiler} {level} {name}: returns")
                 for (_, told), (_, value) in zip(said[name], shown[name]):
