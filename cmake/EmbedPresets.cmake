@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Turns the TOML files FILES into the header HEADER with kBuiltInPresets: names and texts.
+# Turns the TOML files FILES into the header HEADER with kPresetTexts: names and texts.
 set(rows "")
 list(SORT FILES)
 foreach(file IN LISTS FILES)
@@ -14,6 +14,6 @@ file(WRITE ${HEADER} "// Generated from tools/presets; do not edit.
 #include <string_view>
 #include <utility>
 
-inline constexpr std::array<std::pair<std::string_view, std::string_view>, ${count}> kBuiltInPresets{{
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, ${count}> kPresetTexts{{
 ${rows}}};
 ")

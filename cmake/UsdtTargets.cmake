@@ -100,7 +100,7 @@ set_property(GLOBAL PROPERTY USDT_STAGE_HEADERS usdt.hpp)  # is all of them, and
 if(NOT USDT_ROOMS)
   set(USDT_ROOMS ${PROJECT_BINARY_DIR}/rooms)
   file(GLOB rooms ${USDT_ROOMS}/*)
-  list(FILTER rooms EXCLUDE REGEX "/unity$")  # sources: written again they would be compiled again
+  list(FILTER rooms EXCLUDE REGEX "/(unity|pages)$")  # sources: written again they would be compiled again
   if(rooms)
     file(REMOVE_RECURSE ${rooms})
   endif()
@@ -143,16 +143,13 @@ function(usdt_module name)
   set_property(GLOBAL APPEND PROPERTY USDT_MODULES usdt_${name})
 endfunction()
 
-# usdt_embed_bpf(MODULE BPF SOURCE): SOURCE of usdt_module(MODULE) includes the programs of usdt_add_bpf(BPF). The directory of
-# their headers, which differs from build to build, is in no other's command: ccache knows those of another build at once.
+# usdt_embed_bpf(MODULE BPF SOURCE): SOURCE of usdt_module(MODULE), one that is ALONE, includes the programs of
+# usdt_add_bpf(BPF). The directory of their headers, which differs from build to build, is in no other's command: ccache knows
+# those of another build at once.
 function(usdt_embed_bpf module bpf source)
   add_dependencies(usdt_${module} ${bpf}_build)
   get_target_property(dir ${bpf} INTERFACE_INCLUDE_DIRECTORIES)
-  if(USDT_UNITY)  # what has directories of its own would be compiled alone
-    target_include_directories(usdt_${module} PRIVATE ${dir})
-  else()
-    set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${dir})
-  endif()
+  set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${dir})
 endfunction()
 
 function(usdt_test name)

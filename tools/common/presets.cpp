@@ -171,7 +171,7 @@ bool is_about(const Preset& preset, const std::vector<TargetFile>& files) {
 Presets find_presets() {
   Presets found;
   std::map<std::string, Preset> all;
-  for (const auto& [name, text] : kBuiltInPresets) {
+  for (const auto& [name, text] : built_in_presets()) {
     auto script = parse_script(fmt::format("{}{}", name, kEnding), text);
     if (!script) {
       found.wrong.push_back({std::string(name), script.error().within("built-in preset")});

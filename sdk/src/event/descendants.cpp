@@ -13,8 +13,8 @@
 
 #include "base/try.hpp"
 #include "btf/types.hpp"
+#include "event/stock_objects.hpp"
 #include "features/trivial_program.hpp"
-#include "follow.bpf.hpp"
 #include "program/libbpf_log.hpp"
 #include "program/object_copy.hpp"
 #include "program/process_list.hpp"
@@ -109,7 +109,7 @@ Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_family
   auto marks = object.map_fd("usdt_descendants");
   if (!marks) return fail(marks.error());
   const std::string name = "usdt_follow";
-  auto follow = backends::ObjectCopy::open(follow_object(), name);
+  auto follow = backends::ObjectCopy::open(follow_programs(), name);
   if (!follow) return fail(follow.error());
   usdt_stock_constants constants{};
   constants.family = family;

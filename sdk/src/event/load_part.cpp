@@ -16,9 +16,9 @@
 #include "event/kernel_offsets.hpp"
 #include "event/open_calls.hpp"
 #include "event/row_map.hpp"
+#include "event/stock_objects.hpp"
 #include "event/stock_program.hpp"
 #include "program/thread_base.hpp"
-#include "trace.bpf.hpp"
 #include "usdt/bpf/filter.h"
 #include "usdt/clock.hpp"
 
@@ -215,8 +215,6 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                 .family = family,
                 .plan = std::move(of_it)};
 }
-
-std::span<const std::byte> stock_programs() noexcept { return trace_object(); }
 
 std::uint64_t rate_start_now() { return event_clock() - 1'000'000'000; }
 

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -54,9 +53,6 @@ struct Loaded {
   usdt_family_constants family{};
   std::shared_ptr<const AttachPlan> plan;  ///< what it is loaded for: it may have fewer values (shortened_sites())
 };
-
-/// The object that they are in.
-[[nodiscard]] std::span<const std::byte> stock_programs() noexcept;
 
 [[nodiscard]] Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& plan, const TraceOptions& options,
                                        const Shared& common);

@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "base/try.hpp"
-#include "ends.bpf.hpp"
 #include "event/kernel_offsets.hpp"
+#include "event/stock_objects.hpp"
 #include "program/object_copy.hpp"
 #include "sys/blocked_signals.hpp"
 #include "sys/pid_namespace.hpp"
@@ -71,7 +71,7 @@ bool is_gone_since(std::uint32_t tid, std::uint64_t time) {
 }  // namespace
 
 Result<ThreadEnds> ThreadEnds::start() {
-  auto object = TRY(backends::ObjectCopy::open(ends_object(), "usdt_ends"));
+  auto object = TRY(backends::ObjectCopy::open(ends_programs(), "usdt_ends"));
   TRY(set_namespace(object));
   TRY(object.set_constant("usdt_thread_ends_constants", find_ends()));
   const sys::BlockedSignals blocked;  // as ObjectCopy::load()

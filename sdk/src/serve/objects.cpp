@@ -12,7 +12,7 @@
 #include "backend/table.hpp"
 #include "base/try.hpp"
 #include "broker/limits.hpp"
-#include "event/load_part.hpp"
+#include "event/stock_objects.hpp"
 #include "link/attach_table.hpp"
 #include "link/missed.hpp"
 #include "program/loaded_here.hpp"
