@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# usdt_module(NAME SOURCES... [HEADERS public headers...] LINK earlier modules and libraries... [ALONE sources...]): one stage
-# of the pipeline. ALONE: see usdt_unity().
+# usdt_module(NAME SOURCES... [HEADERS public headers...] LINK earlier modules and libraries... [ALONE sources...] [COLD]): one
+# stage of the pipeline. ALONE: see usdt_unity(). COLD: with AddressSanitizer it is not optimised, which is nearly half of
+# what the compiler does then; for those that no test waits for there.
 # What it may include is what it links, and nothing else compiles: each stage has an include root of its own in the build
 # tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
 # headers that no stage names are plain values, and belong to `base`.
@@ -46,7 +47,7 @@ function(usdt_headers target kind)
   set(common usdt_${kind}_headers)
   if(NOT TARGET ${common})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${common}.cpp CONTENT "int main() {}\n")
-    if(kind STREQUAL module)  # precompiled headers know whether they are of a program or of a library
+    if(kind MATCHES "module$")  # precompiled headers know whether they are of a program or of a library
       add_library(${common} OBJECT ${PROJECT_BINARY_DIR}/${common}.cpp)
     else()
       add_executable(${common} ${PROJECT_BINARY_DIR}/${common}.cpp)
@@ -131,7 +132,7 @@ function(usdt_symlink_remaining_headers stage)
 endfunction()
 
 function(usdt_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;LINK;ALONE" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "" "SOURCES;HEADERS;LINK;ALONE" ${ARGN})
   add_library(usdt_${name} STATIC ${ARG_SOURCES})
   file(MAKE_DIRECTORY ${USDT_ROOMS}/${name})
   usdt_symlink(${CMAKE_CURRENT_SOURCE_DIR} ${USDT_ROOMS}/${name}/${name})
@@ -139,7 +140,12 @@ function(usdt_module name)
   target_include_directories(usdt_${name} PUBLIC ${USDT_ROOMS}/${name})
   target_link_libraries(usdt_${name} PUBLIC ${ARG_LINK} PRIVATE usdt_options)
   usdt_unity(usdt_${name} ${ARG_ALONE})
-  usdt_headers(usdt_${name} module)
+  if(ARG_COLD AND USDT_SANITIZE MATCHES "address")
+    target_compile_options(usdt_${name} PRIVATE -O0)
+    usdt_headers(usdt_${name} cold_module)
+  else()
+    usdt_headers(usdt_${name} module)
+  endif()
   set_property(GLOBAL APPEND PROPERTY USDT_MODULES usdt_${name})
 endfunction()
 
