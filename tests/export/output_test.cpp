@@ -18,6 +18,7 @@
 namespace usdt {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -201,13 +202,28 @@ TEST(FoldedSink, refuses_what_is_not_by_a_stack) {
   EXPECT_THAT(check_sink_format("folded", question).error().message, HasSubstr("are of stacks"));
 }
 
-TEST(ReportSink, takes_whatever_one_question_asks_and_none_of_a_script) {
+TEST(ReportSink, takes_whatever_one_question_asks) {
   Question question;
   EXPECT_TRUE(check_sink_format("report", question));
   question.view = *parse_view({.by = "ustack", .average = "arg0"});
   EXPECT_TRUE(check_sink_format("report", question));
+}
+
+/// Their answers say whose they are, or are numbers and spans with names.
+TEST(Sink, has_the_answers_to_several_questions_in_one_place_unless_its_form_is_of_one) {
+  std::vector<std::string_view> of_one;
+  for (const SinkFormat& format : sink_formats())
+    if (format.of_one_question) of_one.push_back(format.name);
+  EXPECT_THAT(of_one, ElementsAre("csv", "folded", "flame", "report", "pprof"));
+  Question question;
   question.name = "gc";
-  EXPECT_THAT(check_sink_format("report", question).error().message, HasSubstr("of one question"));
+  for (const std::string_view form : {"csv", "report"}) EXPECT_TRUE(check_sink_format(form, question)) << form;
+}
+
+TEST(CsvSink, says_which_probe_has_columns_of_its_own) {
+  Question question;
+  question.values.print = *parse_prints({"arg0", "app:work=arg1"});
+  EXPECT_THAT(check_sink_format("csv", question).error().message, HasSubstr("and app:work has a list of its own"));
 }
 
 TEST(Sink, what_comes_out_of_a_recording_is_not_recorded_again) {

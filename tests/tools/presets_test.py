@@ -226,6 +226,19 @@ class Presets(tool.TempDirCase):
         script = self.write("s.toml", OWN.replace('probes = ["app:gone"]', 'probes = ["app:work"]'))
         self.assertIn("each: each is a line", self.questions("--script", script, "--", self.app)[1])
 
+    def test_a_form_of_one_question_takes_one_of_a_preset_and_of_several_says_which_they_are(self):
+        at = ["--", self.app]
+        for form in (["--format", "csv"], ["--export", "report=/dev/null"]):
+            done = self.trace("--explain", "--preset", "own.counts", *form, *at)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.trace("--explain", "--preset", "own.hidden,counts", *form, *at)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"{form[0]} {form[1].split('=')[0]} is of one question, and preset 'own' asks 2: hidden, counts; "
+                          "name one: --preset own.hidden", done.stderr)
+        script = self.write("s.toml", OWN)
+        self.assertIn(f"{script} asks 4: counts, each, hidden, absent; a script of one question has it",
+                      self.trace("--explain", "--script", script, "-f", "csv", *at).stderr)
+
     def test_a_preset_is_of_the_command_line(self):
         script = self.write("s.toml", "preset = 'python'\n" + OWN)
         done = self.trace("--explain", "--script", script)

@@ -3,6 +3,7 @@
 #include "script_flags.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/types.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +19,7 @@
 #include "common/script.hpp"
 #include "io/width.hpp"
 #include "settle_questions.hpp"
+#include "usdt/sink.hpp"
 #include "wrong_usage.hpp"
 
 namespace usdt_trace {
@@ -249,6 +251,26 @@ usdt::Result<usdt::tools::ChosenPreset> find_script(const ScriptPart& named, con
   return all;
 }
 
+/// Some forms have the columns, or the stacks, of one question: of several they are for one alone.
+usdt::Result<void> check_forms(const Script& script, const std::vector<std::string>& asked, const OutputPart& output) {
+  if (asked.size() < 2) return {};
+  const auto check = [&](std::string_view option, const std::string& name) -> usdt::Result<void> {
+    const auto formats = usdt::sink_formats();
+    const auto form = std::ranges::find(formats, name, &usdt::SinkFormat::name);
+    if (form == formats.end() || !form->of_one_question) return {};
+    const std::string one = script.preset.empty() ? "a script of one question has it"
+                                                  : fmt::format("name one: --preset {}.{}", script.preset, asked[0]);
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      fmt::format("{} {} is of one question, and {} asks {}: {}; {}", option, name,
+                                  script.preset.empty() ? script.file : fmt::format("preset '{}'", script.preset),
+                                  asked.size(), fmt::join(asked, ", "), one));
+  };
+  if (auto fits = check("--format", output.shown.format); !fits) return fits;
+  for (const ExportPart& each : output.exports)
+    if (auto fits = check("--export", each.format); !fits) return fits;
+  return {};
+}
+
 }  // namespace
 
 usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const Flags& flags, const CommandLine& line) {
@@ -266,6 +288,7 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   leave_chosen(script, chosen->questions);
   auto made = make_questions(script, app, flags, line, {});
   if (!made) return usdt::fail(made.error());
+  if (auto fit = check_forms(script, chosen->questions, made->front().output); !fit) return usdt::fail(fit.error());
   return settle_questions(script, chosen->questions, *made);
 }
 

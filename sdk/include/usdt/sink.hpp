@@ -39,6 +39,7 @@ struct SinkFormat {
   bool has_lines;                ///< lines of text, which a pipe or a terminal may take; else a file for other programs
   std::string_view description;  ///< a line about it, as help texts show it
   bool is_sent = false;          ///< to a server by HTTP: SinkOptions::file is a URL
+  bool of_one_question = false;  ///< a place has the answers to one question: its columns, or its stacks
 };
 
 /// Returns all forms there are, in the order in which help texts name them.
@@ -119,7 +120,8 @@ class Sink final : public AnswerConsumer {
   [[nodiscard]] static Result<std::unique_ptr<Sink>> open(std::string_view format, SinkOptions options);
   ~Sink() override;
 
-  /// Returns another sink that writes to where this one does, for another question of the session.
+  /// Returns another sink that writes to where this one does, for another question of the session. Forms that are of
+  /// one question (SinkFormat::of_one_question) have nothing that tells the answers apart.
   [[nodiscard]] std::unique_ptr<Sink> sibling() const;
   /// Whether both write to one opened file: they are siblings.
   [[nodiscard]] bool is_sibling_of(const Sink& other) const noexcept;

@@ -25,15 +25,14 @@ Result<void> check_json(const Question& question) {
 }
 
 Result<void> check_csv(const Question& question) {
-  return check_rules(
-      question,
-      std::array{
-          Rule{question.view.folded || !question.values.format.empty(),
-               "--format csv has columns: --folded and --format-string are lines of their own"},
-          Rule{!question.values.print.for_probes.empty(),
-               "--format csv has the same columns for all probes: one --print LIST"},
-          Rule{!question.name.empty(), "--format csv is of one question: those of a script have different columns"},
-      });
+  if (!question.values.print.for_probes.empty())
+    return session::refuse(fmt::format("--format csv has the same columns for all probes, and {} has a list of its own "
+                                       "(--print)",
+                                       question.values.print.for_probes.front().probe),
+                           question.option_prefix);
+  return check_rules(question,
+                     std::array{Rule{question.view.folded || !question.values.format.empty(),
+                                     "--format csv has columns: --folded and --format-string are lines of their own"}});
 }
 
 /// A view by a stack has one, and its number is a count or a sum. Events of a recording have the stacks that it has.
@@ -55,14 +54,7 @@ Result<void> check_stacks(const Question& question) {
                "folded, flame and pprof have a count, or with --sum a sum, for each stack: they go with neither --avg, "
                "--min, "
                "--max, --distinct, --hist, --lhist nor --latency"},
-          Rule{!question.name.empty(),
-               "folded, flame and pprof are of one question: stacks of several would be one graph"},
       });
-}
-
-Result<void> check_report(const Question& question) {
-  return check_rules(question,
-                     std::array{Rule{!question.name.empty(), "report is of one question, not of a script's"}});
 }
 
 Result<void> check_perfetto(const Question& question) {
@@ -93,17 +85,19 @@ constexpr std::array kRows{
               .make = make_json_output,
               .check = check_json,
               .tells_of_nothing = true},
-    FormatRow{.format = {"csv", true, "values with commas between them"}, .make = make_csv_output, .check = check_csv},
-    FormatRow{.format = {"folded", true, "a line for each stack, for flame graphs"},
+    FormatRow{.format = {"csv", true, "values with commas between them", false, true},
+              .make = make_csv_output,
+              .check = check_csv},
+    FormatRow{.format = {"folded", true, "a line for each stack, for flame graphs", false, true},
               .make = make_folded_output,
               .check = check_stacks},
-    FormatRow{.format = {"flame", false, "a flame graph, as a page for a browser"},
+    FormatRow{.format = {"flame", false, "a flame graph, as a page for a browser", false, true},
               .make = make_flame_output,
               .check = check_stacks},
-    FormatRow{.format = {"report", false, "all of a trace as pictures and tables, as a page for a browser"},
-              .make = make_report_output,
-              .check = check_report},
-    FormatRow{.format = {"pprof", false, "stacks with lines and addresses, for pprof"},
+    FormatRow{
+        .format = {"report", false, "all of a trace as pictures and tables, as a page for a browser", false, true},
+        .make = make_report_output},
+    FormatRow{.format = {"pprof", false, "stacks with lines and addresses, for pprof", false, true},
               .make = make_pprof_output,
               .check = check_stacks},
     FormatRow{.format = {"perfetto", false, "calls, spans and hits on a time line, for ui.perfetto.dev"},
