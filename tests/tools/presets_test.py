@@ -226,6 +226,22 @@ class Presets(tool.TempDirCase):
         script = self.write("s.toml", OWN.replace('probes = ["app:gone"]', 'probes = ["app:work"]'))
         self.assertIn("each: each is a line", self.questions("--script", script, "--", self.app)[1])
 
+    def test_a_condition_of_several_questions_is_said_once_with_their_names(self):
+        def page(*words, text=OWN):
+            self.write("presets/own.toml", text)
+            return tool.usdt_list("--presets", *words, env={"USDT_PRESETS": str(self.folder), "COLUMNS": "500"}).stdout
+        condition = "it was started with --pro*, or with APP_PROBES=1 in its environment"
+        self.assertEqual(page().count(f"only if {condition}"), 1)
+        self.assertNotIn("each: only if", page())  # of one question it is below that
+        shared = OWN.replace("unseen its journal is on\"]", 'environment APP_PROBES=1", "argument --pro*"]')
+        self.assertRegex(page(text=shared), rf"own.toml\n +each, hidden: only if {re.escape(condition)}\n\* own.counts")
+        self.assertEqual(page(text=shared).count(condition), 1)
+        every = re.sub("^fires-only-if.*\n", "", shared, flags=re.M).replace("probes =", 'fires-only-if = ["unseen its journal is on"]\nprobes =')
+        self.assertIn(" all: only if its journal is on\n", page(text=every))
+        os.makedirs(self.path("waiting"))
+        said = page("-p", self.waiting(A="b"), text=shared)
+        self.assertEqual((said.count(condition), len(re.findall(r"^ +does not fire$", said, re.M))), (1, 2), said)
+
     def test_a_form_of_one_question_takes_one_of_a_preset_and_of_several_says_which_they_are(self):
         at = ["--", self.app]
         for form in (["--format", "csv"], ["--export", "report=/dev/null"]):

@@ -54,6 +54,33 @@ ListedQuestion look_at(const ScriptQuestion& question, pid_t pid) {
   return listed;
 }
 
+/// What a condition is that several questions of a preset have, and which these are.
+struct SharedCondition {
+  std::string text;
+  std::vector<std::string_view> questions = {};
+};
+
+/// The condition that keeps a question's hits away, or may do so; empty: none is known.
+std::string condition_of(const ListedPreset& preset, const ListedQuestion& listed) {
+  const bool is_open =
+      preset.pid == 0 || listed.readiness == Readiness::not_firing || listed.readiness == Readiness::may_fire;
+  return is_open ? usdt::tools::describe(listed.question->fires_only_if) : std::string();
+}
+
+/// Finds those that more than one question has, in the order of the first.
+std::vector<SharedCondition> shared_conditions(const ListedPreset& preset) {
+  std::vector<SharedCondition> all;
+  for (const ListedQuestion& listed : preset.questions) {
+    std::string text = condition_of(preset, listed);
+    if (text.empty()) continue;
+    auto known = std::ranges::find(all, text, &SharedCondition::text);
+    if (known == all.end()) known = all.insert(known, SharedCondition{.text = std::move(text)});
+    known->questions.emplace_back(listed.question->name);
+  }
+  std::erase_if(all, [](const SharedCondition& each) { return each.questions.size() < 2; });
+  return all;
+}
+
 class PresetPage {
  public:
   explicit PresetPage(usdt::io::Stream& out) : out_(out) {}
@@ -78,17 +105,27 @@ class PresetPage {
     for (std::string_view rest = heading; !rest.empty();)
       out_.print("{}\n", out_.styled(usdt::io::next_line(rest, out_.room(0, 20)), usdt::io::Style::bold));
     if (!preset.preset->place.empty()) line("", preset.preset->place, usdt::io::Style::dim);
+    const std::vector<SharedCondition> shared = shared_conditions(preset);
+    for (const SharedCondition& each : shared) {
+      const bool is_of_all = each.questions.size() == preset.questions.size();
+      line("",
+           fmt::format("{}: only if {}", is_of_all ? "all" : fmt::format("{}", fmt::join(each.questions, ", ")),
+                       each.text),
+           usdt::io::Style::dim);
+    }
     for (const ListedQuestion& listed : preset.questions) {
       line(fmt::format("{} {}", listed.question->on_request ? ' ' : '*', name_of(preset, listed)),
            listed.question->title, usdt::io::Style::plain);
       if (!listed.question->cost.empty()) line("", listed.question->cost, usdt::io::Style::dim);
       if (!listed.question->known_as.empty())
         line("", fmt::format("known as {}", fmt::join(listed.question->known_as, ", ")), usdt::io::Style::dim);
+      const std::string condition = condition_of(preset, listed);
+      const bool is_said = std::ranges::find(shared, condition, &SharedCondition::text) != shared.end();
       if (listed.readiness != Readiness::ready)
-        line("", fmt::format("{}: {}", to_string(listed.readiness), listed.why), usdt::io::Style::bad);
-      else if (preset.pid == 0 && !listed.question->fires_only_if.empty())
-        line("", fmt::format("only if {}", usdt::tools::describe(listed.question->fires_only_if)),
-             usdt::io::Style::dim);
+        line("", fmt::format("{}{}", to_string(listed.readiness), is_said ? "" : ": " + listed.why),
+             usdt::io::Style::bad);
+      else if (!condition.empty() && !is_said)
+        line("", fmt::format("only if {}", condition), usdt::io::Style::dim);
     }
   }
 
