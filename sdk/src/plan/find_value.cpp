@@ -38,11 +38,8 @@ std::optional<std::size_t> find_between(const std::vector<Arg>& args, std::size_
   return found;
 }
 
-/// "arg3" as the number it is.
-ArgName named(std::string_view text) {
-  auto path = parse_value_path(text);
-  return path && path->steps.empty() ? path->root : ArgName(std::string(text));
-}
+/// "arg3" as the number it is, a way to a member as its text.
+ArgName name_of(const ValuePath& path) { return path.steps.empty() ? path.root : ArgName(path.text); }
 
 }  // namespace
 
@@ -51,9 +48,13 @@ std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName&
   if (end == args.end()) return find_between(args, 0, args.size(), name);
   const auto first_of_end = static_cast<std::size_t>(end - args.begin());
   const auto* text = std::get_if<std::string>(&name);
-  const bool prefixed = text != nullptr && text->starts_with(plan::kEndPrefix);
-  const ArgName own =
-      text != nullptr ? named(std::string_view(*text).substr(prefixed ? plan::kEndPrefix.size() : 0)) : name;
+  auto path = text != nullptr ? parse_value_path(*text) : fail(ErrorKind::not_found, "");
+  const auto at_end = path ? plan::own_path_of_end(*path) : std::nullopt;
+  const bool prefixed = at_end || (text != nullptr && text->starts_with(plan::kEndPrefix));
+  const ArgName own = at_end     ? name_of(*at_end)
+                      : path     ? name_of(*path)
+                      : prefixed ? ArgName(text->substr(plan::kEndPrefix.size()))
+                                 : name;
   const auto found = prefixed ? std::nullopt : find_between(args, 0, first_of_end, own);
   return found ? found : find_between(args, first_of_end, args.size(), own);
 }
@@ -62,14 +63,28 @@ std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName&
 
 namespace plan {
 
+std::optional<ValuePath> own_path_of_end(const ValuePath& path) {
+  const bool of_end = path.root == ArgName("end") && !path.steps.empty() &&
+                      path.steps.front().kind == PathStep::Kind::member &&
+                      path.steps.front().column <= path.text.size();
+  const std::size_t at = of_end ? path.text.rfind("end", path.steps.front().column) : path.text.npos;
+  if (at == path.text.npos) return std::nullopt;
+  std::string own = path.text;
+  own.erase(at, path.steps.front().column - at);
+  auto parsed = parse_value_path(own);
+  return parsed ? std::optional(std::move(*parsed)) : std::nullopt;
+}
+
 std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValuePath& path) {
   if (path.steps.empty()) return find_arg(args, path.root);
+  const auto at_end = own_path_of_end(path);
+  const std::string_view own = at_end ? at_end->text : path.text;
   const auto is_it = [&](const Arg& arg) {
-    return arg.of_end ? arg.name() == path.text || own_name(arg) == path.text : arg.derived && arg.name() == path.text;
+    return arg.of_end ? arg.name() == path.text || own_name(arg) == own : arg.derived && arg.name() == path.text;
   };
   if (const auto found = std::ranges::find_if(args, is_it); found != args.end())
     return static_cast<std::size_t>(found - args.begin());
-  return path.text.starts_with(kEndPrefix) ? find_arg(args, path.text) : std::nullopt;
+  return at_end || path.text.starts_with(kEndPrefix) ? find_arg(args, path.text) : std::nullopt;
 }
 
 bool may_be_enumerator(const ValuePath& path) {

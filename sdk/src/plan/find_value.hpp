@@ -15,6 +15,10 @@ namespace usdt::plan {
 /// The prefix of names that mean values at the end of a span.
 inline constexpr std::string_view kEndPrefix = "end.";
 
+/// Returns what a path to a value at the end of a span is at the end itself: "*(u32 *)arg0" of "*(u32 *)end.arg0".
+/// Nothing: it leads to none.
+[[nodiscard]] std::optional<ValuePath> own_path_of_end(const ValuePath& path);
+
 /// Finds the position in `args` of the value that `path` leads to; nothing: it is not there.
 [[nodiscard]] std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValuePath& path);
 

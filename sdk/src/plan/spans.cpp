@@ -78,10 +78,9 @@ class Shares {
   /// Whether it is the end's, and what it is called there.
   [[nodiscard]] std::pair<bool, ArgName> share_of(const ArgName& name) const {
     const auto* text = std::get_if<std::string>(&name);
-    if (text != nullptr && text->starts_with(kEndPrefix)) {
-      auto own = parse_value_path(std::string_view(*text).substr(kEndPrefix.size()));
-      if (own) return {true, own->steps.empty() ? own->root : ArgName(own->text)};
-    }
+    const auto path = text != nullptr ? parse_value_path(*text) : fail(ErrorKind::not_found, "");
+    if (const auto own = path ? plan::own_path_of_end(*path) : std::nullopt)
+      return {true, own->steps.empty() ? own->root : ArgName(own->text)};
     return {!any_has(begins_, name) && any_has(ends_, name), name};
   }
 
@@ -135,7 +134,7 @@ class Shares {
   }
 
   void add(const ValuePath& path, Both& shares) const {
-    const bool prefixed = path.text.starts_with(kEndPrefix);
+    const bool prefixed = path.text.starts_with(kEndPrefix) || plan::own_path_of_end(path);
     auto own = prefixed ? path_at_end(path) : path;
     if (!own) return;
     const bool of_end = prefixed || share_of(path.root).first;
@@ -147,9 +146,11 @@ class Shares {
   /// Turns "end.PATH" into the path that the end itself has.
   static Result<ValuePath> path_at_end(const ValuePath& path) {
     using Kind = PathStep::Kind;
-    auto text = std::string_view(path.text).substr(kEndPrefix.size());
     const bool of_bytes = path.steps.size() > 1 && path.steps.front().kind == Kind::member &&
                           (path.steps.back().kind == Kind::bytes || path.steps.back().kind == Kind::address);
+    const auto without_bytes = of_bytes ? std::nullopt : plan::own_path_of_end(path);
+    if (without_bytes) return *without_bytes;
+    auto text = std::string_view(path.text).substr(std::min(kEndPrefix.size(), path.text.size()));
     if (!of_bytes) return parse_value_path(text);
     // Behind "end" is the argument, and last a step that paths do not write.
     auto own = parse_value_path(path.steps.front().name);

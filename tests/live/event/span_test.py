@@ -188,6 +188,22 @@ def texts_are_those_of_their_own_moment(run):
 
 
 @scenario
+def what_pointers_of_the_end_lead_to_is_read_there_by_whatever_cast(run):
+    """"answer N of the end" is in the memory that the second argument of the end points to."""
+    program = build(run)
+    probes = ["usdt:{0}:spans:ask~~usdt:{0}:spans:answer"]
+    trace = traced(run, program, "texts 20", "--print", "*(u8 *)end.arg1, ((char *)end.arg1)[7], end.arg0, str(&((char *)end.arg1)[7])", probes=probes)
+    check_equal([span["args"] for span in trace.spans], [[ord("a"), ord(str(n)[0]), n, f"{n} of the end"] for n in range(20)], "values")
+    where = f"((char *)end.arg1)[7] == {ord('1')} && *(u8 *)arg0 == {ord('q')}"
+    wanted = traced(run, program, "texts 20", "--where", where, "--print", "end.arg0", probes=probes)
+    check_equal([span["args"] for span in wanted.spans], [[n] for n in range(20) if str(n)[0] == "1"], where)
+    rows = traced(run, program, "texts 20", "--by", "((char *)end.arg1)[7]", "--sum", "end.arg0", probes=probes).rows()
+    digits = {str(n)[0] for n in range(20)}
+    check_equal({key[0]: row["sum"] for key, row in rows.items()},
+                {ord(digit): sum(n for n in range(20) if str(n)[0] == digit) for digit in digits}, "rows")
+
+
+@scenario
 def texts_of_the_beginning_are_asked_about_as_they_were_there(run):
     """The program overwrites each before its end."""
     program = build(run)
