@@ -13,6 +13,7 @@
 
 #include "base/try.hpp"
 #include "parsers/characters.hpp"
+#include "parsers/declared.hpp"
 #include "parsers/draft.hpp"
 #include "parsers/literal.hpp"
 #include "parsers/quote.hpp"
@@ -36,6 +37,7 @@ struct Draft {
   std::vector<ValuePath> values = {};
   std::vector<std::size_t> marks = {};       ///< sizes of the stack at the start of each list under construction
   std::vector<std::string_view> parts = {};  ///< of a list of expressions
+  std::vector<std::shared_ptr<const Declaration>> called = {};  ///< by part
   int depth = 0;
   std::size_t nodes = 0;
   bool says_unsigned = false;         ///< the last integer has a "u" at its end
@@ -222,6 +224,20 @@ struct TextParser : x3::parser<TextParser> {
   }
 };
 
+/// What a value is called: all that is behind "as", up to a comma in no brackets.
+struct CalledParser : x3::parser<CalledParser> {
+  using attribute_type = x3::unused_type;
+  [[maybe_unused]] static constexpr bool has_attribute = false;
+
+  template <class Context, class Rules, class Attribute>
+  bool parse(const char*& first, const char* const& last, const Context& ctx, Rules&, Attribute&) const {
+    x3::skip_over(first, last, ctx);
+    const std::size_t length = parsers::declared_length({first, static_cast<std::size_t>(last - first)});
+    first += length;
+    return length > 0;
+  }
+};
+
 /// Whether it is one of the words that are arguments where a site has one of that name: which is known only there.
 bool gives_way(std::string_view word) {
   const HitFieldInfo* known = find_hit_field(word);
@@ -355,8 +371,20 @@ const auto whole_def = any >> -(x3::lit('?') > whole > ':' > whole)[make<Op::con
 const auto end_part = [](auto& ctx) {
   const auto range = x3::_attr(ctx);
   draft_of(ctx).parts.emplace_back(range.begin(), range.end());
+  draft_of(ctx).called.emplace_back();
 };
-const auto part_def = x3::raw[whole][end_part];
+const auto take_name = [](auto& ctx) {
+  const auto range = x3::_attr(ctx);
+  Draft& draft = draft_of(ctx);
+  auto called = parsers::parse_called(std::string_view(range.begin(), range.end()));
+  x3::_pass(ctx) = called.has_value();
+  if (called)
+    draft.called.back() = std::move(*called);
+  else
+    refuse(draft, called.error().kind, std::move(called.error().message), range.begin());
+};
+const auto name = x3::rule<struct NameTag>("a name") = x3::raw[CalledParser()][take_name];
+const auto part_def = x3::raw[whole][end_part] >> -(x3::lexeme["as" >> word_end] > name);
 
 BOOST_SPIRIT_DEFINE(primary, unary, product, sum, shift, order, equality, bit_and, bit_xor, bit_or, all, any, whole,
                     part)
@@ -446,7 +474,10 @@ Result<std::vector<Expression>> parse_expressions(std::string_view text) {
   auto draft = TRY(parse_whole(text, part > *(',' > part)));
   std::vector<Expression> parsed;
   for (std::size_t i = 0; i < draft.stack.size(); ++i)
-    parsed.push_back({std::string(without_blanks(draft.parts[i])), std::move(draft.stack[i]), draft.values});
+    parsed.push_back({.text = std::string(without_blanks(draft.parts[i])),
+                      .root = std::move(draft.stack[i]),
+                      .values = draft.values,
+                      .called = std::move(draft.called[i])});
   return parsed;
 }
 

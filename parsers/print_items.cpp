@@ -6,11 +6,27 @@
 #include <utility>
 
 #include "parsers/characters.hpp"
+#include "parsers/declared.hpp"
 
 namespace usdt::parsers {
 namespace {
 
 namespace x3 = boost::spirit::x3;
+
+/// What a value is called: all that is behind "as", up to a comma in no brackets.
+struct CalledParser : x3::parser<CalledParser> {
+  using attribute_type = x3::unused_type;
+  [[maybe_unused]] static constexpr bool has_attribute = false;
+
+  template <class Context, class Rules, class Attribute>
+  bool parse(const char*& first, const char* const& last, const Context& ctx, Rules&, Attribute&) const {
+    x3::skip_over(first, last, ctx);
+    const std::size_t length = declared_length({first, static_cast<std::size_t>(last - first)});
+    first += length;
+    return length > 0;
+  }
+};
+
 /// The rules have short names.
 namespace print_grammar {
 
@@ -20,6 +36,7 @@ struct Part {
 };
 using Values = std::vector<Part>;
 using Item = std::pair<PrintForm, Values>;
+using Called = std::pair<Item, Values>;
 
 constexpr auto kAsView = [](auto& ctx) {
   const auto& range = x3::_attr(ctx);
@@ -49,8 +66,16 @@ const auto quoted = x3::rule<struct QuotedRule, Values>("a key in quotes") =
                       x3::raw[x3::lexeme['"' >> *(('\\' >> x3::char_) | ~x3::char_("\"\\")) >> '"']][kAsView]];
 const auto attribute = x3::rule<struct AttributeRule, Item>("trace_attribute(\"KEY\")") =
     x3::lexeme["trace_attribute" >> !letter] >> '(' >> x3::attr(PrintForm::attribute) >> quoted >> ')';
-const auto plain = x3::rule<struct PlainRule, Item>("argN") = x3::attr(PrintForm::value) >> one;
-const auto item = text | hex | address | buffer | attribute | plain;
+// A value that is in no parentheses ends before "as", too.
+const auto as_behind = +x3::char_(parsers::kSpaces) >> "as" >> +x3::char_(parsers::kSpaces);
+const auto bare = x3::rule<struct BareRule, Part>("a value") =
+    x3::raw[x3::lexeme[+((~x3::char_("(),") - as_behind) | nested)]][kAsView];
+const auto plain = x3::rule<struct PlainRule, Item>("argN") = x3::attr(PrintForm::value) >> x3::repeat(1)[bare];
+const auto item = x3::rule<struct ItemRule, Item>("a value") = text | hex | address | buffer | attribute | plain;
+const auto name = x3::rule<struct NameRule, Part>("a name") = x3::raw[CalledParser()][kAsView];
+const auto names = x3::rule<struct NamesRule, Values>("a name") = x3::omit[x3::lexeme["as" >> !letter]] >>
+                                                                  x3::repeat(1)[name];
+const auto called = x3::rule<struct CalledRule, Called>("a value") = item >> (names | x3::attr(Values()));
 
 }  // namespace print_grammar
 }  // namespace
@@ -58,13 +83,14 @@ const auto item = text | hex | address | buffer | attribute | plain;
 tl::expected<std::vector<PrintItemText>, std::size_t> split_print_list(std::string_view list) {
   const char* at = list.data();
   const char* const end = at + list.size();
-  std::vector<print_grammar::Item> parsed;
-  const bool matched = x3::phrase_parse(at, end, print_grammar::item % ',', x3::char_(parsers::kSpaces), parsed);
+  std::vector<print_grammar::Called> parsed;
+  const bool matched = x3::phrase_parse(at, end, print_grammar::called % ',', x3::char_(parsers::kSpaces), parsed);
   if (!matched || at != end) return tl::unexpected(static_cast<std::size_t>(at - list.data()));
   std::vector<PrintItemText> items;
-  for (const auto& [form, values] : parsed) {
-    PrintItemText& item = items.emplace_back(PrintItemText{.form = form});
-    for (const print_grammar::Part& value : values) item.values.push_back(value.text);
+  for (const auto& [parts, name] : parsed) {
+    PrintItemText& item = items.emplace_back(PrintItemText{.form = parts.first});
+    for (const print_grammar::Part& value : parts.second) item.values.push_back(value.text);
+    if (!name.empty()) item.called = name.front().text;
   }
   return items;
 }

@@ -19,9 +19,10 @@ enum class PrintForm : std::uint8_t { value, text, hex, address, bytes, attribut
 struct PrintItemText {
   PrintForm form = PrintForm::value;
   std::vector<std::string_view> values = {};  ///< the value, and where there are two its length; a key in its quotes
+  std::string_view called = {};               ///< what is behind "as"; empty: nothing is
 };
 
-/// Splits a list at its commas; commas within parentheses are of the values. Error: where no item begins or ends.
+/// Splits a list at its commas; commas within brackets are of the values. Error: where no item begins or ends.
 [[nodiscard]] tl::expected<std::vector<PrintItemText>, std::size_t> split_print_list(std::string_view list);
 
 }  // namespace usdt::parsers

@@ -92,6 +92,33 @@ TEST(Reals, have_the_extremes_that_their_order_says) {
   EXPECT_THAT(expr::planned_table(*typed, args, question).error().message, HasSubstr("are whole numbers"));
 }
 
+/// A table by keys over six words, which are the first ones of the alphabet in order, and may be pointers.
+PlannedTable planned_by(std::string_view keys) {
+  TableQuestion question{.keys = parse_expressions(keys).value()};
+  std::vector<Arg> args = six_arguments(true);
+  for (Arg& arg : args) arg.type.is_signed = false;
+  const Expression row = expr::row_of(nullptr, question);
+  std::vector<std::size_t> places(row.values.size());
+  std::iota(places.begin(), places.end(), 0);
+  const auto typed = TypedExpression::check(row, args, places);
+  EXPECT_TRUE(typed) << typed.error().message;
+  return expr::planned_table(*typed, args, question).value();
+}
+
+TEST(Keys, are_called_as_the_question_says_and_their_numbers_too) {
+  const PlannedTable table = planned_by("a & 0xff as command:{3=query, 22=prepare}, a as load, a * 2");
+  std::vector<std::string> labels;
+  for (const TableColumn& column : table.keys) labels.push_back(column.label);
+  EXPECT_THAT(labels, ElementsAre("command", "load", "a * 2"));
+  ASSERT_TRUE(table.keys[0].arg) << "a sum has no argument, and gets a type for its names";
+  EXPECT_EQ(table.keys[0].arg->declaration->enumerators, (std::vector<Enumerator>{{"query", 3}, {"prepare", 22}}));
+  EXPECT_EQ(table.keys[0].arg->type, (Type{.size = 8, .kind = TypeKind::enumeration}));
+  EXPECT_TRUE(table.keys[1].arg->declaration->enumerators.empty());
+  EXPECT_FALSE(table.keys[2].arg);
+  EXPECT_EQ(parse_expressions("a, b as x y").error().message, "'x y': 'x y' is no name");
+  EXPECT_EQ(parse_expressions("a as x:{1=y, z}").error().column, 5U);
+}
+
 /// Arguments of which the first is a real.
 std::vector<Arg> a_real(ExpressionType type) {
   std::vector<Arg> args = six_arguments(true);

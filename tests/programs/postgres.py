@@ -28,7 +28,7 @@ class Postgres:
         require_root()
         require_file(f"{POSTGRES_BIN}/postgres")
         require_program("runuser")
-        self.user, self.dir = unprivileged_user(), run.dir
+        self.run, self.user, self.dir = run, unprivileged_user(), run.dir
         shutil.chown(self.dir, self.user)
         self._as_user("initdb", "-D", self.dir / "data", "-U", "tester", "-A", "trust", "-N", "--no-instructions")
         usual = ["listen_addresses=", f"unix_socket_directories={self.dir}", "log_checkpoints=on", "fsync=off",
@@ -49,6 +49,12 @@ class Postgres:
         """Sends each statement as a query of its own; returns the unaligned output."""
         words = [word for statement in statements for word in ("-c", statement)]
         return self._as_user("psql", "-h", self.dir, "-U", "tester", "-d", "postgres", "-XAtq", *words).strip()
+
+    def session(self):
+        """A client that takes statements from its standard input."""
+        argv = ["runuser", "-u", self.user, "--", f"{POSTGRES_BIN}/psql", "-h", self.dir, "-U", "tester", "-d", "postgres", "-XAtq"]
+        return self.run.adopt(subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                               bufsize=1, cwd=self.dir))
 
     def __enter__(self):
         return self

@@ -124,8 +124,8 @@ class Libvirt(Server):
         machine.write_text(self.MACHINE.format(shutil.which("qemu-system-x86_64")))
         self.virsh("create", machine)
 
-    def virsh(self, *words):
-        return self.ask(*self.as_user, "virsh", "-c", "qemu:///session", *words, env=self.environment)
+    def virsh(self, *words, may_fail=False):
+        return self.ask(*self.as_user, "virsh", "-c", "qemu:///session", *words, env=self.environment, may_fail=may_fail)
 
     def __enter__(self):
         return self

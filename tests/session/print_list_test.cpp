@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/print_list.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace usdt {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(PrintList, takes_values_texts_and_hex_in_any_spacing) {
   const auto list = parse_print_list(" arg0,str( arg1 ) , hex(arg12)");
@@ -59,6 +67,38 @@ TEST(PrintList, takes_attributes_of_the_threads_context_by_their_keys) {
   for (const char* wrong :
        {"trace_attribute(key)", "trace_attribute()", R"(trace_attribute("a)", R"(trace_attribute("\q"))"})
     EXPECT_EQ(parse_print_list(wrong).error().kind, ErrorKind::syntax) << wrong;
+}
+
+TEST(PrintList, items_are_called_as_it_is_said) {
+  const auto list = parse_print_list(
+      "str(arg1, arg2) as file , arg0 as kind:{2=a warning, -1=none},as, as as took:duration[us]"
+      ", assumed, ((struct as *)p)->as as inner");
+  ASSERT_TRUE(list) << list.error().message;
+  std::vector<std::string> names, labels;
+  for (const PrintItem& item : *list) names.push_back(item.name()), labels.push_back(item.label);
+  EXPECT_THAT(names, ElementsAre("file", "kind", "as", "took", "assumed", "inner"));
+  EXPECT_THAT(labels, ElementsAre("str(arg1, arg2)", "arg0", "as", "as", "assumed", "((struct as *)p)->as"));
+  EXPECT_EQ((*list)[1].called->enumerators, (std::vector<Enumerator>{{"a warning", 2}, {"none", ~std::uint64_t{0}}}));
+  EXPECT_EQ((*list)[3].called->unit, "us");
+  EXPECT_EQ((*list)[2].called, nullptr);
+}
+
+TEST(PrintList, a_name_that_is_none_is_refused) {
+  EXPECT_EQ(parse_print_list("arg0 as ").error().kind, ErrorKind::syntax);
+  EXPECT_THAT(parse_print_list("arg0 as a b").error().message, HasSubstr("'a b' is no name"));
+  EXPECT_THAT(parse_print_list("arg0 as a:{x=b}").error().message, HasSubstr("'x=b' is not NUMBER=NAME"));
+  EXPECT_THAT(parse_print_list("arg0 as a:string").error().message, HasSubstr("asked for by str(POINTER)"));
+  for (const char* text : {"str(arg0) as a:bits", "hex(arg0) as a[us]", "pid as a:{0=none}"})
+    EXPECT_THAT(parse_print_list(text).error().message, HasSubstr("no meaning, which is of numbers")) << text;
+}
+
+TEST(PrintList, signs_in_the_names_of_numbers_are_not_those_of_a_probes_list) {
+  const auto prints = parse_prints({"arg0 as a:{0=x, 1=y}", "app:re*=arg1 as b:{2=z}"});
+  ASSERT_TRUE(prints) << prints.error().message;
+  EXPECT_EQ(prints->rest.front().name(), "a");
+  ASSERT_EQ(prints->for_probes.size(), 1U);
+  EXPECT_EQ(prints->for_probes[0].probe, "app:re*");
+  EXPECT_EQ(prints->for_probes[0].list.front().name(), "b");
 }
 
 TEST(PrintList, takes_bytes_and_addresses_with_how_many_they_are) {

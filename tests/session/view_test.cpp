@@ -8,6 +8,7 @@ namespace usdt {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 /// A table whose keys are integers.
@@ -35,6 +36,18 @@ TEST(View, has_the_columns_that_are_asked_for) {
   EXPECT_THAT(view->shown, ElementsAre(RowNumber::count, RowNumber::sum, RowNumber::maximum));
   EXPECT_TRUE(view->question->extremes);
   EXPECT_FALSE(view->folds_last_key());
+}
+
+TEST(View, has_values_that_are_called_as_it_is_said) {
+  const auto view = parse_view({.by = "arg0", .sum = "arg3 as us", .maximum = "arg3 as us"});
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->value, "us");
+  EXPECT_EQ(view->question->value->text, "arg3");
+  EXPECT_EQ(parse_view({.linear = "arg0 as size:0:4096:256"})->value, "size");
+  EXPECT_EQ(parse_view({.by = "pid", .sum = "duration as took"})->is_about_durations(), true);
+  EXPECT_THAT(parse_view({.sum = "arg3 as us", .maximum = "arg3"}, "--").error().message,
+              StartsWith("--max arg3: one trace"));
+  EXPECT_THAT(parse_view({.sum = "arg3 as took[us]"}, "--").error().message, HasSubstr("a name here and no meaning"));
 }
 
 TEST(View, may_be_a_table_of_what_is_in_flight) {

@@ -169,7 +169,9 @@ class Presets(tool.TempDirCase):
     def test_what_is_wrong_with_a_file_is_said_with_its_place(self):
         for text, said in ((OWN.replace("[arguments]\n", "[arguments.x]\n"), "'x' is not PROVIDER:NAME"), (OWN.replace('"app:work" =', '"work" ='), "is not PROVIDER:NAME"),
                            (OWN.replace("unseen its", "sometimes its"), "is no condition"), (OWN.replace('otherwise = "counts"', 'otherwise = "x"'), "otherwise is 'x'"),
-                           (OWN.replace("on-request = true", "on-request = 1"), "on-request is true or false")):
+                           (OWN.replace("on-request = true", "on-request = 1"), "on-request is true or false"),
+                           (OWN.replace('"count, ', '"state:{0=idle, busy}, '), "arguments of app:work: 'state:{0=idle, busy}': 'busy' is not NUMBER=NAME"),
+                           (OWN.replace('"count, ', '"the count, '), "'the count' is no name")):
             self.write("presets/bad.toml", text)
             done = tool.usdt_list("--presets", env={"USDT_PRESETS": str(self.folder)}, check=2)
             self.assertIn(said, done.stderr)

@@ -208,6 +208,8 @@ void write(JsonWriter& json, const Arg& arg, const ParsedArg* parsed, Machine ma
     json_key(json, "unit");
     json_text(json, arg.declaration->unit);
   }
+  if (parsed && arg.declaration && !arg.declaration->enumerators.empty())
+    write_enumerators(json, arg.declaration->enumerators);
   json_key(json, "text");
   json_text(json, parsed ? std::string(parsed->text) : location_text(arg.location, machine));
   json_key(json, "size");
@@ -236,6 +238,20 @@ void write(JsonWriter& json, const Arg& arg, const ParsedArg* parsed, Machine ma
 }
 
 }  // namespace
+
+void write_enumerators(JsonWriter& json, const std::vector<Enumerator>& all) {
+  json_key(json, "enumerators");
+  json.StartArray();
+  for (const Enumerator& each : all) {
+    json.StartObject();
+    json_key(json, "name");
+    json_text(json, each.name);
+    json_key(json, "value");
+    json.Int64(static_cast<std::int64_t>(each.bits));
+    json.EndObject();
+  }
+  json.EndArray();
+}
 
 void write_arg(JsonWriter& json, const Arg& arg, const ParsedArg& parsed, Machine machine) {
   write(json, arg, &parsed, machine, {});

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "io/json.hpp"
 #include "usdt/decode.hpp"
 
@@ -11,5 +14,7 @@ namespace usdt::tools {
 void write_arg(io::JsonWriter& json, const Arg& arg, const ParsedArg& parsed, Machine machine);
 /// The same of one that no note wrote. `shown`: how it is shown that is no number itself; empty: it is none of those.
 void write_arg(io::JsonWriter& json, const Arg& arg, Machine machine, std::string_view shown);
+/// "enumerators": the names that numbers have, each with its number.
+void write_enumerators(io::JsonWriter& json, const std::vector<Enumerator>& all);
 
 }  // namespace usdt::tools

@@ -126,8 +126,11 @@ class Reader {
         return wrong(each, fmt::format("'{}' is not PROVIDER:NAME", probe));
       auto declared = texts(each, probe);
       if (!declared) return fail(declared.error());
-      for (std::string& one : *declared)
+      for (std::string& one : *declared) {
+        if (auto sense = check_declaration(one); !sense)
+          return wrong(each, fmt::format("arguments of {}: {}", probe, sense.error().message));
         made->push_back({std::string(probe.substr(0, colon)), std::string(probe.substr(colon + 1)), std::move(one)});
+      }
     }
     script_.declarations = std::move(made);
     return {};

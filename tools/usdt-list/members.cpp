@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/arg_json.hpp"
 #include "common/report.hpp"
 #include "exit_code.hpp"
 #include "io/json.hpp"
@@ -199,17 +200,7 @@ void print_json(const Layout& layout, const std::string& file, usdt::io::Stream&
   json.StartArray();
   for (const Row& row : layout.rows) write_row(json, row);
   json.EndArray();
-  json_key(json, "enumerators");
-  json.StartArray();
-  for (const usdt::Enumerator& each : layout.enumerators) {
-    json.StartObject();
-    json_key(json, "name");
-    json_text(json, each.name);
-    json_key(json, "value");
-    json.Int64(static_cast<std::int64_t>(each.bits));
-    json.EndObject();
-  }
-  json.EndArray();
+  usdt::tools::write_enumerators(json, layout.enumerators);
   json.EndObject();
   out.json({buffer.GetString(), buffer.GetSize()});
 }

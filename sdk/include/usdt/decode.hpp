@@ -21,6 +21,7 @@
 #include "usdt/machine.hpp"
 #include "usdt/operand.hpp"
 #include "usdt/probe.hpp"
+#include "usdt/result.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -48,6 +49,10 @@ struct RegisterInfo {
 /// Gives the arguments of a site the names, types and meanings that its provider describes, as far as they fit the
 /// sizes in the stapsdt note. A description of another number of arguments gives none.
 void describe(std::vector<Arg>& args, const SiteDescription& description);
+
+/// Says whether a text declares arguments as docs/provider-note.md has it ("took:duration[us], state:{0=idle,
+/// 1=busy}"), all of which describe() takes. Errors: invalid_argument and limit, with the item that is wrong, and why.
+[[nodiscard]] Result<void> check_declaration(std::string_view declared);
 
 /// Decodes the argument texts of a file's sites. Symbolic operands are resolved in the file's own tables.
 class ArgDecoder {

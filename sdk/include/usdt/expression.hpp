@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,6 +94,12 @@ struct Expression {
   ExpressionNode root;
   std::vector<ValuePath> values;  ///< the arguments and members that it reads, each path once
   std::uint64_t began = 0;        ///< the start of "elapsed", ns of CLOCK_MONOTONIC; 0: "elapsed" cannot be asked about
+  /// What is behind "as" in a list: the name it has in answers, and what its number means. Null: it is called as it was
+  /// written.
+  std::shared_ptr<const Declaration> called = {};
+
+  /// Returns the name that it has in answers.
+  [[nodiscard]] const std::string& name() const noexcept { return called ? called->name : text; }
 };
 
 /// Parses an expression (docs/expressions.md has the language). It is made of
@@ -105,8 +112,9 @@ struct Expression {
 /// Errors: syntax, with the column; limit (more than 1024 operands and operators, or nested more than 64 deep).
 [[nodiscard]] Result<Expression> parse_expression(std::string_view text);
 
-/// Parses expressions that are separated by commas, each as parse_expression() does. The column of an error counts from
-/// the beginning of the whole text.
+/// Parses expressions that are separated by commas, each as parse_expression() does. Behind one may be what it is
+/// called, "arg0 & 0xff as command:{3=query, 22=prepare}" (docs/provider-note.md has the items). The column of an error
+/// counts from the beginning of the whole text.
 [[nodiscard]] Result<std::vector<Expression>> parse_expressions(std::string_view text);
 
 struct PlannedTable;

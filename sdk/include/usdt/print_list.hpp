@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,6 +39,11 @@ struct PrintItem {
   /// there is none of that name.
   std::optional<HitField> word = {};
   std::optional<std::string> attribute = {};  ///< it is this attribute of the thread's context, at every site
+  /// What is behind "as": the name it has in answers, and what its number means. Null: it is called as it was written.
+  std::shared_ptr<const Declaration> called = {};
+
+  /// Returns the name that it has in answers.
+  [[nodiscard]] const std::string& name() const noexcept { return called ? called->name : label; }
 
   /// Whether it is known of every hit.
   [[nodiscard]] bool is_of_hit() const noexcept { return word || attribute; }
@@ -66,7 +72,8 @@ inline constexpr std::string_view kReturnValue = "retval";
 [[nodiscard]] ArgName arg_name_of(const ValuePath& value);
 
 /// Parses "arg0, str(arg1), hex(count), ntop(addr), buf(p, 16), req->peer.port, retval, pid, args.pid,
-/// trace_attribute("http.route")". Messages put `prefix` before the names of options. Errors: syntax with the column;
+/// trace_attribute("http.route")", each with or without what it is called ("str(arg1) as file, arg0 as took[us]").
+/// Messages put `prefix` before the names of options. Errors: syntax with the column;
 /// invalid_argument (a size that bytes cannot have, a word in a form that cannot show it).
 [[nodiscard]] Result<PrintList> parse_print_list(std::string_view text, std::string_view prefix = {});
 

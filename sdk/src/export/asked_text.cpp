@@ -65,7 +65,7 @@ std::string limits_text(const AskedLimits& limits) {
 
 std::string labels_text(const PrintList& list) {
   std::vector<std::string_view> labels;
-  for (const PrintItem& item : list) labels.push_back(item.label);
+  for (const PrintItem& item : list) labels.push_back(item.name());
   return fmt::format("{}", fmt::join(labels, ", "));
 }
 

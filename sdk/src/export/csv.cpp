@@ -129,7 +129,7 @@ void CsvOutput::name_columns() {
   if (enders_)
     for (const char* name : {"ended_by_pid", "ended_by_tid", "ended_by_comm"}) cell(std::string_view(name));
   const PrintList& list = list_of_all();
-  for (const PrintItem& item : list) cell(item.label);
+  for (const PrintItem& item : list) cell(item.name());
   if (list.empty()) {
     for (const PlannedSite& site : plan().sites) {
       if (plan().spans && !site.span) continue;

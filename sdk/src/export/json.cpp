@@ -93,6 +93,7 @@ class JsonOutput final : public Output {
     json_key(json_, "args"), args(event);
     returned(event);
     texts(event);
+    names(event);
     if (!values_.truncated.empty()) {
       json_key(json_, "truncated"), json_.StartArray();
       for (const unsigned n : values_.truncated) json_.Uint(n);
@@ -367,6 +368,31 @@ class JsonOutput final : public Output {
       if (!std::exchange(any, true)) json_key(json_, "texts"), json_.StartObject();
       values_.position = number_of(event, n);
       json_key(json_, fmt::format("{}", values_.position)), tree_.text(*text);
+    }
+    if (any) json_.EndObject();
+  }
+
+  /// Writes the names that numbers among the values have: those of enums, and those that providers and questions give.
+  void names(const Event& event) {
+    bool any = false;
+    const auto name = [&](unsigned number, const Arg& arg, std::size_t n) {
+      const bool has_names = arg.declaration && !arg.declaration->enumerators.empty();
+      if (!has_names || arg.declaration->meaning == kTypeMeaning) return;  // which is written in place of its number
+      const std::string_view word = name_of_number(arg, event.value(n));
+      if (word.empty()) return;
+      if (!std::exchange(any, true)) json_key(json_, "names"), json_.StartObject();
+      json_key(json_, fmt::format("{}", number)), json_text(json_, word);
+    };
+    const PrintList& list = printed_.of(event.site());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const auto position = tree_.columns().position(event, i);
+      if (!position || list[i].form != PrintItem::Form::value) continue;
+      const Arg* const called = tree_.columns().called(event, i);
+      name(static_cast<unsigned>(i), called ? *called : event.arg_info(*position), *position);
+    }
+    for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
+      const Arg& arg = event.arg_info(n);
+      if (!arg.derived && !is_to_come(plan(), question_.view, arg)) name(number_of(event, n), arg, n);
     }
     if (any) json_.EndObject();
   }

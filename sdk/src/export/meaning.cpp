@@ -6,10 +6,13 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <utility>
 
+#include "export/value_text.hpp"
 #include "io/number_text.hpp"
+#include "parsers/declared.hpp"
 
 namespace usdt::exports {
 namespace {
@@ -45,6 +48,21 @@ Number number_of(const Value& value) {
 }
 
 }  // namespace
+
+Arg called_so(const Arg& arg, const Declaration& called) {
+  Arg made;
+  made.type = arg.type;
+  Declaration declaration = called;
+  declaration.type = arg.c_type();
+  parsers::set_meaning(made.type, declaration);
+  made.declaration = std::make_shared<const Declaration>(std::move(declaration));
+  return made;
+}
+
+std::string_view name_of_number(const Arg& arg, const Value& value) {
+  const auto bits = integer_bits(value);
+  return bits ? enumerator_name(arg, *bits) : std::string_view();
+}
 
 std::optional<std::string> text_by_meaning(const Arg& arg, const Value& value) {
   if (!arg.declaration || std::holds_alternative<ArgError>(value)) return std::nullopt;

@@ -9,6 +9,9 @@
 #include <cmath>
 #include <limits>
 
+#include "export/meaning.hpp"
+#include "parsers/declared.hpp"
+
 namespace usdt::exports {
 
 bool looks_like_address(const Arg& arg, std::uint64_t value) {
@@ -18,11 +21,15 @@ bool looks_like_address(const Arg& arg, std::uint64_t value) {
 }
 
 Columns::Columns(const AttachPlan& plan, const Printed& printed)
-    : printed_(&printed), positions_(printed.lists.size(), std::vector<Positions>(plan.args.size())) {
+    : printed_(&printed), columns_(printed.lists.size(), std::vector<OfSite>(plan.args.size())) {
   for (const PlannedSite& site : plan.sites) {
-    Positions& row = positions_[printed.of_probe[site.probe.value]][site.args.value];
+    OfSite& row = columns_[printed.of_probe[site.probe.value]][site.args.value];
     if (!row.empty()) continue;
-    for (const PrintItem& item : printed.of(site)) row.push_back(position_of(item, plan.args[site.args]));
+    for (const PrintItem& item : printed.of(site)) {
+      Column& column = row.emplace_back(Column{.position = position_of(item, plan.args[site.args])});
+      if (column.position && item.called && parsers::has_meaning(*item.called))
+        column.called = std::make_shared<const Arg>(called_so(plan.args[site.args][*column.position], *item.called));
+    }
   }
 }
 

@@ -117,13 +117,26 @@ class Columns {
   Columns(const AttachPlan& plan, const Printed& printed);
   /// Number of an argument of the event's site; nothing: it has no such argument.
   [[nodiscard]] std::optional<std::size_t> position(const Event& event, std::size_t item) const {
-    return positions_[printed_->of_probe[event.site().probe.value]][event.site().args.value][item];
+    return column(event, item).position;
+  }
+  /// That argument with the meaning that the list gives its number; null: it gives none.
+  [[nodiscard]] const Arg* called(const Event& event, std::size_t item) const {
+    return column(event, item).called.get();
   }
 
  private:
-  using Positions = std::vector<std::optional<std::size_t>>;  ///< by item
+  struct Column {
+    std::optional<std::size_t> position = {};
+    std::shared_ptr<const Arg> called = {};
+  };
+  using OfSite = std::vector<Column>;  ///< by item
+
+  [[nodiscard]] const Column& column(const Event& event, std::size_t item) const {
+    return columns_[printed_->of_probe[event.site().probe.value]][event.site().args.value][item];
+  }
+
   const Printed* printed_ = nullptr;
-  std::vector<std::vector<Positions>> positions_;  ///< by list, by AttachPlan::args
+  std::vector<std::vector<OfSite>> columns_;  ///< by list, by AttachPlan::args
 };
 
 /// The name of an argument as it can be asked for: "req", "arg1", "retval".

@@ -62,8 +62,10 @@ class ValueTexts {
     for (std::size_t i = 0; i < list.size(); ++i) {
       print([&] { items_.show_as({.conversion = 's'}, event, list[i], i); });
       const auto position = columns_.position(event, i);
-      const bool plain = position && list[i].form == PrintItem::Form::value;
-      take(list[i].label, text_, plain ? whole_number(event, *position) : std::nullopt);
+      const Arg* const called = columns_.called(event, i);
+      const bool has_names = called != nullptr && called->type.kind == TypeKind::enumeration;
+      const bool plain = position && list[i].form == PrintItem::Form::value && !has_names;
+      take(list[i].name(), text_, plain ? whole_number(event, *position) : std::nullopt);
     }
     for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
       const Arg& arg = event.arg_info(n);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "export/frames.hpp"
 #include "export/table_output.hpp"
@@ -94,6 +95,18 @@ void truncated(JsonWriter& json, const std::vector<TableKey>& keys) {
   if (any) json.EndArray();
 }
 
+/// Writes the names that keys have which are numbers.
+void names(JsonWriter& json, const std::vector<TableColumn>& columns, const std::vector<TableKey>& keys) {
+  bool any = false;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::string_view name = name_of_key(columns[i], keys[i]);
+    if (name.empty()) continue;
+    if (!std::exchange(any, true)) json_key(json, "names"), json.StartObject();
+    json_key(json, fmt::format("{}", i)), json_text(json, name);
+  }
+  if (any) json.EndObject();
+}
+
 void bounds(JsonWriter& json, const BucketRange& range) {
   if (const auto* reals = std::get_if<RealBucket>(&range)) {
     json_key(json, "low"), json_real(json, reals->first);
@@ -145,6 +158,7 @@ void write_table(JsonWriter& json, const ShownTable& what) {
     for (std::size_t i = 0; i < keys; ++i) key(json, what.plan, columns[i], row.keys[i]);
     json.EndArray();
     truncated(json, row.keys);
+    names(json, columns, row.keys);
     stack_end(json, row.keys);
     for (const RowNumber each : view.shown) {
       json_key(json, view.latency && each == RowNumber::sum ? "total" : member_of(each));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "export/meaning.hpp"
 #include "export/output.hpp"
 #include "export/value_text.hpp"
 #include "io/escape.hpp"
@@ -95,6 +96,12 @@ std::string plain_key_text(const AttachPlan& plan, const TableColumn& column, co
   return text->truncated ? std::string(without_partial_utf8(text->bytes)) + "..." : text->bytes;
 }
 
+std::string_view name_of_key(const TableColumn& column, const TableKey& key) {
+  const bool is_number = std::holds_alternative<std::int64_t>(key) || std::holds_alternative<std::uint64_t>(key);
+  if (!column.arg || column.form != KeyForm::decimal || !is_number) return {};
+  return enumerator_name(*column.arg, static_cast<std::uint64_t>(integer_of(key)));
+}
+
 std::string key_text(const AttachPlan& plan, const TableColumn& column, const TableKey& key) {
   if (const auto* text = std::get_if<TableText>(&key)) {
     if (column.field) return io::escaped(text->bytes);
@@ -108,9 +115,12 @@ std::string key_text(const AttachPlan& plan, const TableColumn& column, const Ta
   if (column.form == KeyForm::ipv4) return ipv4_text(static_cast<std::uint64_t>(integer_of(key)));
   if (column.form == KeyForm::hex || (column.field && info_of(*column.field).form == HitFieldForm::address))
     return fmt::format("{:#x}", static_cast<std::uint64_t>(integer_of(key)));
+  if (const std::string_view word = name_of_key(column, key); !word.empty()) return std::string(word);
   if (column.arg) {
     const auto bits = static_cast<std::uint64_t>(integer_of(key));
-    if (const std::string_view word = enumerator_name(*column.arg, bits); !word.empty()) return std::string(word);
+    if (column.arg->type.kind == TypeKind::boolean && bits <= 1) return bits == 1 ? "true" : "false";
+    const auto meant = text_by_meaning(*column.arg, wide ? Value(*wide) : Value(integer_of(key)));
+    if (meant) return *meant;
     if (looks_like_address(*column.arg, bits)) return fmt::format("{:#x}", bits);
   }
   return wide ? fmt::format("{}", *wide) : fmt::format("{}", integer_of(key));

@@ -18,6 +18,8 @@ namespace usdt::exports {
 [[nodiscard]] std::string number_text(RowNumber shown, const ArrangedRow& row);
 /// A number of a row for people: durations with their unit.
 [[nodiscard]] std::string shown_number(RowNumber shown, const View& view, const ArrangedRow& row);
+/// The name that a key has which is a number: of a value of an enum, say. Empty: it has none.
+[[nodiscard]] std::string_view name_of_key(const TableColumn& column, const TableKey& key);
 /// A key for people; text as it is, for output to make safe.
 [[nodiscard]] std::string key_text(const AttachPlan& plan, const TableColumn& column, const TableKey& key);
 /// A key for other programs: text as it is, without quotes.

@@ -56,7 +56,7 @@ void ItemWriter::show_as(const FormatPiece& piece, const Event& event, const Pri
 }
 
 void ItemWriter::show_item(const Event& event, const PrintItem& item, std::size_t i) {
-  out_.print(" {}=", item.label);
+  out_.print(" {}=", item.name());
   show_value_of(event, item, i);
 }
 
@@ -74,6 +74,8 @@ void ItemWriter::show_value_of(const Event& event, const PrintItem& item, std::s
     values_.show_bytes(event, *position);
   else if (const auto text = described_text(*plan_, event, *position); text && item.form == PrintItem::Form::value)
     values_.show_text(*text);
+  else if (const Arg* called = columns_.called(event, i); called != nullptr)
+    values_.show_value(*called, event.value(*position), false);
   else
     values_.show_whole(event, *position, item.form == PrintItem::Form::hex);
 }

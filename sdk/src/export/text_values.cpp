@@ -17,10 +17,8 @@ void ValueWriter::show_error(std::string_view reason) {
   out_.print("<{}>", reason);
 }
 
-void ValueWriter::show_value(const Event& event, std::size_t n, bool hex) {
-  const Value value = event.value(n);
+void ValueWriter::show_value(const Arg& arg, const Value& value, bool hex) {
   if (const auto* error = std::get_if<ArgError>(&value)) return show_error(error->reason);
-  const Arg& arg = event.arg_info(n);
   if (!hex && show_name(arg, value)) return;
   if (const auto meant = text_by_meaning(arg, value); meant && !hex) return out_.print("{}", *meant);
   if (const auto* number = std::get_if<double>(&value)) {
@@ -116,14 +114,9 @@ void ValueWriter::show_list(const Event& event, std::size_t whole, bool hex) {
 }
 
 bool ValueWriter::show_name(const Arg& arg, const Value& value) {
-  if (std::holds_alternative<double>(value)) return false;
-  const auto* whole = std::get_if<std::int64_t>(&value);
-  const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
-  std::string_view word;
-  if (arg.type.kind == TypeKind::boolean && bits <= 1)
-    word = bits ? "true" : "false";
-  else
-    word = enumerator_name(arg, bits);
+  std::string_view word = name_of_number(arg, value);
+  const auto bits = integer_bits(value);
+  if (arg.type.kind == TypeKind::boolean && bits && *bits <= 1) word = *bits == 1 ? "true" : "false";
   out_.print("{}", word);
   return !word.empty();
 }

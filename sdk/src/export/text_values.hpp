@@ -18,7 +18,9 @@ class ValueWriter {
 
   void show_error(std::string_view reason);
   /// A value without its members.
-  void show_value(const Event& event, std::size_t n, bool hex);
+  void show_value(const Event& event, std::size_t n, bool hex) { show_value(event.arg_info(n), event.value(n), hex); }
+  /// A value of an argument.
+  void show_value(const Arg& arg, const Value& value, bool hex);
   /// A value with its members.
   void show_whole(const Event& event, std::size_t n, bool hex);
   /// The text that a value is, or points to, in quotes.

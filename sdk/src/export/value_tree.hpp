@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "export/meaning.hpp"
 #include "export/output.hpp"
 #include "export/value_text.hpp"
 #include "export/words.hpp"
@@ -65,7 +66,7 @@ class ValueTree {
   void each(const Event& event, const Question& question, const Begin& begin) {
     const PrintList& list = printed_.of(event.site());
     for (std::size_t i = 0; i < list.size(); ++i) {
-      begin(list[i].label);
+      begin(list[i].name());
       item(event, list[i], i);
     }
     for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
@@ -84,6 +85,9 @@ class ValueTree {
       labels.push_back(name_among_ends(event.arg_info(labels.size()), labels.size()));
     return labels[n];
   }
+
+  /// Returns what the items of the event's list are.
+  [[nodiscard]] const Columns& columns() const noexcept { return columns_; }
 
   /// Writes item `i` of the list by which the event is shown.
   void item(const Event& event, const PrintItem& item, std::size_t i) {
@@ -170,10 +174,8 @@ class ValueTree {
   /// The name of the type that an interface of Go has: the number is an address that says nothing to anybody.
   static std::string_view type_of_interface(const Event& event, std::size_t n) {
     const Arg& arg = event.arg_info(n);
-    if (!arg.declaration || arg.declaration->meaning != "type") return {};
-    const Value value = event.value(n);
-    const auto* address = std::get_if<std::uint64_t>(&value);
-    return address == nullptr ? std::string_view() : enumerator_name(arg, *address);
+    if (!arg.declaration || arg.declaration->meaning != kTypeMeaning) return {};
+    return name_of_number(arg, event.value(n));
   }
 
   /// Writes the members of a value; returns false where none are known.

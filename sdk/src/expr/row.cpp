@@ -11,6 +11,7 @@
 
 #include "expr/numbers.hpp"
 #include "expr/site_words.hpp"
+#include "parsers/declared.hpp"
 #include "usdt/bpf/filter.h"
 
 namespace usdt {
@@ -234,6 +235,21 @@ RowLayout row_layout(const TypedExpression::Node& row) {
   return layout;
 }
 
+namespace {
+
+/// Gives a key the name and the meaning that the question says; without a meaning it has that of its argument.
+void call(TableColumn& column, const Declaration& called) {
+  column.label = called.name;
+  if (!parsers::has_meaning(called) || !is_integer(column.type)) return;
+  if (!column.arg) column.arg.emplace().type = {.size = 8, .is_signed = column.type == ExpressionType::signed_integer};
+  Declaration declaration = called;
+  declaration.type = column.arg->c_type();
+  parsers::set_meaning(column.arg->type, declaration);
+  column.arg->declaration = std::make_shared<const Declaration>(std::move(declaration));
+}
+
+}  // namespace
+
 Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector<Arg>& args,
                                    const TableQuestion& question) {
   const RowLayout layout = row_layout(row.root());
@@ -254,6 +270,7 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
     if (key.op == Op::ntop) column.form = KeyForm::ipv4;
     if (key.op == Op::fingerprint) column.form = KeyForm::fingerprint;
     if (key.op == Op::value || key.op == Op::text_of) column.arg = args[row.args()[key.bits]];
+    if (const auto& called = question.keys[i].called) call(column, *called);
     if ((key.op == Op::log2_bucket || key.op == Op::linear_bucket) && is_real(key.of[0].type))
       column.ranges_of = key.of[0].type;
     if (!question.reals && (is_real(key.type) || column.ranges_of))

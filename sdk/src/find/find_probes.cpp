@@ -9,6 +9,7 @@
 #include "base/try.hpp"
 #include "find/find_functions.hpp"
 #include "parsers/args.hpp"
+#include "resolve/describe.hpp"
 #include "sys/descriptor_room.hpp"
 #include "usdt/probe_file.hpp"
 
@@ -32,8 +33,7 @@ const ProbeDeclaration* declaration_of(const std::vector<ProbePattern>& patterns
     if (!pattern.declarations || !pattern.matches(site.provider, site.name)) continue;
     for (const ProbeDeclaration& each : *pattern.declarations) {
       if (each.provider != site.provider || each.name != site.name) continue;
-      const auto commas = static_cast<std::size_t>(std::ranges::count(each.declared, ','));
-      if (commas + 1 == parsers::parse_args(site.args_text, machine).size()) return &each;
+      if (resolve::declared_count(each.declared) == parsers::parse_args(site.args_text, machine).size()) return &each;
       if (found == nullptr) found = &each;
     }
   }

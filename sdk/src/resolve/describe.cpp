@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "parsers/declared.hpp"
+
 namespace usdt {
 inline namespace v1 {
 namespace {
@@ -52,48 +54,8 @@ constexpr std::array kTypes{
     CType{"size_t", TypeKind::integer, kAny},
 };
 
-/// The declared item of one argument: "took:duration[us]".
-struct Item {
-  std::string_view name;
-  std::string_view meaning;
-  std::string_view unit;
-};
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\n");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
-}
-
 bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-bool is_identifier(std::string_view text) {
-  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') && std::ranges::all_of(text, is_word_character);
-}
-
-/// The parts between commas that are in no brackets, string or character.
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  if (trimmed(text).empty()) return parts;
-  int depth = 0;
-  std::size_t start = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"' || c == '\'') {
-      for (++i; i < text.size() && text[i] != c; ++i) i += text[i] == '\\';
-    } else if (c == '(' || c == '[' || c == '{') {
-      ++depth;
-    } else if (c == ')' || c == ']' || c == '}') {
-      --depth;
-    } else if (c == ',' && depth == 0) {
-      parts.push_back(trimmed(text.substr(start, i - start)));
-      start = i + 1;
-    }
-  }
-  parts.push_back(trimmed(text.substr(start)));
-  return parts;
 }
 
 /// Returns the name of an expression: "rows" for `request->rows`, `db.rows()`, `&rows`; nothing where it is no chain of
@@ -106,21 +68,7 @@ std::string_view name_in(std::string_view expression) {
   const auto before = expression.find_last_of(".>:-");
   const std::string_view last = before == expression.npos ? expression : expression.substr(before + 1);
   const bool member = before == expression.npos || expression[before] != '-';  // and not a difference
-  return member && is_identifier(last) ? last : std::string_view();
-}
-
-Item parse_item(std::string_view text) {
-  Item item;
-  if (const auto bracket = text.find('['); bracket != text.npos && text.ends_with(']')) {
-    item.unit = trimmed(text.substr(bracket + 1, text.size() - bracket - 2));
-    text = trimmed(text.substr(0, bracket));
-  }
-  if (const auto colon = text.find(':'); colon != text.npos) {
-    item.meaning = trimmed(text.substr(colon + 1));
-    text = trimmed(text.substr(0, colon));
-  }
-  if (is_identifier(text)) item.name = text;
-  return item;
+  return member && parsers::is_identifier(last) ? last : std::string_view();
 }
 
 std::uint8_t code_of(const SiteDescription& description, std::size_t n) {
@@ -136,21 +84,22 @@ bool types_fit(const SiteDescription& description, std::size_t count) {
 }
 
 /// Items by argument. What is written as one and passed as two, a text or bytes with their length, has one item.
-std::vector<Item> items_of(const SiteDescription& description, std::size_t count, bool typed) {
+std::vector<Declaration> items_of(const SiteDescription& description, std::size_t count, bool typed) {
   const bool declared = !description.declared.empty();
-  const std::vector<std::string_view> parts = split(declared ? description.declared : description.written);
-  std::vector<Item> items;
+  const std::vector<std::string_view> parts =
+      parsers::split_items(declared ? description.declared : description.written);
+  std::vector<Declaration> items;
   std::size_t next = 0;
   for (std::size_t n = 0; n < count; ++n) {
-    Item& item = items.emplace_back();
+    Declaration& item = items.emplace_back();
     if (typed && code_of(description, n) == kLength) continue;
     if (next == parts.size()) return {};
     if (declared)
-      item = parse_item(parts[next++]);
+      item = parsers::read_declared(parts[next++]);
     else
       item.name = name_in(parts[next++]);
   }
-  return next == parts.size() ? items : std::vector<Item>();
+  return next == parts.size() ? items : std::vector<Declaration>();
 }
 
 bool is_word(const Type& noted) { return !noted.is_signed && (noted.size == 4 || noted.size == 8); }
@@ -163,7 +112,7 @@ bool fits(const CType& type, const Type& noted) {
 
 struct Described {
   bool typed;
-  std::vector<Item> items;  ///< empty: no names
+  std::vector<Declaration> items;  ///< empty: no names
 };
 
 Described read(const SiteDescription& description, std::size_t count) {
@@ -179,27 +128,17 @@ void set_type(Arg& arg, std::uint8_t code, Declaration& declaration) {
   if (!enumeration) arg.type.kind = kTypes[plain].kind;
 }
 
-/// Applies a meaning to a type: what a pointer points to, that a number is true or false.
-void set_meaning(Arg& arg, std::string_view meaning) {
-  const bool pointer = is_word(arg.type) && !arg.type.is_float();
-  if ((meaning == "string" || meaning == "text") && pointer) arg.type.kind = TypeKind::text;
-  if (meaning == "bool" && !arg.type.is_float()) arg.type.kind = TypeKind::boolean;
-}
-
 }  // namespace
 
 void describe(std::vector<Arg>& args, const SiteDescription& description) {
   const auto [typed, items] = read(description, args.size());
   for (std::size_t n = 0; n < args.size(); ++n) {
-    Declaration declaration;
+    Declaration declaration = items.empty() ? Declaration() : items[n];
     if (typed) set_type(args[n], code_of(description, n), declaration);
     if (!items.empty()) {
-      declaration.name = items[n].name;
-      declaration.meaning = items[n].meaning;
-      declaration.unit = items[n].unit;
-      set_meaning(args[n], declaration.meaning);
+      parsers::set_meaning(args[n].type, declaration);
       if (typed && n > 0 && code_of(description, n) == kLength && !items[n - 1].name.empty())
-        declaration.name = std::string(items[n - 1].name) + "_size";
+        declaration.name = items[n - 1].name + "_size";
     }
     // Two of one name: nobody could say which is meant.
     for (std::size_t other = 0; other < n; ++other)
@@ -208,10 +147,20 @@ void describe(std::vector<Arg>& args, const SiteDescription& description) {
   }
 }
 
+Result<void> check_declaration(std::string_view declared) {
+  const std::vector<std::string_view> items = parsers::split_items(declared);
+  if (items.empty()) return fail(ErrorKind::invalid_argument, "no argument is declared");
+  for (const std::string_view each : items)
+    if (auto item = parsers::parse_declared(each); !item) return fail(std::move(item.error()));
+  return {};
+}
+
 }  // namespace v1
 }  // namespace usdt
 
 namespace usdt::resolve {
+
+std::size_t declared_count(std::string_view declared) { return parsers::split_items(declared).size(); }
 
 std::vector<TextAndLength> described_lengths(const SiteDescription& description, std::size_t count) {
   const auto [typed, items] = read(description, count);

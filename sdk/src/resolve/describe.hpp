@@ -2,7 +2,9 @@
 // Texts with lengths, by the description of a site. Private to the SDK.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "usdt/decode.hpp"
@@ -17,5 +19,8 @@ struct TextAndLength {
 
 /// Texts whose length is the argument behind them, of the `count` arguments that `description` describes.
 [[nodiscard]] std::vector<TextAndLength> described_lengths(const SiteDescription& description, std::size_t count);
+
+/// How many arguments a text declares (SiteDescription::declared).
+[[nodiscard]] std::size_t declared_count(std::string_view declared);
 
 }  // namespace usdt::resolve

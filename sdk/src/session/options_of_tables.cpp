@@ -41,7 +41,8 @@ std::vector<OptionRow> options_of_columns() {
       row_of({"by", &ViewText::by,
               "Count the hits that have the same: expressions as --where has them, texts, probe, name, provider, ip, "
               "hex(EXPR), ntop(EXPR) of an IPv4 address, and the stacks of the process (ustack) and of the kernel "
-              "(kstack), found by frame pointers, or as --ustack says; with commas",
+              "(kstack), found by frame pointers, or as --ustack says; with commas, each with or without a name (EXPR "
+              "as NAME)",
               "KEYS"}),
       row_of({"sum", &ViewText::sum, "Of each row of --by the sum of an expression; without --by of all hits"}),
       row_of({"avg", &ViewText::average, "The same of its average"}),

@@ -156,7 +156,9 @@ std::vector<OptionRow> options_of_prints() {
             "bytes, of functions names as well (count, str(filename)), retval, and what they lead to (req->peer.port, "
             "*p, a[2], ((struct foo *)arg1)->x, sizeof(struct foo)), " +
             words_of({Source::hit, Source::owner, Source::clock, Source::site, Source::stack, Source::context}) +
-            ", trace_attribute(\"KEY\") (args.pid: an argument of that name); PROBE=LIST: of these probes. Default: "
+            ", trace_attribute(\"KEY\") (args.pid: an argument of that name), each with or without a name (str(arg1) "
+            "as file); "
+            "PROBE=LIST: of these probes. Default: "
             "every argument",
         .repeats = true,
         .scope = OptionScope::question,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "parsers/declared.hpp"
 #include "session/option_names.hpp"
 #include "usdt/view.hpp"
 
@@ -77,10 +78,15 @@ class ViewParser {
  private:
   [[nodiscard]] bool is_table() const { return !question_->keys.empty() || question_->value; }
 
-  /// Parses the expression that an option was given.
+  /// Parses the expression that an option was given, which may have a name: "arg3 as size".
   [[nodiscard]] Result<Expression> expression(const std::string& text, std::string_view option) const {
-    auto expression = parse_expression(text);
+    auto named = parse_expressions(text);
+    auto expression = named && named->size() == 1 ? std::move(named->front()) : parse_expression(text);
     if (!expression) return fail(expression.error().within(name_options(option, prefix_)));
+    if (expression->called && parsers::has_meaning(*expression->called))
+      return refuse(
+          fmt::format("{} {}: it has a name here and no meaning, which keys and listed values have", option, text),
+          prefix_);
     return expression;
   }
 
@@ -97,14 +103,13 @@ class ViewParser {
     for (const Option& option : kOfValue) {
       const std::string& text = text_.*option.text;
       if (text.empty()) continue;
-      if (!view_.value.empty() && view_.value != text)
-        return fail(ErrorKind::invalid_argument, fmt::format("{} {}: one trace has one value for all columns, here {}",
-                                                             name_options(option.name, prefix_), text, view_.value));
-      if (view_.value.empty()) {
-        auto value = TRY(expression(text, option.name));
-        question_->value = std::move(value);
-      }
-      view_.value = text;
+      auto value = TRY(expression(text, option.name));
+      if (question_->value && (question_->value->text != value.text || question_->value->name() != value.name()))
+        return fail(ErrorKind::invalid_argument,
+                    fmt::format("{} {}: one trace has one value for all columns, here {}",
+                                name_options(option.name, prefix_), text, question_->value->text));
+      view_.value = value.name();
+      question_->value = std::move(value);
       view_.shown.push_back(option.shown);
       question_->extremes |= option.shown == RowNumber::minimum || option.shown == RowNumber::maximum;
     }
@@ -127,8 +132,8 @@ class ViewParser {
     if (!text_.linear.empty()) return add_linear_histogram();
     if (!text_.log2.empty()) return add_log2_histogram(text_.log2, "--hist");
     auto value = TRY(expression(text_.distinct, "--distinct"));
+    view_.value = value.name();
     question_->keys.push_back(fingerprint(std::move(value)));
-    view_.value = text_.distinct;
     view_.shown.push_back(RowNumber::distinct);
     return {};
   }
@@ -157,7 +162,7 @@ class ViewParser {
   Result<void> add_log2_histogram(const std::string& text, std::string_view option) {
     auto value = TRY(expression(text, option));
     view_.histogram = Histogram::log2;
-    view_.value = text;
+    view_.value = value.name();
     view_.sub_bits = text_.sub_bits;
     question_->keys.push_back(log2_buckets(std::move(value), text_.sub_bits));
     return {};
@@ -167,6 +172,7 @@ class ViewParser {
     view_.histogram = Histogram::linear;
     TRY(read_linear(text_.linear));
     auto value = TRY(expression(view_.value, "--lhist"));
+    view_.value = value.name();
     auto buckets = linear_buckets(std::move(value), view_.from, view_.to, view_.step, view_.digits);
     if (!buckets) return fail(buckets.error().within(name_options("--lhist", prefix_)));
     question_->keys.push_back(std::move(*buckets));

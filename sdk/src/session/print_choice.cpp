@@ -31,6 +31,17 @@ bool name_means(const KernelPattern& pattern, const PointName& point) {
   return point.module.empty() ? pattern.module == "vmlinux" : glob_match(pattern.module, point.module);
 }
 
+/// Finds the sign that a list is behind. Lists have it in the names of numbers alone, "{0=idle}"; names of files may.
+std::size_t last_equals(std::string_view word) {
+  std::size_t depth = 0;
+  for (std::size_t at = word.size(); at-- > 0;) {
+    if (word[at] == '}') ++depth;
+    if (word[at] == '{' && depth > 0) --depth;
+    if (word[at] == '=' && depth == 0) return at;
+  }
+  return word.npos;
+}
+
 }  // namespace
 
 bool Prints::has_word(HitField word) const {
@@ -47,8 +58,7 @@ Result<Prints> parse_prints(const std::vector<std::string>& words, std::string_v
   Prints prints;
   bool any_rest = false;
   for (const std::string& word : words) {
-    // Lists have none; names of files may.
-    if (const std::size_t equals = word.rfind('='); equals != word.npos) {
+    if (const std::size_t equals = last_equals(word); equals != word.npos) {
       auto print = TRY(parse_probe_print(std::string_view(word).substr(0, equals),
                                          std::string_view(word).substr(equals + 1), prefix));
       prints.for_probes.push_back(std::move(print));

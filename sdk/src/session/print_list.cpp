@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "parsers/declared.hpp"
 #include "parsers/literal.hpp"
 #include "parsers/print_items.hpp"
 #include "session/option_names.hpp"
@@ -98,6 +99,7 @@ class PrintListParser {
     PrintList list;
     for (const parsers::PrintItemText& each : *items) {
       auto made = TRY(item(each));
+      if (!each.called.empty()) TRY(call(made, each.called));
       list.push_back(std::move(made));
     }
     return list;
@@ -136,6 +138,17 @@ class PrintListParser {
     return fail(ErrorKind::invalid_argument,
                 fmt::format("{0} {1}: {2} is what is known of every hit; an argument of that name is args.{2}", option_,
                             shown.label, to_string(*word)));
+  }
+
+  /// Adds what an item is called. Numbers of arguments have meanings.
+  Result<void> call(PrintItem& out, std::string_view item) const {
+    auto called = parsers::parse_called(item);
+    if (!called) return fail(called.error().within(option_));
+    if (parsers::has_meaning(**called) && (out.form != Form::value || out.is_of_hit()))
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{} {}: it can have a name, and no meaning, which is of numbers", option_, out.label));
+    out.called = std::move(*called);
+    return {};
   }
 
   /// Adds how many bytes there are: a number, or of bytes that are no address the value that says it.

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <utility>
 
+#include "parsers/declared.hpp"
+
 namespace usdt {
 inline namespace v1 {
 namespace {
@@ -19,8 +21,10 @@ constexpr std::string_view kPrint = "print.", kPrintOf = "print_of.", kWhere = "
                            kMaxOverhead = "max_overhead", kLast = "last", kBegan = "began";
 
 std::string text_of(const PrintList& list) {
-  std::vector<std::string_view> items;
-  for (const PrintItem& item : list) items.push_back(item.label);
+  std::vector<std::string> items;
+  for (const PrintItem& item : list)
+    items.push_back(item.called ? fmt::format("{} as {}", item.label, parsers::declared_text(*item.called))
+                                : item.label);
   return fmt::format("{}", fmt::join(items, ", "));
 }
 

@@ -40,6 +40,38 @@ def postgresql_is_asked_for_statements_locks_blocks_sorts_and_checkpoints(run):
     check("lwlock-waits" in got.of, "waits for lightweight locks")
 
 
+@scenario
+def waits_for_locks_have_the_names_that_postgresql_gives_them(run):
+    """pg_locks says who waits for what, while they do."""
+    waits = [("relation", "AccessShareLock", "lock table shop", "select * from shop"),
+             ("transactionid", "ShareLock", "update shop set n = 2", "update shop set n = 3"),
+             ("advisory", "ExclusiveLock", "select pg_advisory_xact_lock(7)", "select pg_advisory_xact_lock(7)")]
+    told = {}
+    with Postgres(run) as server:
+        server.sql("create table shop (n int)", "insert into shop values (1)")
+
+        def wait(holds, waits):
+            holder = server.session()
+            holder.stdin.write(f"begin; {holds};\n\\echo held\n")
+            wait_until(lambda: holder.stdout.readline() == "held\n", "the lock")
+            waiter = threading.Thread(target=server.sql, args=[waits])
+            waiter.start()
+            waiting = "select locktype || ' ' || mode from pg_locks where not granted"
+            wait_until(lambda: server.sql(waiting), "somebody who waits")
+            for each in server.sql(waiting).splitlines():
+                key = tuple(each.split())
+                told[key] = told.get(key, 0) + 1
+            holder.communicate("commit;\n")
+            waiter.join()
+
+        def work():
+            for _, _, holds, then in waits:
+                wait(holds, then)
+        got = answers(run, "postgresql.lock-waits", options=["-p", server.pid, "--children", "--hold-exec"], work=work)
+    check_equal(set(told), {(kind, mode) for kind, mode, _, _ in waits}, "what pg_locks had")
+    check_equal(got.named_counts("lock-waits"), told, "waits")
+
+
 @asked("redis.commands,times,slow,keys,expired,forks,saves")
 @scenario
 def redis_is_asked_for_commands_keys_and_files(run):
@@ -99,6 +131,7 @@ def mariadb_is_asked_for_statements_errors_locks_and_sorts(run):
 
     def work():
         server.sql(*statements, database="shop")
+        server.sql("use shop", "use information_schema", "use shop")
         for wrong in ("select nope from tea", "select * from nosuch", "select * from nosuch"):
             server.sql(wrong, database="shop", may_fail=True)
         # One holds a row, then a table, and others wait for them.
@@ -123,6 +156,7 @@ def mariadb_is_asked_for_statements_errors_locks_and_sorts(run):
     check_equal(rows["select n from tea order by m"]["count"], 2, "statements by their text")
     check(200e6 <= rows["select sleep(0.2)"]["max"] <= 2e9, f"how long: {rows['select sleep(0.2)']}")
     check_equal(got.rows("times")[3]["count"], sum(row["count"] for row in rows.values()), "commands that are statements")
+    check_equal(got.named_counts("times")["init_db"], 3, "commands that choose a database")
     check_equal(got.counts("errors"), {(1054, "Unknown column 'nope' in 'SELECT'"): 1, (1146, "Table 'shop.nosuch' doesn't exist"): 2}, "errors")
     check_equal(got.spans("sorts"), 2, "sorts")
     waits = [bucket for bucket in got.objects("lock-waits", "table")[-1]["rows"][0]["buckets"] if bucket["count"]]
@@ -143,6 +177,7 @@ def libvirt_is_asked_for_commands_to_qemu_events_calls_and_objects(run):
                 server.virsh("qemu-monitor-command", "shop", '{"execute":"query-version"}')
             server.virsh("suspend", "shop")
             server.virsh("resume", "shop")
+            server.virsh("domid", "no-such-domain", may_fail=True)
         got = answers(run, "libvirt.commands,events,calls,objects", options=["-p", server.pid], work=work)
     pairs = [(json.loads(args[0]), args[1]) for args in got.args("commands")]
     names = [sent["execute"] for sent, _ in pairs]
@@ -150,12 +185,12 @@ def libvirt_is_asked_for_commands_to_qemu_events_calls_and_objects(run):
     for sent, reply in pairs:
         check(f'"id": "{sent["id"]}"' in reply or len(reply) >= 199, f"{sent} and {reply}")
     check_equal([json.loads(args[0])["event"] for args in got.args("events")], ["STOP", "RESUME"], "events")
-    calls = {key: row["count"] for key, row in got.rows("calls").items()}
-    qemu, domain = 0x20008087, 0x20008086
-    check_equal(calls[(qemu, 1)], 3, f"calls of the monitor: {calls}")  # QEMU_PROC_DOMAIN_MONITOR_COMMAND
-    check_equal((calls[(domain, 34)], calls[(domain, 28)]), (1, 1), "calls to suspend and resume")  # REMOTE_PROC_DOMAIN_...
-    check_equal(calls[(domain, 1)], 5, "clients that connected")  # REMOTE_PROC_CONNECT_OPEN
-    check_equal(got.counts("objects")["virNetServerClient"], 5, "objects of clients")
+    calls = got.named_counts("calls")
+    check_equal(calls[("qemu", 1, "ok")], 3, f"calls of the monitor: {calls}")  # QEMU_PROC_DOMAIN_MONITOR_COMMAND
+    check_equal((calls[("remote", 34, "ok")], calls[("remote", 28, "ok")]), (1, 1), "calls to suspend and resume")  # REMOTE_PROC_DOMAIN_...
+    check_equal(calls[("remote", 1, "ok")], 6, "clients that connected")  # REMOTE_PROC_CONNECT_OPEN
+    check_equal(calls[("remote", 23, "error")], 1, "calls that failed")  # REMOTE_PROC_DOMAIN_LOOKUP_BY_NAME
+    check_equal(got.counts("objects")["virNetServerClient"], 6, "objects of clients")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,12 @@ class Answers:
     def counts(self, question):
         return {key: row["count"] for key, row in self.rows(question).items()}
 
+    def named_counts(self, question):
+        """The same with the names of numbers that have one."""
+        rows = self.objects(question, "table")[-1]["rows"]
+        named = [[row.get("names", {}).get(str(n), key) for n, key in enumerate(row["key"])] for row in rows]
+        return {key[0] if len(key) == 1 else tuple(key): row["count"] for key, row in zip(named, rows)}
+
     def spans(self, question):
         """How many were in the table of latencies, or in the list."""
         return self.objects(question, "summary")[-1]["events"]

@@ -521,6 +521,94 @@ def another_question_is_asked_of_processes_in_which_probes_never_fire(run):
     check_equal(len(children.args("each")), 3, "hits of one whose children may fire")
 
 
+STATES = """
+[arguments]
+"shop:moved" = "state:{-1=unknown, 0=idle, 0x2=busy}, took:duration[us], open:bool"
+
+[question.states]
+probes = ["shop:moved"]
+by = "state, open"
+sum = "took as us"
+
+[question.busy]
+probes = ["shop:moved"]
+where = "state == busy || state == unknown"
+print = "state, took, took as twice:{80=eighty}"
+
+[question.computed]
+probes = ["shop:moved"]
+by = "took / 10 % 2 as parity:{0=even, 1=odd}"
+"""
+MOVES = """#include <stdio.h>
+#include <sys/sdt.h>
+static const char *name_of(int state) { return state == -1 ? "unknown" : state == 0 ? "idle" : state == 2 ? "busy" : "5"; }
+int main(void) {
+  static const int states[] = {-1, 0, 2, 5};
+  for (int n = 0; n < 100; n++) {
+    int state = states[(n * n % 7 + n) % 4];
+    long took = n % 10 * 10;
+    DTRACE_PROBE3(shop, moved, state, took, (char)(n % 3 == 0));
+    printf("%s %ld %d\\n", name_of(state), took, n % 3 == 0);
+  }
+  return 0;
+}
+"""
+
+
+@scenario
+def numbers_have_the_names_that_a_preset_gives_them_in_all_forms(run):
+    """The program prints the names of its own."""
+    require_root()
+    (run.dir / "presets").mkdir()
+    (run.dir / "presets/shop.toml").write_text(STATES)
+    (run.dir / "moves.c").write_text(MOVES)
+    program = run.build("moves", [run.dir / "moves.c"])
+    told = [(name, int(took), is_open == "1") for name, took, is_open in
+            map(str.split, subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines())]
+
+    def number(name):
+        return 5 if name == "5" else name
+
+    def shown(*words):
+        done = subprocess.run([run.tool, *map(str, words)], capture_output=True, text=True, timeout=60, cwd=run.dir,
+                              env={**os.environ, "USDT_PRESETS": str(run.dir / "presets")})
+        check_equal(done.returncode, 0, done.stderr)
+        return [line for line in done.stdout.splitlines() if not re.fullmatch(r"(\w+|5) \d+ \d", line)]  # the program's own
+    got = answers(run, "shop", [program])
+    counts = {(name, is_open): sum(1 for each in told if each[::2] == (name, is_open)) for name, _, is_open in told}
+    check_equal(got.named_counts("states"), {(number(name), int(is_open)): count for (name, is_open), count in counts.items()}, "JSON, a table")
+    busy = [each for each in told if each[0] in ("busy", "unknown")]
+    events = got.objects("busy", "event")
+    check_equal([event["names"]["0"] for event in events], [name for name, _, _ in busy], "JSON, events")
+    check_equal([event["names"].get("2") for event in events], ["eighty" if took == 80 else None for _, took, _ in busy], "JSON, a name of the list's own")
+    odd = sum(took // 10 % 2 for _, took, _ in told)
+    check_equal(got.named_counts("computed"), {"even": len(told) - odd, "odd": odd}, "a sum")
+    table = sorted(f"{name},{str(is_open).lower()},{count},{sum(each[1] for each in told if each[::2] == (name, is_open))}"
+                   for (name, is_open), count in counts.items())
+    ask = ["--preset", "shop.states", "-f", "csv"]
+    check_equal(shown(*ask, "--", program)[:1], ["state,open,count,sum(us)"], "CSV, columns")
+    check_equal(sorted(shown(*ask, "--", program)[1:]), table, "CSV, a table")
+    lines = shown("--preset", "shop.busy", "--", program)
+    check_equal([re.search(r"state=(\w+) took=(\S+) twice=(\S+)$", line).groups() for line in lines],
+                [(name, duration(took), "eighty" if took == 80 else str(took)) for name, took, _ in busy], "text")
+    # A recording has the names that its numbers had.
+    run_record(run, program)
+    check_equal(sorted(shown("--replay", "moves.rec", "-f", "csv", "--by", "state, open", "--sum", "took as us")[1:]), table, "a replay")
+    replayed = [json.loads(line) for line in shown("--replay", "moves.rec", "-f", "json", "--where", "state == busy")][:-1]
+    check_equal([event["names"] for event in replayed], [{"0": "busy"}] * sum(1 for name, _, _ in told if name == "busy"), "a replay of some")
+
+
+def duration(us):
+    return f"{us}us" if us else "0ns"
+
+
+def run_record(run, program):
+    """Makes moves.rec of all that the program passes."""
+    (run.dir / "presets/all.toml").write_text(STATES.split("[question")[0] + '[question.all]\nprobes = ["shop:moved"]\nrecord = "moves.rec"\n')
+    subprocess.run([run.tool, "--preset", "all", "--", program], capture_output=True, check=True, cwd=run.dir,
+                   env={**os.environ, "USDT_PRESETS": str(run.dir / "presets")})
+
+
 LINES = """#include <stdlib.h>
 #include <unistd.h>
 static void nap(int us) { usleep(us); }
