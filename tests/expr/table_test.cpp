@@ -93,8 +93,8 @@ TEST(Reals, have_the_extremes_that_their_order_says) {
 }
 
 /// A table by keys over six words, which are the first ones of the alphabet in order, and may be pointers.
-PlannedTable planned_by(std::string_view keys) {
-  TableQuestion question{.keys = parse_expressions(keys).value()};
+Result<PlannedTable> planned(std::string_view keys, std::uint32_t key_bytes, bool in_kernel) {
+  TableQuestion question{.keys = parse_expressions(keys).value(), .key_bytes = key_bytes};
   std::vector<Arg> args = six_arguments(true);
   for (Arg& arg : args) arg.type.is_signed = false;
   const Expression row = expr::row_of(nullptr, question);
@@ -102,7 +102,10 @@ PlannedTable planned_by(std::string_view keys) {
   std::iota(places.begin(), places.end(), 0);
   const auto typed = TypedExpression::check(row, args, places);
   EXPECT_TRUE(typed) << typed.error().message;
-  return expr::planned_table(*typed, args, question).value();
+  return in_kernel ? expr::planned_kernel_table(*typed, args, question) : expr::planned_table(*typed, args, question);
+}
+PlannedTable planned_by(std::string_view keys, std::uint32_t key_bytes = TableQuestion::kMostKeyBytes) {
+  return planned(keys, key_bytes, false).value();
 }
 
 TEST(Keys, are_called_as_the_question_says_and_their_numbers_too) {
@@ -117,6 +120,14 @@ TEST(Keys, are_called_as_the_question_says_and_their_numbers_too) {
   EXPECT_FALSE(table.keys[2].arg);
   EXPECT_EQ(parse_expressions("a, b as x y").error().message, "'x y': 'x y' is no name");
   EXPECT_EQ(parse_expressions("a as x:{1=y, z}").error().column, 5U);
+}
+
+TEST(Keys, of_texts_have_the_room_that_is_asked_for) {
+  EXPECT_EQ(planned_by("str(a)").keys[0].size, 64U);
+  const PlannedTable table = planned_by("str(a), b, str(c)", 408);
+  EXPECT_EQ(table.keys[0].size, 200U);
+  EXPECT_EQ(table.keys[2].offset, 208U);
+  EXPECT_THAT(planned("str(a)", 72, true).error().message, HasSubstr("64 is what rows of the kernel have"));
 }
 
 /// Arguments of which the first is a real.

@@ -50,6 +50,12 @@ TEST(View, has_values_that_are_called_as_it_is_said) {
   EXPECT_THAT(parse_view({.sum = "arg3 as took[us]"}, "--").error().message, HasSubstr("a name here and no meaning"));
 }
 
+TEST(View, has_longer_keys_only_where_there_are_keys) {
+  EXPECT_EQ(parse_view({.by = "str(arg0)", .key_bytes = 400})->question->key_bytes, 400U);
+  EXPECT_THAT(parse_view({.sum = "arg0", .key_bytes = 400}, "--").error().message,
+              StartsWith("--key-size is of the keys"));
+}
+
 TEST(View, may_be_a_table_of_what_is_in_flight) {
   const auto view = parse_view({.by = "ustack", .sum = "w", .variance = "w * (w - size)", .in_flight = 20});
   ASSERT_TRUE(view) << view.error().message;

@@ -58,7 +58,7 @@ class EventTable {
   /// Makes an empty table for events of `plan`, which has to live as long, and may grow. `where`: a question that tells
   /// which events count; null: all do. Keys and value have the types that they have at the first site (of `probes`, if
   /// any are given) that has what is asked for. Errors: as EventFilter::make(); limit (more bytes of keys than
-  /// TableQuestion::kMostKeyBytes).
+  /// TableQuestion::key_bytes).
   [[nodiscard]] static Result<EventTable> make(const Expression* where, const TableQuestion& table,
                                                const AttachPlan& plan,
                                                const std::vector<Index<PlannedProbe>>& probes = {},

@@ -29,9 +29,11 @@ inline namespace v1 {
 /// Holds a question that is answered by a table, which the kernel fills: hits whose keys are equal are in one row. A
 /// plain value.
 struct TableQuestion {
-  /// The most bytes that the keys of a row have together: 8 for a number, 16 for comm and for a stack; texts share the
-  /// rest.
+  /// The most bytes that the keys of a row of the kernel have together: 8 for a number, 16 for comm and for a stack;
+  /// texts share the rest.
   static constexpr std::size_t kMostKeyBytes = 64;
+  /// The most of a row that is made of events.
+  static constexpr std::size_t kMostEventKeyBytes = 4096;
 
   std::vector<Expression> keys = {};     ///< integers, texts and stacks; none: one row
   std::optional<Expression> value = {};  ///< an integer, of which TableRow has the sum
@@ -44,6 +46,7 @@ struct TableQuestion {
   /// effect together with `reals`. It takes some 700 bytes a row, four times over.
   bool real_sums = false;
   std::uint32_t max_rows = 4096;  ///< hits that find no room for another row are counted: ProbeCounts::table_full
+  std::uint32_t key_bytes = kMostKeyBytes;  ///< above that EventTable makes the rows, and no kernel
 };
 
 /// Makes a key that says in which bucket `value` is: the key of a histogram. From each power of 2 to the next one there
@@ -120,6 +123,7 @@ struct PlannedTable {
   bool extremes = false;
   bool real_sums = false;  ///< TableQuestion::real_sums, of a real
   std::uint32_t max_rows = 0;
+  std::uint32_t key_bytes = TableQuestion::kMostKeyBytes;  ///< TableQuestion::key_bytes
 };
 
 /// Holds a key that is a text. `truncated`: the text is longer than `bytes`, and texts that begin alike share the row.

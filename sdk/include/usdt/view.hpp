@@ -127,7 +127,8 @@ struct ViewText {
   std::size_t slowest = 0;
   std::size_t in_flight = 0;
   bool growth = false;
-  std::optional<double> interval = {};  ///< seconds
+  std::optional<double> interval = {};                     ///< seconds
+  std::uint32_t key_bytes = TableQuestion::kMostKeyBytes;  ///< "key-size"
 };
 
 /// Makes a view of texts. Messages put `prefix` before the names of options: "--" on a command line. Errors: syntax,

@@ -213,7 +213,7 @@ std::int64_t linear_bucket_number(std::size_t bounds_passed, std::size_t bounds)
   return bounds_passed == bounds ? kHighest : static_cast<std::int64_t>(bounds_passed - 1);
 }
 
-RowLayout row_layout(const TypedExpression::Node& row) {
+RowLayout row_layout(const TypedExpression::Node& row, std::uint32_t key_bytes) {
   RowLayout layout{.value = row.of.size() > row.bits + 1};
   std::uint32_t fixed = 0, texts = 0;
   for (std::size_t i = 1; i <= row.bits; ++i) {
@@ -223,8 +223,7 @@ RowLayout row_layout(const TypedExpression::Node& row) {
     else
       fixed += size_of(key);
   }
-  const std::uint32_t most = TableQuestion::kMostKeyBytes;
-  std::uint32_t text = texts == 0 || fixed > most ? 0 : (most - fixed) / texts / 8 * 8;
+  std::uint32_t text = texts == 0 || fixed > key_bytes ? 0 : (key_bytes - fixed) / texts / 8 * 8;
   text = std::max(text, kShortestText);
   for (std::size_t i = 1; i <= row.bits; ++i) {
     const TypedExpression::Node& key = row.of[i].of[0];
@@ -252,12 +251,13 @@ void call(TableColumn& column, const Declaration& called) {
 
 Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector<Arg>& args,
                                    const TableQuestion& question) {
-  const RowLayout layout = row_layout(row.root());
-  if (layout.bytes > TableQuestion::kMostKeyBytes)
+  const RowLayout layout = row_layout(row.root(), question.key_bytes);
+  if (layout.bytes > question.key_bytes)
     return fail(ErrorKind::limit, fmt::format("keys of {} bytes: at most {} fit; a number takes 8, comm, a stack, "
                                               "trace_id and span_id 16, a text 16 or more",
-                                              layout.bytes, TableQuestion::kMostKeyBytes));
-  PlannedTable table{.keys = {}, .extremes = question.extremes, .max_rows = question.max_rows};
+                                              layout.bytes, question.key_bytes));
+  PlannedTable table{
+      .keys = {}, .extremes = question.extremes, .max_rows = question.max_rows, .key_bytes = question.key_bytes};
   for (std::size_t i = 0; i < layout.keys.size(); ++i) {
     const TypedExpression::Node& part = row.root().of[i + 1];
     const TypedExpression::Node& key = part.of[0];
@@ -283,6 +283,15 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
     return fail(ErrorKind::invalid_argument,
                 fmt::format("{} is a real, and what is added up here are whole numbers", row.root().of.back().text));
   return table;
+}
+
+Result<PlannedTable> planned_kernel_table(const TypedExpression& row, const std::vector<Arg>& args,
+                                          const TableQuestion& question) {
+  if (question.key_bytes > TableQuestion::kMostKeyBytes)
+    return fail(ErrorKind::limit,
+                fmt::format("keys of {} bytes: {} is what rows of the kernel have; EventTable has more",
+                            question.key_bytes, TableQuestion::kMostKeyBytes));
+  return planned_table(row, args, question);
 }
 
 std::string_view why_no_stack(HitField field) noexcept {

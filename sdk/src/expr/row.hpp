@@ -47,15 +47,19 @@ struct RowLayout {
     friend bool operator==(const Place&, const Place&) = default;
   };
   std::vector<Place> keys = {};
-  std::uint32_t bytes = 0;  ///< of all keys, a multiple of 8; more than TableQuestion::kMostKeyBytes: they do not fit
+  std::uint32_t bytes = 0;  ///< of all keys, a multiple of 8; more than there is room for: they do not fit
   bool value = false;
 };
-/// Returns the layout of a checked row.
-[[nodiscard]] RowLayout row_layout(const TypedExpression::Node& row);
+/// Returns the layout of a checked row, whose texts share what others leave of `key_bytes`.
+[[nodiscard]] RowLayout row_layout(const TypedExpression::Node& row,
+                                   std::uint32_t key_bytes = TableQuestion::kMostKeyBytes);
 
-/// Describes the keys and the value of a row over `args`. Errors: limit (more than TableQuestion::kMostKeyBytes).
+/// Describes the keys and the value of a row over `args`. Errors: limit (more than TableQuestion::key_bytes).
 [[nodiscard]] Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector<Arg>& args,
                                                  const TableQuestion& question);
+/// The same of a table that the kernel makes. Errors: limit (more than TableQuestion::kMostKeyBytes), too.
+[[nodiscard]] Result<PlannedTable> planned_kernel_table(const TypedExpression& row, const std::vector<Arg>& args,
+                                                        const TableQuestion& question);
 /// Says why a hit has no stack, where nothing went wrong.
 [[nodiscard]] std::string_view why_no_stack(HitField field) noexcept;
 /// Makes signed what is signed in one of two tables with equal rows and unsigned in the other, keys and the value. Rows

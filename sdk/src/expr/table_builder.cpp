@@ -167,7 +167,7 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
   const auto counts = evaluate(question, root.of[0], facts);
   if (!counts) return Added::undecided;
   if (*counts == 0) return Added::rejected;
-  const expr::RowLayout layout = expr::row_layout(root);
+  const expr::RowLayout layout = expr::row_layout(root, table_.key_bytes);
   std::vector<TableKey> keys;
   for (std::size_t i = 0; i < layout.keys.size(); ++i) {
     auto key = key_of(root.of[i + 1].of[0], layout.keys[i].size, question, facts);

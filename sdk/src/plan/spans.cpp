@@ -399,7 +399,7 @@ class SpanMaker {
       return wrong("a text of a span's beginning may have changed by its end, and was not kept: write str(...)");
     plan_.contexts |= expr::asks_for(*typed, HitFieldSource::context);
     if (options_.table) {
-      auto table = TRY(expr::planned_table(*typed, args, *options_.table));
+      auto table = TRY(expr::planned_kernel_table(*typed, args, *options_.table));
       if (!plan_.table)
         plan_.table = std::move(table);
       else if (const auto why = expr::why_other_rows(*plan_.table, table); !why.empty())

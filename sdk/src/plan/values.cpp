@@ -144,7 +144,7 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Membe
 }
 
 Result<void> ValueAdder::add_row(const TypedExpression& row, const std::vector<Arg>& args) {
-  auto table = TRY(expr::planned_table(row, args, *table_question_));
+  auto table = TRY(expr::planned_kernel_table(row, args, *table_question_));
   if (!table_)
     table_ = std::move(table);
   else if (auto why = expr::why_other_rows(*table_, table); !why.empty())

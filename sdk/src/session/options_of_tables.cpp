@@ -147,6 +147,19 @@ std::vector<OptionRow> options_of_rows() {
         .most = 65536,
         .of_replay = true},
        into([](QuestionDraft & draft) -> auto& { return draft.view.max_rows; })},
+      {{.name = "key-size",
+        .group = kTables,
+        .kind = OptionKind::number,
+        .value_name = "BYTES",
+        .description =
+            "Room for the keys of a row together, of which texts that are longer are cut. With more than the usual the "
+            "table is made of events, in which texts are as long, and not in the kernel",
+        .usual_value = fmt::format("{}", ViewText().key_bytes),
+        .least = TableQuestion::kMostKeyBytes,
+        .most = TableQuestion::kMostEventKeyBytes,
+        .scope = OptionScope::question,
+        .of_replay = true},
+       into([](QuestionDraft & draft) -> auto& { return draft.view.key_bytes; })},
       {{.name = "rate",
         .group = kTables,
         .description =

@@ -56,6 +56,7 @@ class ViewParser {
  public:
   ViewParser(const ViewText& text, std::string_view prefix) : text_(text), prefix_(prefix) {
     question_->max_rows = text.max_rows;
+    question_->key_bytes = text.key_bytes;
     view_.shown.push_back(RowNumber::count);
     view_.interval = text.interval;
   }
@@ -249,6 +250,8 @@ class ViewParser {
   /// Chooses which rows are shown and in which form. Tables that are shown again and again have hits a second, too.
   Result<void> choose_rows() {
     if (!is_table() && text_.top) return refuse("--top is about a table: see --by, --sum and --hist", prefix_);
+    if (text_.by.empty() && text_.key_bytes > TableQuestion::kMostKeyBytes)
+      return refuse("--key-size is of the keys of --by", prefix_);
     if (text_.top) view_.top = *text_.top;
     view_.folded = text_.folded;
     const bool rows = is_table() && view_.histogram == Histogram::none && !view_.folded;

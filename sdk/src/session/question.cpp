@@ -26,8 +26,10 @@ std::uint64_t size_of(const PrintItem& item) {
   return last.kind == PathStep::Kind::address ? longest_address : 0;
 }
 
-/// Gives room to what is asked for by its size, however short texts may be.
-void make_room(AskedValues& values) {
+/// Gives room to what is asked for by its size, however short texts may be, and to texts that are long keys.
+void make_room(AskedValues& values, const View& view) {
+  const bool long_keys = view.question && view.question->key_bytes > TableQuestion::kMostKeyBytes;
+  if (long_keys) values.string_size = std::max(values.string_size, view.question->key_bytes);
   const auto make_room_for = [&](const PrintList& list) {
     constexpr std::uint64_t most = 65536;
     for (const PrintItem& item : list)
@@ -50,8 +52,9 @@ void choose_rows(const Question& question, View& view) {
   const AskedStacks& stacks = question.stacks;
   const bool other_stacks =
       view.has_stacks() && (!question.points.ends.empty() || stacks.user_depth > 0 || stacks.kernel_depth > 0);
-  view.of_events =
-      view.question && !view.in_flight && (other_stacks || view.variance || session::asks_events(question));
+  const bool long_keys = view.question && view.question->key_bytes > TableQuestion::kMostKeyBytes;
+  view.of_events = view.question && !view.in_flight &&
+                   (other_stacks || long_keys || view.variance || session::asks_events(question));
 }
 
 /// Takes the stacks that are keys of a table which is not the kernel's.
@@ -99,7 +102,7 @@ void begin_question(Question& question, std::uint64_t nanoseconds) {
 
 void complete_question(Question& question) {
   name_once(question.processes.pids);
-  make_room(question.values);
+  make_room(question.values, question.view);
   if (!question.recording.replay.empty()) return;
   take_listed_stacks(question.values.print, question.stacks);
   choose_rows(question, question.view);

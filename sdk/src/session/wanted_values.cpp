@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "session/wanted_values.hpp"
 
+#include <algorithm>
 #include <variant>
 
 #include "expr/attributes.hpp"
@@ -73,9 +74,14 @@ std::vector<const Expression*> expressions_of_rows(const Question& question) {
 
 WantedValues wanted_by(const PrintChoice& choice, const Question& question) {
   WantedValues wanted;
+  // Such a key is a text where its type says so.
+  const bool may_be_text = question.view.makes_rows() &&
+                           std::ranges::any_of(question.view.question->keys,
+                                               [](const Expression& key) { return key.root.op == Operator::value; });
   for (ListNumber i = 0; i < choice.count(); ++i) {
     wanted.texts.push_back(texts_of(choice.list(i), question));
     wanted.values.push_back(values_of(choice.list(i), question));
+    wanted.texts.back().typed |= may_be_text;
     for (const Expression* asked : expressions_of_rows(question)) {
       ask_for_texts(*asked, asked->root, wanted.texts.back());
       for (const ValuePath& path : asked->values) wanted.values.back().paths.push_back(path);

@@ -444,6 +444,27 @@ def long_texts_are_cut_and_marked(run):
 
 
 @scenario
+def long_texts_are_whole_where_there_is_room_for_them(run):
+    program = build(run)
+    keys = "str(arg3), arg2 & 1, cpu * 0, pid * 0, tid * 0, uid"
+    table, hits = tabled(run, program, NUMBERS, "--by", keys, "--sum", "arg0", "--key-size", "400")
+    wanted = counted(hits, lambda hit: (hit.name, hit.byte & 1))
+    check(any(len(name) > 23 for name, _ in wanted), "no long text")
+    check_equal({key[:2]: row["count"] for key, row in table.rows.items()}, wanted, "rows by whole texts")
+    check_equal({key[:2]: row["sum"] for key, row in table.rows.items()},
+                {key: sum(hit.short for hit in hits if (hit.name, hit.byte & 1) == key) for key in wanted}, "sums")
+    check(not any("truncated" in row for row in table.rows.values()), "none is marked")
+    check_equal(table.summary["events"], len(hits), "events in rows")
+    # A text is one by its type alone, too.
+    file = run.dir / "names.toml"
+    file.write_text(f"[arguments]\n'where:numbers' = 'short, large, byte, name:string, real, peer'\n"
+                    f"[question.names]\nprobes = ['{NUMBERS.format(program)}']\nby = 'args.name'\nkey-size = 400\n")
+    done = subprocess.run([run.tool, "--script", file, "-f", "json", "--", program], capture_output=True, text=True, timeout=60)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if '"type":"table"' in line][-1]["rows"]
+    check_equal({row["key"][0]: row["count"] for row in rows}, counted(hits, lambda hit: hit.name), "rows by a declared text")
+
+
+@scenario
 def a_terminal_shows_the_table_again_and_again_in_its_place(run):
     require_root()
     program = run.build("tables", [HERE / "tables.c"], ["-O2"], libs=["-lpthread"])

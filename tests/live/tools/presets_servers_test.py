@@ -18,14 +18,16 @@ from presets_support import answers, asked, check_ready  # noqa: E402
 from servers import Libvirt, MariaDb, Nginx, Redis  # noqa: E402
 
 
-@asked("postgresql.queries,times,parsing,planning,executing,lock-waits,lwlock-waits,reads,sorts,checkpoints")
+@asked("postgresql.queries,times,statements,parsing,planning,executing,lock-waits,lwlock-waits,reads,sorts,checkpoints")
 @scenario
 def postgresql_is_asked_for_statements_locks_blocks_sorts_and_checkpoints(run):
     with Postgres(run) as server:
         check_ready(run, server.pid, "postgresql")
         server.sql("create table shop (n int)")
-        statements = ["insert into shop select generate_series(1, 1000)", "select count(*) from shop", "select n from shop order by n desc", "checkpoint"]
-        got = answers(run, "postgresql.queries,times,parsing,planning,executing,lock-waits,lwlock-waits,reads,sorts,checkpoints",
+        long = f"select n from shop where n in ({', '.join(map(str, range(50)))}) and n <> "  # alike for longer than the kernel's keys are
+        statements = ["insert into shop select generate_series(1, 1000)", "select count(*) from shop", "select n from shop order by n desc", "checkpoint",
+                      long + "3", long + "3", long + "4"]
+        got = answers(run, "postgresql.queries,times,statements,parsing,planning,executing,lock-waits,lwlock-waits,reads,sorts,checkpoints",
                       options=["-p", server.pid, "--children", "--hold-exec"], work=lambda: server.sql(*statements))
     texts = [str(args) for args in got.args("queries")]
     for statement in statements:
@@ -33,6 +35,7 @@ def postgresql_is_asked_for_statements_locks_blocks_sorts_and_checkpoints(run):
     check_equal(got.spans("times"), got.spans("queries"), "statements")
     check_equal(got.spans("parsing"), len(statements), "statements that were parsed")
     check(got.spans("planning") >= 3 and got.spans("executing") >= 2, "phases")
+    check_equal(got.counts("statements"), {statement: statements.count(statement) for statement in statements}, "statements by their whole texts")
     check_equal(got.spans("sorts"), 1, "sorts")
     check_equal(got.spans("checkpoints"), 1, "checkpoints")
     check_equal(got.spans("lock-waits"), 0, "nobody waited for a lock")
@@ -127,7 +130,9 @@ def mariadb_is_asked_for_statements_errors_locks_and_sorts(run):
     server = MariaDb(run)
     check_ready(run, server.pid, "mariadb")
     server.sql("create database shop", "create table shop.tea (n int primary key, m int) engine=innodb", "insert into shop.tea values (1, 3), (2, 2), (3, 1)")
-    statements = ["select n from tea order by m", "select n from tea order by m", "select sleep(0.2)", "prepare p from 'select 1'", "execute p"]
+    alike = "select n from tea where n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13) and n <> "  # for longer than the kernel's keys are
+    statements = ["select n from tea order by m", "select n from tea order by m", "select sleep(0.2)", "prepare p from 'select 1'", "execute p",
+                  alike + "3", alike + "4"]
 
     def work():
         server.sql(*statements, database="shop")
@@ -154,6 +159,7 @@ def mariadb_is_asked_for_statements_errors_locks_and_sorts(run):
     check(any("select sleep(0.2)" == text for text in texts[:4]), f"statements {texts}")
     rows = got.rows("statements")
     check_equal(rows["select n from tea order by m"]["count"], 2, "statements by their text")
+    check_equal([rows[alike + end]["count"] for end in "34"], [1, 1], "statements that are alike for longer")
     check(200e6 <= rows["select sleep(0.2)"]["max"] <= 2e9, f"how long: {rows['select sleep(0.2)']}")
     check_equal(got.rows("times")[3]["count"], sum(row["count"] for row in rows.values()), "commands that are statements")
     check_equal(got.named_counts("times")["init_db"], 3, "commands that choose a database")
