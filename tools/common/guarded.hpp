@@ -5,26 +5,30 @@
 #include <string_view>
 #include <system_error>
 
-#include "common/report.hpp"
-
 namespace usdt::tools {
 
-/// Runs `body` for main() of a tool. Returns its exit code, or `failure` with a message if memory, or something else of
-/// the system, ran out. The work of `body` is undone on the way: commands are ended, links closed.
+/// The exit code of a tool that could not do its work. Each tool defines its own.
+extern const int kTroubleExitCode;
+
+/// Prints that memory, or something else of the system, ran out.
+void print_exhausted(std::string_view tool, const char* what);
+
+/// Runs `body` for main() of a tool. Returns its exit code, or kTroubleExitCode with a message if memory, or something
+/// else of the system, ran out. The work of `body` is undone on the way: commands are ended, links closed.
 template <class Body>
-[[nodiscard]] int guarded(std::string_view tool, int failure, const Body& body) noexcept {
+[[nodiscard]] int guarded(std::string_view tool, const Body& body) noexcept {
   try {
     try {
       return body();
     } catch (const std::bad_alloc&) {
-      print_error(tool, Error{.kind = ErrorKind::limit, .message = "out of memory"});
+      print_exhausted(tool, "out of memory");
     } catch (const std::system_error& error) {
-      print_error(tool, Error{.kind = ErrorKind::limit, .message = error.what()});
+      print_exhausted(tool, error.what());
     }
   } catch (const std::bad_alloc&) {
     // Not even for the message.
   }
-  return failure;
+  return kTroubleExitCode;
 }
 
 }  // namespace usdt::tools

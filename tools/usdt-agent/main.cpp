@@ -17,6 +17,8 @@ int run_tool(int argc, char** argv) {
 
 }  // namespace
 
+const int usdt::tools::kTroubleExitCode = usdt_agent::kRunTimeFailure;
+
 int main(int argc, char** argv) {
-  return usdt::tools::guarded(usdt_agent::kTool, usdt_agent::kRunTimeFailure, [&] { return run_tool(argc, argv); });
+  return usdt::tools::guarded(usdt_agent::kTool, [&] { return run_tool(argc, argv); });
 }

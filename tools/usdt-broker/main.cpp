@@ -187,7 +187,8 @@ int run_tool(int argc, char** argv) {
 }  // namespace
 }  // namespace usdt_broker
 
+const int usdt::tools::kTroubleExitCode = usdt_broker::kRunTimeFailure;
+
 int main(int argc, char** argv) {
-  return usdt::tools::guarded(usdt_broker::kTool, usdt_broker::kRunTimeFailure,
-                              [&] { return usdt_broker::run_tool(argc, argv); });
+  return usdt::tools::guarded(usdt_broker::kTool, [&] { return usdt_broker::run_tool(argc, argv); });
 }

@@ -21,7 +21,8 @@ int run_tool(int argc, char** argv) {
 
 }  // namespace
 
+const int usdt::tools::kTroubleExitCode = 1;
+
 int main(int argc, char** argv) {
-  constexpr int run_time_failure = 1;
-  return usdt::tools::guarded("usdt-trace", run_time_failure, [&] { return run_tool(argc, argv); });
+  return usdt::tools::guarded("usdt-trace", [&] { return run_tool(argc, argv); });
 }
