@@ -240,6 +240,23 @@ TEST(Sink, what_comes_out_of_a_recording_is_not_recorded_again) {
   EXPECT_EQ((*sink)->failure(), "what comes out of a recording is not recorded again");
 }
 
+TEST(Sink, has_one_answer_in_a_form_that_is_of_one_question) {
+  const auto first = Sink::open("csv", {.write = [](std::string_view) { return true; }});
+  ASSERT_TRUE(first);
+  const auto second = (*first)->sibling();
+  const Question question;
+  const AttachPlan plan;
+  const Printed printed;
+  LiveSurroundings around(question);
+  const AnswerStart start{.question = question, .plan = plan, .layout = nullptr, .printed = printed, .around = around};
+  (*first)->begin(start);
+  second->begin(start);
+  (*first)->begin(start);
+  second->flush_rest();
+  EXPECT_EQ((*first)->failure(), std::nullopt);
+  EXPECT_EQ(second->failure(), "csv is of one question, and this one has the answer to another");
+}
+
 TEST(EstimatedText, says_how_far_off_the_numbers_of_a_table_may_be_in_both_directions) {
   Overhead overhead;
   overhead.looked_at = 0.001;

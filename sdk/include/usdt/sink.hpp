@@ -121,7 +121,8 @@ class Sink final : public AnswerConsumer {
   ~Sink() override;
 
   /// Returns another sink that writes to where this one does, for another question of the session. Forms that are of
-  /// one question (SinkFormat::of_one_question) have nothing that tells the answers apart.
+  /// one question (SinkFormat::of_one_question) have nothing that tells the answers apart: the second one that begins
+  /// writes nothing, and its failure() says why.
   [[nodiscard]] std::unique_ptr<Sink> sibling() const;
   /// Whether both write to one opened file: they are siblings.
   [[nodiscard]] bool is_sibling_of(const Sink& other) const noexcept;

@@ -32,6 +32,7 @@ struct Destination {
   io::Stream stream;
   SinkOptions options;
   std::string name;
+  const void* owner = nullptr;                   ///< of forms that are of one question: the sink that writes
   bool has_header = false;                       ///< one of them has said what the columns of events are
   std::uint32_t flows = 0;                       ///< of such traces: as tracks, arrows from one track to another
   std::uint32_t tracks = 0;                      ///< of traces with tracks: how many they have, each with a number
