@@ -204,7 +204,7 @@ function(usdt_test name)
       set(filter TEST_FILTER -${ARG_TOGETHER}.*)
     endif()
     set(processors 1)
-    if(ARG_LABEL STREQUAL unit)
+    if(ARG_LABEL STREQUAL unit AND NOT USDT_SANITIZE)  # `./run check` runs no others
       set(processors 2)  # of the four tests a processor that `./run test` runs: these compute, those that trace wait
     endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST ${filter}
