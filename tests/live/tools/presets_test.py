@@ -444,7 +444,7 @@ def java_is_asked_for_pauses_threads_classes_monitors_allocations_and_methods(ru
     silent = answers(run, "hotspot.methods", command)
     check("its probes fire only if it was started with -XX:+DTraceMethodProbes" in silent.said, silent.said)
     flags = ["java", "-Xint", "-Xmx64m", "-XX:+DTraceMonitorProbes", "-XX:+DTraceAllocProbes", "-XX:+DTraceMethodProbes", "Shop"]
-    got = answers(run, "hotspot.classes,monitors,allocations,methods,stat", flags)
+    got = answers(run, "hotspot.threads,classes,monitors,allocations,methods,stat", flags)
     check_equal(got.counts("methods").get(("Shop", "work")), 50000, f"methods {list(got.counts('methods').items())[:5]}")
     check_equal(got.counts("allocations").get("Shop"), 20000, "objects")
     check(got.spans("monitors") >= 1, "contended monitors")
@@ -489,6 +489,8 @@ title = "one by one"
 probes = ["shop:sold"]
 fires-only-if = ["environment SHOP_PROBES=1"]
 otherwise = "all"
+    started = sum(event["probe"].endswith(":thread__start") for event in got.objects("threads", "event"))
+    check_equal(each["thread__start"], started, "threads that start")
 on-request = true
 """
 SHOP = """#include <stdio.h>
