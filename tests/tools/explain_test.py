@@ -133,6 +133,8 @@ long other(long n) { return n + 1; } int main(void) { return (int)first(0); }"""
     def test_spans_are_told_by_their_ends(self):
         sites, _ = explained(f"{self.app}:app:work ~~ {self.app}:app:other", "--where", "duration > 10ms")
         self.assertEqual([site["role"] for site in sites], ["begin", "begin", "end", "span", "span"])
+        twice = self.binary("twice", [("app", "work", ""), ("app", "work", ""), ("app", "other", "")])
+        self.assertRegex(explain(f"{twice}:app:work ~~ {twice}:app:other").stdout, "spans +of 2 pairs of sites\n")
         self.assertEqual(sites[3]["asked"], [{"about": "where", "text": "duration > 10000000"}])
         self.assertEqual(sites[2]["asked"][0]["about"], "pair-by")
 

@@ -68,7 +68,7 @@ class TextExplanation {
   void write(const usdt::ExplainedSites& sites) {
     out_.print("{}\n", out_.styled(full_name(what_.plan, what_.plan.probes[sites.probe]), usdt::io::Style::bold));
     if (sites.role == Role::span) {
-      line("spans", fmt::format("of {}", counted(sites.sites.size(), "pair of sites")));
+      line("spans", fmt::format("of {} of sites", counted(sites.sites.size(), "pair")));
     } else {
       const std::string places = places_text(what_.plan, sites.sites, flags_.output.verbose ? SIZE_MAX : 4);
       const char* role = sites.role == Role::begin ? "begins at" : sites.role == Role::end ? "ends at" : "at";
