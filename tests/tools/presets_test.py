@@ -129,6 +129,7 @@ class Presets(tool.TempDirCase):
 
     def test_names_that_are_none_get_the_one_that_was_meant(self):
         for word, said in (("pyhton", "there is no preset 'pyhton': 'python'?"), ("own.count", "called 'count': 'counts'?"),
+                           ("pythongc.gc", "'pythongc' has no questions of its own: it means python.gc"),
                            ("zzzzzz", "there are bash, ")):
             done = self.trace("--preset", word)
             self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -143,6 +143,14 @@ std::vector<std::string> names_of_other_tracers(const std::vector<Preset>& all) 
   return names;
 }
 
+/// "gnutls.sent,received, openssl.written,received".
+std::string all_names(const std::vector<ChosenPreset>& found) {
+  std::vector<std::string> each;
+  for (const ChosenPreset& chosen : found)
+    each.push_back(fmt::format("{}.{}", chosen.preset.name, fmt::join(chosen.questions, ",")));
+  return fmt::format("{}", fmt::join(each, ", "));
+}
+
 /// A name may mean questions of several presets, since other tracers are told of which language.
 Result<ChosenPreset> choose_known_as(std::vector<ChosenPreset> found, std::string_view name,
                                      const std::function<std::vector<TargetFile>()>& files) {
@@ -153,10 +161,7 @@ Result<ChosenPreset> choose_known_as(std::vector<ChosenPreset> found, std::strin
     if (!about.empty()) found = std::move(about);
   }
   if (found.size() == 1) return std::move(found.front());
-  std::vector<std::string> each;
-  for (const ChosenPreset& chosen : found)
-    each.push_back(fmt::format("{}.{}", chosen.preset.name, fmt::join(chosen.questions, ",")));
-  return fail(ErrorKind::invalid_argument, fmt::format("'{}' is asked by {}: name one", name, fmt::join(each, ", ")));
+  return fail(ErrorKind::invalid_argument, fmt::format("'{}' is asked by {}: name one", name, all_names(found)));
 }
 
 }  // namespace
@@ -194,8 +199,11 @@ Result<ChosenPreset> choose_preset(std::string_view text, const std::function<st
       if (text == wrong.name || text.starts_with(wrong.name + '.')) return fail(wrong.error);
     if (auto others = known_as(presets.all, text); !others.empty())
       return choose_known_as(std::move(others), text, files);
-    return there_is_none("preset", text.substr(0, text.find('.')), names_of(presets.all),
-                         names_of_other_tracers(presets.all));
+    const std::string_view name = text.substr(0, text.find('.'));
+    if (const auto others = known_as(presets.all, name); !others.empty())
+      return fail(ErrorKind::not_found,
+                  fmt::format("'{}' has no questions of its own: it means {}", name, all_names(others)));
+    return there_is_none("preset", name, names_of(presets.all), names_of_other_tracers(presets.all));
   }
   auto questions = choose_questions(*found, text.substr(std::min(found->name.size() + 1, text.size())));
   if (!questions) return fail(questions.error());
