@@ -101,6 +101,45 @@ static int is_known(const char* items, const char* name, size_t length) {
   return 0;
 }
 
+/* Copies the text up to the next of , } and others that no name of a number has; its length without blanks around it.
+ */
+static size_t copy_text(struct reader* reader) {
+  skip_space(reader);
+  size_t length = strcspn(reader->at, ",{}[]");
+  const char* end = reader->at + length;
+  while (length > 0 &&
+         (reader->at[length - 1] == ' ' || reader->at[length - 1] == '\t' || reader->at[length - 1] == '\n'))
+    --length;
+  memcpy(reader->out, reader->at, length);
+  reader->at = end;
+  reader->out += length;
+  return length;
+}
+
+/* Copies "0=idle, 0x10=busy, -1=gone}", which follows a brace; 0: that is not what is there. */
+static int copy_numbers(struct reader* reader) {
+  for (;;) {
+    if (take(reader, '-')) *reader->out++ = '-';
+    if (!is_digit(*reader->at) || copy_word(reader) == 0 || !take(reader, '=')) return 0;
+    *reader->out++ = '=';
+    if (copy_text(reader) == 0) return 0;
+    if (!take(reader, ',')) break;
+    *reader->out++ = ',';
+    skip_space(reader);
+  }
+  if (!take(reader, '}')) return 0;
+  *reader->out++ = '}';
+  return 1;
+}
+
+/* Copies a meaning: a word, or the names that numbers have. */
+static int copy_meaning(struct reader* reader) {
+  if (!take(reader, '{')) return copy_word(reader) != 0;
+  *reader->out++ = '{';
+  skip_space(reader);
+  return copy_numbers(reader);
+}
+
 static int read_item(struct reader* reader, struct usdtp_arguments* arguments, const char* items) {
   const int typed = read_type(reader, arguments);
   if (typed != 0) return typed;
@@ -110,7 +149,7 @@ static int read_item(struct reader* reader, struct usdtp_arguments* arguments, c
   if (take(reader, ':')) {
     arguments->has_meanings = 1;
     *reader->out++ = ':';
-    if (copy_word(reader) == 0) return -EINVAL;
+    if (!copy_meaning(reader)) return -EINVAL;
   }
   if (take(reader, '[')) {
     arguments->has_meanings = 1;

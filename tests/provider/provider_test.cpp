@@ -86,6 +86,9 @@ TEST(Provider, declarations_say_types_names_and_meanings) {
       {" i8 a ,u8 b,i16 c", {USDTP_SIGNED_CHAR, USDTP_UNSIGNED_CHAR, USDTP_SHORT}, "a,b,c"},
       {"str sql, i64 took : duration [ us ]", {USDTP_CONST_STRING, USDTP_LONG_LONG}, "sql,took:duration[us]"},
       {"text t, u64 size[bytes]", {USDTP_TEXT, USDTP_LENGTH, USDTP_UNSIGNED_LONG_LONG}, "t,size[bytes]"},
+      {"i32 state : { 0 = idle,0x10=in use , -1=gone}, u8 n:{1=a}",
+       {USDTP_INT, USDTP_UNSIGNED_CHAR},
+       "state:{0=idle,0x10=in use,-1=gone},n:{1=a}"},
       {"bytes b,ptr p,bool o,f32 f,f64 g",
        {USDTP_BYTES, USDTP_LENGTH, USDTP_CONST_POINTER, USDTP_BOOL, USDTP_FLOAT, USDTP_DOUBLE},
        "b,p,o,f,g"},
@@ -103,25 +106,11 @@ TEST(Provider, declarations_say_types_names_and_meanings) {
 TEST(Provider, a_declaration_with_a_mistake_is_refused_whole) {
   Provider provider;
   const std::string long_one = "i32 " + std::string(5000, 'a');
-  for (const char* text : {"i32",
-                           "i32 ",
-                           "int a",
-                           "i32 a b",
-                           "i32 9a",
-                           "i32 a,",
-                           ",i32 a",
-                           "i32 a,,i32 b",
-                           "i32 a, i32 a",
-                           "i32 a:",
-                           "i32 a[",
-                           "i32 a[us",
-                           "i32 a[]",
-                           "i32 a]",
-                           "i32 \xc3\xa9",
-                           "i32 a;",
-                           "I32 a",
-                           "i3 a",
-                           "text a, u64 b:x y",
+  for (const char* text : {"i32",           "i32 ",        "int a",        "i32 a b",      "i32 9a",
+                           "i32 a,",        ",i32 a",      "i32 a,,i32 b", "i32 a, i32 a", "i32 a:",
+                           "i32 a[",        "i32 a[us",    "i32 a[]",      "i32 a:{}",     "i32 a:{0=b",
+                           "i32 a:{0=}",    "i32 a:{b=0}", "i32 a:{0=b,}", "i32 a:{0=b}c", "i32 a]",
+                           "i32 \xc3\xa9",  "i32 a;",      "I32 a",        "i3 a",         "text a, u64 b:x y",
                            long_one.c_str()})
     EXPECT_EQ(provider.add("probe", text), -EINVAL) << text;
   EXPECT_EQ(provider.add("probe", "i32 a"), 0) << "nothing of it was left";

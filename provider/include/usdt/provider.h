@@ -84,7 +84,8 @@ int usdtp_provider_create(const char* name, unsigned flags, usdtp_provider** pro
  *          text     the address of characters, and how many there are: two arguments, `name` and `name_size`
  *          bytes    likewise, of other bytes
  *   name   an identifier; each once
- *   meaning and unit   words that tools format by, as `duration[us]`, `errno`, `bits` (docs/provider-note.md)
+ *   meaning and unit   words that tools format by, as `duration[us]`, `errno`, `bits` (docs/provider-note.md); or in
+ *                      place of a meaning the names that numbers have: `{0=idle, 1=busy}`
  *
  * Returns 0; -EINVAL for a bad name or declaration; -E2BIG for more than 12 arguments; -EEXIST if the provider has such
  * a probe that is not retired; -ENOMEM; and where the system lets no memory of a file be executed (neither of a memfd
