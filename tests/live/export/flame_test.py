@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
 from browser import Page  # noqa: E402
-from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import AT_ONCE, check, check_equal, main, require_root, scenario  # noqa: E402
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -43,7 +43,7 @@ def build(run):
 
 def trace(run, program, file, times, *words):
     """Hits by the function around the leaf, as the program says them."""
-    done = subprocess.run([run.tool, f"usdt:{program}:flame:hit", *words, "--export", f"flame={file}", "--", program, str(times)],
+    done = subprocess.run([run.tool, f"usdt:{program}:flame:hit", *words, *AT_ONCE, "--export", f"flame={file}", "--", program, str(times)],
                           capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, 0, done.stderr)
     said = dict(line.split() for line in done.stdout.splitlines() if line.split()[0] in ("left", "right", "evil"))

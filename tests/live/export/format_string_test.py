@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import where_hits  # noqa: E402
-from harness import attach_at_once, check, check_equal, main, scenario  # noqa: E402
+from harness import at_once, attach_at_once, check, check_equal, main, scenario  # noqa: E402
 from strict_text import harmful  # noqa: E402
 from where_hits import PROBE, Hit, build  # noqa: E402
 
@@ -21,8 +21,8 @@ attach_at_once()
 def lines_of(run, program, probe, *options, code=0):
     """What is shown of a run of where.c, and what it said of its hits."""
     log, shown = run.dir / "said", run.dir / "shown"
-    done = subprocess.run([run.tool, probe.format(program), "-o", shown, *options, "--", "sh", "-c", f"exec {program} > {log}"],
-                          capture_output=True, timeout=60)
+    done = subprocess.run([run.tool, probe.format(program), "-o", shown, *options, *at_once([probe], options),
+                           "--", "sh", "-c", f"exec {program} > {log}"], capture_output=True, timeout=60)
     check_equal(done.returncode, code, done.stderr.decode(errors="replace"))
     hits = [Hit(number, line) for number, line in enumerate(log.read_text().splitlines())]
     return shown.read_bytes().decode().split("\n")[:-1], hits

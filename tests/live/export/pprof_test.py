@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_root, require_x86_64, scenario, wait_line, wait_until  # noqa: E402
+from harness import Skip, at_once, check, check_equal, main, require_root, require_x86_64, scenario, wait_line, wait_until  # noqa: E402
 from messages import compiled  # noqa: E402
 
 GO = "/usr/lib/go-1.19/bin/go"
@@ -133,7 +133,8 @@ class Profile:
 def trace(run, program, words, times="60", point=None):
     """The profile, and the hits by function that the program says."""
     file = run.dir / "out.pb.gz"
-    done = subprocess.run([run.tool, point or f"usdt:{program}:prof:hit", *words, "--export", f"pprof={file}", "--", program, times],
+    point = point or f"usdt:{program}:prof:hit"
+    done = subprocess.run([run.tool, point, *words, *at_once([point], words), "--export", f"pprof={file}", "--", program, times],
                           capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, 0, done.stderr)
     said = re.search(r"^left (\d+) right (\d+)$", done.stdout, re.M)

@@ -16,7 +16,7 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until  # noqa: E402
+from harness import Skip, at_once, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until  # noqa: E402
 from metric_pages import read_open, read_protobuf, read_text  # noqa: E402
 
 PROGRAM = r"""
@@ -64,8 +64,8 @@ def build(run):
 def trace(run, program, words, hits, name="out.prom"):
     """The page and the lines of JSON about the same hits."""
     page = run.dir / name
-    done = subprocess.run([run.tool, *words, "-f", "json", "-o", run.dir / "out.json", "--export", f"prometheus={page}",
-                           "--", program, *hits], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([run.tool, *words, *at_once(words[:1], words), "-f", "json", "-o", run.dir / "out.json",
+                           "--export", f"prometheus={page}", "--", program, *hits], capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, 0, done.stderr)
     return page.read_text(), [json.loads(line) for line in (run.dir / "out.json").read_text().splitlines()]
 

@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
+from harness import Skip, at_once, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
 
 # Its arguments are called as words are.
 PROGRAM = r"""
@@ -53,7 +53,9 @@ def build(run):
 def shown(run, program, probe, *options, code=0):
     """What one run is shown as, and the number of the process by its own word."""
     out = run.dir / "shown"
-    done = subprocess.run([run.tool, *probe.format(program).split(" & "), "-o", out, *map(str, options), "--", program],
+    names = probe.format(program).split(" & ")
+    options = [*map(str, options), *at_once([name for name in names if name != "~~"], options)]
+    done = subprocess.run([run.tool, *names, "-o", out, *options, "--", program],
                           capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, code, done.stderr)
     if code:

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
-from harness import attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import at_once, attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
 
 attach_at_once()
 
@@ -89,8 +89,8 @@ def build(run):
 
 def traced(run, program, probe, wanted, *options, code=0):
     out = run.dir / "shown"
-    done = subprocess.run([run.tool, probe.format(program), "-o", out, "--print", wanted, *options, "--", program],
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run([run.tool, probe.format(program), "-o", out, "--print", wanted, *options, *at_once([probe], options),
+                           "--", program], capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, code, done.stderr)
     if code:
         return done.stderr

@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import puppet  # noqa: E402, F401 (finds the harness)
 from where_hits import PROBE, QUESTIONS, Hit, build, expect  # noqa: E402
-from harness import attach_at_once, check, check_equal, main, scenario  # noqa: E402
+from harness import AT_ONCE, attach_at_once, check, check_equal, main, scenario  # noqa: E402
 
 attach_at_once()
 
@@ -48,7 +48,7 @@ def words_for_the_probe_are_answered_for_each_of_them(run):
     for where, wanted in (('name == "numbers"', [0, 500]), ('provider == "uprobe"', [500, 0]),
                           ('name =~ "s*" || arg0 < 0', [500, 250])):
         done = subprocess.run([run.tool, f"uprobe:{program}:serve", f"usdt:{program}:{PROBE}", "--count", "--where", where,
-                               "-f", "json", "--", "sh", "-c", f"exec {program} > {log}"], capture_output=True, text=True,
+                               *AT_ONCE, "-f", "json", "--", "sh", "-c", f"exec {program} > {log}"], capture_output=True, text=True,
                               timeout=60)
         check_equal(done.returncode, 0, done.stderr)
         probes = json.loads(done.stdout.splitlines()[-1])["probes"]
@@ -99,7 +99,7 @@ def calls_are_counted_at_their_end_where_only_that_knows_the_answer(run):
         counts, wanted = result.summary["probes"][0], sum(map(holds, hits))
         check_equal((counts["hits"], counts["rejected"], counts["undecided"]), (500, 500 - wanted, 0), where)
         check_equal((counts["lost"]["calls_full"], counts["lost"]["unfinished"]), (0, 0), where)
-        shown = subprocess.run([run.tool, f"ucall:{program}:serve", "--count", "--where", where, "--", program],
+        shown = subprocess.run([run.tool, f"ucall:{program}:serve", "--count", "--where", where, *AT_ONCE, "--", program],
                                capture_output=True, text=True, timeout=60)
         check((f" {wanted}  ucall:" in shown.stdout) == (wanted > 0), f"{where}: {wanted} in {shown.stdout}")
         check(f"{wanted} of 500 hits counted" in shown.stderr, f"{where}: {wanted} in {shown.stderr}")

@@ -17,7 +17,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402
-from harness import attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import at_once, attach_at_once, check, check_equal, main, require_root, scenario  # noqa: E402
 from where_hits import PROBE, Hit, build  # noqa: E402
 
 attach_at_once()
@@ -43,7 +43,7 @@ class Table:
 def tabled(run, program, probe, *options):
     """The table of a run of where.c, and what it said of its hits."""
     log = run.dir / "said"
-    done = subprocess.run([run.tool, probe.format(program), "-f", "json", *options, "--", "sh", "-c",
+    done = subprocess.run([run.tool, probe.format(program), "-f", "json", *options, *at_once([probe], options), "--", "sh", "-c",
                            f"exec {program} > {log}"], capture_output=True, text=True, timeout=60)
     check_equal(done.returncode, 0, done.stderr)
     hits = [Hit(number, line) for number, line in enumerate(log.read_text().splitlines())]
