@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
 
 #include "common/report.hpp"
 
@@ -20,17 +19,17 @@ namespace {
   void* volatile const room = std::malloc(std::size_t{256} << 10);  // volatile: compilers leave out what is only freed
   std::free(room);
   if (room != nullptr) return;
-  char colon[] = ": ", words[] = "out of memory\n";
-  const std::array parts{iovec{program_invocation_short_name, std::strlen(program_invocation_short_name)},
-                         iovec{colon, sizeof(colon) - 1}, iovec{words, sizeof(words) - 1}};
+  constexpr std::string_view words = ": out of memory\n";
+  const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+  const std::array parts{part(kThisTool.name), part(words)};
   static_cast<void>(::writev(STDERR_FILENO, parts.data(), static_cast<int>(parts.size())));
-  ::_exit(kTroubleExitCode);
+  ::_exit(kThisTool.trouble);
 }
 
 }  // namespace
 
-void print_exhausted(std::string_view tool, const char* what) {
-  print_error(tool, Error{.kind = ErrorKind::limit, .message = what});
+void print_exhausted(const char* what) {
+  print_error(kThisTool.name, Error{.kind = ErrorKind::limit, .message = what});
 }
 
 }  // namespace usdt::tools

@@ -7,28 +7,32 @@
 
 namespace usdt::tools {
 
-/// The exit code of a tool that could not do its work. Each tool defines its own.
-extern const int kTroubleExitCode;
+/// The program. Each one defines its own, constinit: it is there before main().
+struct Tool {
+  std::string_view name;
+  int trouble;  ///< the exit code where it could not do its work
+};
+extern const Tool kThisTool;
 
 /// Prints that memory, or something else of the system, ran out.
-void print_exhausted(std::string_view tool, const char* what);
+void print_exhausted(const char* what);
 
-/// Runs `body` for main() of a tool. Returns its exit code, or kTroubleExitCode with a message if memory, or something
-/// else of the system, ran out. The work of `body` is undone on the way: commands are ended, links closed.
+/// Runs `body` for main(). Returns its exit code, or that of trouble with a message if memory, or something else of the
+/// system, ran out. The work of `body` is undone on the way: commands are ended, links closed.
 template <class Body>
-[[nodiscard]] int guarded(std::string_view tool, const Body& body) noexcept {
+[[nodiscard]] int guarded(const Body& body) noexcept {
   try {
     try {
       return body();
     } catch (const std::bad_alloc&) {
-      print_exhausted(tool, "out of memory");
+      print_exhausted("out of memory");
     } catch (const std::system_error& error) {
-      print_exhausted(tool, error.what());
+      print_exhausted(error.what());
     }
   } catch (const std::bad_alloc&) {
     // Not even for the message.
   }
-  return kTroubleExitCode;
+  return kThisTool.trouble;
 }
 
 }  // namespace usdt::tools

@@ -17,8 +17,9 @@ int run_tool(int argc, char** argv) {
 
 }  // namespace
 
-const int usdt::tools::kTroubleExitCode = usdt_agent::kRunTimeFailure;
+constinit const usdt::tools::Tool usdt::tools::kThisTool{.name = usdt_agent::kTool,
+                                                         .trouble = usdt_agent::kRunTimeFailure};
 
 int main(int argc, char** argv) {
-  return usdt::tools::guarded(usdt_agent::kTool, [&] { return run_tool(argc, argv); });
+  return usdt::tools::guarded([&] { return run_tool(argc, argv); });
 }

@@ -187,8 +187,9 @@ int run_tool(int argc, char** argv) {
 }  // namespace
 }  // namespace usdt_broker
 
-const int usdt::tools::kTroubleExitCode = usdt_broker::kRunTimeFailure;
+constinit const usdt::tools::Tool usdt::tools::kThisTool{.name = usdt_broker::kTool,
+                                                         .trouble = usdt_broker::kRunTimeFailure};
 
 int main(int argc, char** argv) {
-  return usdt::tools::guarded(usdt_broker::kTool, [&] { return usdt_broker::run_tool(argc, argv); });
+  return usdt::tools::guarded([&] { return usdt_broker::run_tool(argc, argv); });
 }

@@ -78,7 +78,7 @@ usdt::Result<Nobody> find_user(const std::string& name) {
 
 int serve_in_worker(int socket, const usdt::BrokerClient& client, const Nobody& nobody, pid_t broker, Budget& budget,
                     const Options& options) {
-  return usdt::tools::guarded(kTool, [&] {
+  return usdt::tools::guarded([&] {
     auto ready = give_up_rights(nobody);
     if (ready) ready = limit_memory(kTimesMemory * options.megabytes);
     if (!ready) {

@@ -257,8 +257,8 @@ int run_tool(int argc, char** argv) {
 }  // namespace
 }  // namespace usdt_list
 
-const int usdt::tools::kTroubleExitCode = usdt_list::kTrouble;
+constinit const usdt::tools::Tool usdt::tools::kThisTool{.name = usdt_list::kTool, .trouble = usdt_list::kTrouble};
 
 int main(int argc, char** argv) {
-  return usdt::tools::guarded(usdt_list::kTool, [&] { return usdt_list::run_tool(argc, argv); });
+  return usdt::tools::guarded([&] { return usdt_list::run_tool(argc, argv); });
 }

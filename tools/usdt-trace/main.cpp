@@ -21,8 +21,8 @@ int run_tool(int argc, char** argv) {
 
 }  // namespace
 
-const int usdt::tools::kTroubleExitCode = 1;
+constinit const usdt::tools::Tool usdt::tools::kThisTool{.name = "usdt-trace", .trouble = 1};
 
 int main(int argc, char** argv) {
-  return usdt::tools::guarded("usdt-trace", [&] { return run_tool(argc, argv); });
+  return usdt::tools::guarded([&] { return run_tool(argc, argv); });
 }
