@@ -160,7 +160,7 @@ void say_what_a_row_lacks(Stack& stack) {
   if (!runs && stack.end == FrameIssue::none) return;
   Frame& frame = stack.frames.emplace_back();
   frame.issue = FrameIssue::script_unread;
-  frame.detail = "rows have native functions alone";
+  frame.detail = "rows have native functions alone; --ustack beside --by has them";
 }
 
 /// Makes the stack of one event: native functions, and those of scripts where they belong.
