@@ -4,10 +4,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <memory>
@@ -15,6 +17,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "sys/pid_namespace.hpp"
 #include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
 
@@ -39,6 +42,15 @@ Result<UniqueFd> open_tracefs() {
 #endif
 }
 
+using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+/// Null: it cannot be listed.
+Directory open_directory(UniqueFd fd) {
+  Directory opened(fd ? ::fdopendir(fd.get()) : nullptr, ::closedir);
+  if (opened) static_cast<void>(fd.release());  // closed with it
+  return opened;
+}
+
 /// Writes a command; returns 0 or an errno. Several threads of a process may define events at once.
 int tell(int tracefs, const std::string& command) {
   const UniqueFd events(::openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC));
@@ -59,24 +71,44 @@ std::string start_of(std::string_view pid) {
   return stat->substr(at + 1, stat->find(' ', at + 1) - at - 1);
 }
 
-/// Whether the process lives that a group "usdt_family_PID_START" belongs to.
-bool is_of_living(std::string_view group) {
-  group.remove_prefix(kGroups.size());
-  const std::size_t line = group.find('_');
-  return line != group.npos && start_of(group.substr(0, line)) == group.substr(line + 1);
+/// The pid namespace of a process, by its number; 0: that cannot be read.
+ino_t pid_namespace_of(std::string_view pid) {
+  struct stat found {};
+  return ::stat(fmt::format("/proc/{}/ns/pid", pid).c_str(), &found) == 0 ? found.st_ino : 0;
 }
 
-/// Removes the groups of processes that have ended. Processes of another pid or time namespace seem to have ended, too:
-/// the kernel refuses to remove events that they use (EBUSY), since each event has one place.
+/// Whether some process is in a pid namespace, among those that can be seen.
+bool is_inhabited(ino_t pid_namespace) {
+  const auto processes = open_directory(UniqueFd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  while (const dirent* each = processes ? ::readdir(processes.get()) : nullptr)
+    if (std::isdigit(static_cast<unsigned char>(each->d_name[0])) != 0 &&
+        pid_namespace_of(each->d_name) == pid_namespace)
+      return true;
+  return false;
+}
+
+/// Whether the process may live that a group "usdt_family_NAMESPACE_PID_START" belongs to. Those of another pid
+/// namespace have other numbers here: only the initial one, which sees all processes, can tell that none of it is left.
+bool may_be_of_living(std::string_view group) {
+  group.remove_prefix(kGroups.size());
+  const std::size_t pid = group.find('_'), start = group.rfind('_');
+  ino_t ns = 0;
+  if (pid == group.npos || pid == start ||
+      std::from_chars(group.data(), group.data() + pid, ns).ptr != group.data() + pid)
+    return false;
+  const auto nested = nested_pid_namespace();
+  if (!nested) return true;
+  if (ns != pid_namespace_of("self")) return nested->has_value() || is_inhabited(ns);
+  return start_of(group.substr(pid + 1, start - pid - 1)) == group.substr(start + 1);
+}
+
+/// Removes the groups of processes that have ended. Processes of another time namespace seem to have ended, too: the
+/// kernel refuses to remove events that they use (EBUSY), since each event has one place.
 void remove_left_ones(int tracefs) {
-  UniqueFd directory(::openat(tracefs, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return;
-  const std::unique_ptr<DIR, int (*)(DIR*)> groups(::fdopendir(directory.get()), ::closedir);
-  if (!groups) return;
-  static_cast<void>(directory.release());  // closed with it
-  while (const dirent* each = ::readdir(groups.get())) {
+  const auto groups = open_directory(UniqueFd(::openat(tracefs, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  while (const dirent* each = groups ? ::readdir(groups.get()) : nullptr) {
     const std::string_view name(each->d_name);
-    if (name.starts_with(kGroups) && !is_of_living(name))
+    if (name.starts_with(kGroups) && !may_be_of_living(name))
       static_cast<void>(tell(tracefs, fmt::format("-:{}/\n", name)));
   }
 }
@@ -89,7 +121,8 @@ Result<TraceEvent> TraceEvent::define(bool returns, const std::string& path, std
   const unsigned number = defined++;
   auto tracefs = TRY(open_tracefs());
   if (number == 0) remove_left_ones(tracefs.get());
-  const std::string name = fmt::format("{}{}_{}/e{}", kGroups, ::getpid(), start_of("self"), number);
+  const std::string name =
+      fmt::format("{}{}_{}_{}/e{}", kGroups, pid_namespace_of("self"), ::getpid(), start_of("self"), number);
   const std::string reference = semaphore != 0 ? fmt::format("(0x{:x})", semaphore) : std::string();
   const std::string command = fmt::format("{}:{} {}:0x{:x}{}\n", returns ? 'r' : 'p', name, path, offset, reference);
   if (const int error = tell(tracefs.get(), command))
@@ -113,6 +146,11 @@ Result<std::uint64_t> TraceEvent::id() const {
   if (length <= 0 || std::from_chars(text, text + length, id).ec != std::errc())
     return fail(os_failure(ErrorKind::io, fmt::format("the trace event {}", name_), errno));
   return id;
+}
+
+bool TraceEvent::has_id(std::uint64_t number) const {
+  const auto there = id();
+  return there && *there == number;
 }
 
 void TraceEvent::remove() noexcept {

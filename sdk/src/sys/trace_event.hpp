@@ -14,6 +14,9 @@ namespace usdt::sys {
 /// breakpoint, perf events that are opened of it do. Events of a process that was killed are removed by the next one
 /// that defines some.
 ///
+/// Whoever may write to tracefs may remove a definition that no perf event is opened of yet, and the kernel gives its
+/// number to the next one that anybody defines: ask has_id() once a perf event is opened, from when on it stays.
+///
 /// tracefs would take more places for an event, and must not be given them: of such an event the kernel (to 6.18)
 /// removes definitions while its perf events are in use (unregister_trace_uprobe() in kernel/trace/trace_uprobe.c asks
 /// only of the last one), and the next hit reads freed memory. Perf events may be in use for a moment after they were
@@ -32,6 +35,9 @@ class TraceEvent {
 
   /// perf_event_attr::config of its perf events.
   [[nodiscard]] Result<std::uint64_t> id() const;
+  /// Whether its name has this number still. Nobody else defines that name: what was opened of this number since it was
+  /// read was this event.
+  [[nodiscard]] bool has_id(std::uint64_t number) const;
 
  private:
   explicit TraceEvent(std::string name) : name_(std::move(name)) {}

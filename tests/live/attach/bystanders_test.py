@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -266,12 +267,67 @@ def nothing_is_left_of_a_tracer_that_was_killed(run):
     wait_until(lambda: not groups & family_groups(), "what it defined is gone")
 
 
+USURPED = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* Gives the first number of a trace event that is read when somebody else has it by then. */
+int openat(int directory, const char* path, int flags, ...) {
+  static int before;
+  int (*real)(int, const char*, int, int) = dlsym(RTLD_NEXT, "openat");
+  const int fd = real(directory, path, flags, 0600);
+  const size_t length = strlen(path);
+  if (fd < 0 || length < 3 || strcmp(path + length - 3, "/id") != 0 || before++ != 0) return fd;
+  char text[32];
+  const int kept = memfd_create("id", 0);
+  if (write(kept, text, read(fd, text, sizeof(text))) <= 0 || lseek(kept, 0, SEEK_SET) != 0) _exit(3);
+  close(fd);
+  close(creat("read", 0600));
+  while (access("taken", F_OK) != 0) usleep(1000);
+  return kept;
+}
+int openat64(int directory, const char* path, int flags, ...) { return openat(directory, path, flags); }
+"""
+
+
+@scenario
+def a_trace_event_that_somebody_removes_before_it_is_used_is_not_taken_for_his(run):
+    """As a tracer of another pid namespace may, to whom its process seems to have ended."""
+    require_root()
+    program = puppet.build(run)
+    other = run.dir / "other"
+    shutil.copy(program, other)
+    (run.dir / "usurped.c").write_text(USURPED)
+    library = run.build("usurped.so", [run.dir / "usurped.c"], ["-O1", "-shared", "-fPIC"], libs=["-ldl"])
+    tracing = run.trace_start(puppet.probe_of(program), command=["sh", "-c", f"while ! test -e {run.dir}/go; do sleep 0.01; done; exec {program} fire:3"],
+                              env={**os.environ, "LD_PRELOAD": str(library)}, cwd=run.dir)
+    wait_until((run.dir / "read").exists, "a number was read")
+    group = next(name for name in family_groups() if f"_{tracing.process.pid}_" in name)
+    site = next(line for line in commands_of_tracefs("cat $at/uprobe_events").splitlines() if group in line).split()[1]
+    place = site.split(":")[1]
+    commands_of_tracefs(f"echo '-:{group}/' >> $at/uprobe_events; echo 'p:usurper/beat {other}:{place}' >> $at/uprobe_events")
+    try:
+        (run.dir / "taken").touch()
+        wait_until(lambda: "attached " in tracing.stderr() or not tracing.alive(), "attached")
+        subprocess.run([other, "fire:50"], stdout=subprocess.DEVNULL, check=True, timeout=60)
+        (run.dir / "go").touch()
+        tracing.finish().check_accounted(3, lost=0)
+    finally:
+        commands_of_tracefs("echo '-:usurper/beat' >> $at/uprobe_events")
+
+
+def commands_of_tracefs(commands):
+    """What they say, with tracefs at $at in a mount namespace of its own."""
+    mounted = f"at=/sys/kernel/tracing; test -e $at/events || mount -t tracefs nodev $at; {commands}"
+    return subprocess.run(["unshare", "-m", "sh", "-c", mounted], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
 def family_groups():
-    """Groups of trace events, in the tracefs of a mount namespace of its own."""
-    at = "/sys/kernel/tracing"
-    show = f"test -e {at}/events || mount -t tracefs nodev {at}; ls {at}/events"
-    done = subprocess.run(["unshare", "-m", "sh", "-c", show], capture_output=True, text=True, timeout=60, check=True)
-    return {name for name in done.stdout.split() if name.startswith("usdt_family_")}
+    """Groups of trace events."""
+    return {name for name in commands_of_tracefs("ls $at/events").split() if name.startswith("usdt_family_")}
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ namespace {
 /// Tasks in a list. Longer ones cost a hit more than to ask whose descendant a task is, and detaching takes seconds.
 constexpr std::size_t kMostTasks = 256;
 constexpr std::size_t kSpareDescriptors = 64;
+/// To define an event that nobody removes before it is used.
+constexpr int kMostTries = 20;
 
 std::set<pid_t> with_descendants(pid_t process) {
   const std::vector<pid_t> all = descendants_of(process);
@@ -113,17 +115,24 @@ class FamilyAttachment {
 
   /// Defines an event, and attaches the program to it in the first task's process.
   Result<void> add(std::size_t site, pid_t first) {
-    auto definition =
-        sys::TraceEvent::define(returns_, target_.path, sites_.offsets[site], sites_.ref_ctr_offsets[site]);
-    if (!definition) return refuse(site, definition.error());
-    auto id = TRY(definition->id());
-    const int fd = open_for_program(id, first);
-    if (fd < 0) return refuse(site, os_failure(ErrorKind::io, "open a trace event", -fd));
-    links_.definitions.push_back(std::move(*definition));
-    ids_.push_back(id);
-    if (const int error = link_perf_event(target_.program_fd, sys::AttachedFd(fd), sites_.cookies[site], links_))
-      return fail(os_failure(ErrorKind::io, "attach to a trace event", error));
-    return {};
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      auto definition =
+          sys::TraceEvent::define(returns_, target_.path, sites_.offsets[site], sites_.ref_ctr_offsets[site]);
+      if (!definition) return refuse(site, definition.error());
+      const auto id = definition->id();
+      if (!id) continue;
+      const int opened = open_for_program(*id, first);
+      sys::AttachedFd event(opened);
+      // Somebody else has removed it, and what was opened may be his.
+      if (!definition->has_id(*id)) continue;
+      if (opened < 0) return refuse(site, os_failure(ErrorKind::io, "open a trace event", -opened));
+      links_.definitions.push_back(std::move(*definition));
+      ids_.push_back(*id);
+      if (const int error = link_perf_event(target_.program_fd, std::move(event), sites_.cookies[site], links_))
+        return fail(os_failure(ErrorKind::io, "attach to a trace event", error));
+      return {};
+    }
+    return fail(ErrorKind::io, "others remove trace events of this process again and again");
   }
 
   Result<void> refuse(std::size_t site, Error why) {
