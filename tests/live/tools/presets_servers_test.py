@@ -44,6 +44,20 @@ def postgresql_is_asked_for_statements_locks_blocks_sorts_and_checkpoints(run):
 
 
 @scenario
+def what_changes_rows_is_executed_once_as_postgresql_counts_it(run):
+    """Both of its probes are hit twice where rows are changed. It does not count what it cannot execute, nor PREPARE."""
+    statements = ["insert into shop select generate_series(1, 100)", "update shop set n = n + 1", "delete from shop where n > 50",
+                  "insert into shop values (7) returning n", "select count(*) from shop", "prepare p as update shop set n = 8 where n = $1", "execute p(7)",
+                  "create table other (n int)", "begin", "commit", "select 1 / (n - n) from shop", *["insert into shop values (1)"] * 20]
+    with Postgres(run, "shared_preload_libraries=pg_stat_statements") as server:
+        server.sql("create extension pg_stat_statements", "create table shop (n int)", "select pg_stat_statements_reset()")
+        got = answers(run, "postgresql.executing", options=["-p", server.pid, "--children", "--hold-exec"],
+                      work=lambda: server.session().communicate("".join(f"{each};\n" for each in statements)))
+        told = server.sql("select sum(calls) from pg_stat_statements where query not like '%pg_stat_statements%'")
+    check_equal((int(told), got.spans("executing")), (len(statements) - 2, int(told) + 1), "executions, and PREPARE")
+
+
+@scenario
 def waits_for_locks_have_the_names_that_postgresql_gives_them(run):
     """pg_locks says who waits for what, while they do."""
     waits = [("relation", "AccessShareLock", "lock table shop", "select * from shop"),
