@@ -103,12 +103,19 @@ def redis_is_asked_for_commands_keys_and_files(run):
         time.sleep(0.05)
         server.commands("get gone")
         wait_until(lambda: "rdb_bgsave_in_progress:0" in server.commands("info persistence"), "the child that saves")
+        waiter = threading.Thread(target=server.commands, args=["blpop none 5"])
+        waiter.start()
+        wait_until(lambda: "blocked_clients:1" in server.commands("info clients"), "somebody who waits")
+        server.commands("blpop list 5", "rpush none d", "blpop none 1")
+        waiter.join()
     got = answers(run, "redis.commands,times,slow,keys,expired,forks,saves", options=["-p", server.pid, "--children"], work=work)
     told = server.statistics("commandstats", r"cmdstat_([a-z|]+):calls=(\d+),usec=(\d+)")
     del told["config|resetstat"]  # before the trace
     rows = got.rows("commands")
     for name in ("set", "get", "incr", "lpush", "eval", "multi", "debug", "save", "bgsave"):
         check_equal((rows[name]["count"], rows[name]["sum"]), told[name], f"calls of {name}, and microseconds")
+    left_out = {name: told[name][0] - got.counts("commands").get(name, 0) for name in told if name not in ("info", "command|docs")}
+    check_equal({name: count for name, count in left_out.items() if count}, {"exec": 1, "blpop": 1}, "commands that its title says are not there")
     check_equal(got.spans("times"), sum(told[name][0] for name in told) - 1, "commands, without the client's own that asks for statistics")
     check_equal([args[0] for args in got.args("slow") if args[0] not in ("save", "bgsave")], ["debug"], "commands of 10 ms")
     check(got.counts("keys")["tea"] >= 6, f"keys {got.counts('keys')}")
