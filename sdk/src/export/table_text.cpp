@@ -257,6 +257,17 @@ void add_histogram(Lines& lines, const ShownTable& what, const ArrangedRow& row,
   }
 }
 
+/// Whether a text among the keys that are shown is only the beginning of what it was, which others may have, too.
+bool has_cut_keys(const ShownTable& what, std::span<const ArrangedRow> rows) {
+  const auto is_cut = [](const TableKey& key) {
+    const auto* text = std::get_if<TableText>(&key);
+    return text != nullptr && text->truncated;
+  };
+  const std::size_t shown = what.view.shown_keys(what.table);
+  return std::ranges::any_of(
+      rows, [&](const ArrangedRow& row) { return std::ranges::any_of(std::span(row.keys).first(shown), is_cut); });
+}
+
 /// A key as one frame, or a stack as its own; escaped.
 std::string folded_key(const ShownTable& what, std::size_t i, const ArrangedRow& row, FoldedMarks marks) {
   const auto* stack = std::get_if<TableStack>(&row.keys[i]);
@@ -304,6 +315,8 @@ std::vector<std::string> table_lines(const ShownTable& what, const Page& page) {
     }
   }
   if (left_out > 0) lines.push_back(fmt::format("and {} more", left_out));
+  if (has_cut_keys(what, shown))
+    lines.emplace_back("texts that end in ... are cut: a row may be several that begin alike (--key-size)");
   return lines;
 }
 

@@ -26,10 +26,17 @@ std::uint64_t size_of(const PrintItem& item) {
   return last.kind == PathStep::Kind::address ? longest_address : 0;
 }
 
+/// Returns how long a text among keys can be at most, which share the room.
+std::uint32_t longest_key(const TableQuestion& table) {
+  const auto texts =
+      std::ranges::count(table.keys, Operator::text_of, [](const Expression& key) { return key.root.op; });
+  return table.key_bytes / std::max(static_cast<std::uint32_t>(texts), 1U);
+}
+
 /// Gives room to what is asked for by its size, however short texts may be, and to texts that are long keys.
 void make_room(AskedValues& values, const View& view) {
   const bool long_keys = view.question && view.question->key_bytes > TableQuestion::kMostKeyBytes;
-  if (long_keys) values.string_size = std::max(values.string_size, view.question->key_bytes);
+  if (long_keys) values.string_size = std::max(values.string_size, longest_key(*view.question));
   const auto make_room_for = [&](const PrintList& list) {
     constexpr std::uint64_t most = 65536;
     for (const PrintItem& item : list)

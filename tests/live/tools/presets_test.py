@@ -82,7 +82,9 @@ def php_is_asked_for_requests_exceptions_errors_functions_and_files(run):
     check_equal(silent.counts("functions"), {}, "functions without the variable")
     check("its probes fire only if it was started with USE_ZEND_DTRACE=1 in its environment, and the command is not" in silent.said, silent.said)
     got = answers(run, "php.functions,slow-functions,files,flow,stat", command, {"USE_ZEND_DTRACE": "1"})
-    check_equal([count for (_, _, name, _), count in got.counts("functions").items() if name == "f"], [30], "calls of f")
+    called = {(name, path): count for (_, _, name, path), count in got.counts("functions").items()}
+    check_equal({of: called.get(of) for of in (("f", file), ("main", file), ("main", str(shelf)))}, {("f", file): 30, ("main", file): 1, ("main", str(shelf)): 1},
+                f"calls by whole paths: {called}")
     check(got.spans("slow-functions") > 0, "no slow functions")
     flow = [(args[0], args[3]) for args in got.args("flow")]
     check_equal([flow.count((name, "f")) for name in ("function__entry", "function__return")], [30, 30], "calls and returns of f")
@@ -109,8 +111,8 @@ def ruby_is_asked_for_exceptions_allocations_files_collections_and_methods(run):
     require_program("ruby3.1")
     program = run.dir / "program.rb"
     program.write_text(RUBY)
-    got = answers(run, "ruby.exceptions,allocations,strings,requires,marking,sweeping,methods,c-methods,flow,stat", ["ruby3.1", program.name])
-    file = program.name
+    got = answers(run, "ruby.exceptions,allocations,strings,requires,marking,sweeping,methods,c-methods,flow,stat", ["ruby3.1", program])
+    file = str(program)
     check_equal(got.counts("exceptions")[("ArgumentError", file, 3)], 12, "exceptions")
     check_equal(got.counts("allocations")[("Shop", file, 2)], 50, "objects")
     check_equal(got.counts("methods")[("Object", "work", file)], 40, "methods within a TracePoint")
