@@ -137,6 +137,32 @@ class Presets(tool.TempDirCase):
         self.assertIn("one of them", self.trace("--preset", "own", "--script", "x").stderr)
         self.assertIn("does not go with --preset", self.trace("--preset", "own", "app:work").stderr)
 
+    def test_a_word_for_what_a_preset_is_about_is_answered_with_its_name(self):
+        self.write("presets/own.toml", 'known-as = ["application"]\n' + OWN)
+        for word, name in (("application", "own"), ("application.counts", "own"), ("java", "hotspot"), ("mysql", "mariadb"), ("ssl", "openssl")):
+            done = self.trace("--preset", word)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"there is no preset '{word.split('.')[0]}': '{name}' is about it; see usdt-list --presets", done.stderr)
+        self.assertIn("usdt-list --presets", self.trace("--presets").stderr)
+
+    def test_several_presets_are_refused_with_how_several_questions_are_named(self):
+        for words in ("own,python", "own.counts,python", "own.counts,python.gc", "appsnoop,appstat"):
+            done = self.trace("--preset", words, "--", self.app)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"'{words}': one preset at a time; several questions of one are NAME.QUESTION,QUESTION", done.stderr)
+        self.write("presets/own.toml", OWN.replace("[question.hidden]", "[question.python]"))
+        self.assertEqual(self.questions("--preset", "own.counts,python", "--", self.app)[0], ["counts", "python"])
+
+    def test_functions_are_asked_of_no_process_that_runs_another_program(self):
+        os.makedirs(self.path("waiting"))
+        self.write("presets/work.toml", 'programs = ["worker", "workers*"]\n[question.calls]\nprobes = ["uprobe:app:main"]\n')
+        pid = self.waiting()
+        done = self.trace("--explain", "--preset", "work", "-p", pid)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn(f"process {pid} runs nothing that preset 'work' is about: worker, workers*", done.stderr)
+        self.write("presets/work.toml", 'programs = ["app"]\n[question.calls]\nprobes = ["uprobe:app:main"]\n')
+        self.assertEqual(self.questions("--preset", "work", "-p", pid)[0], ["calls"])
+
     def test_arguments_have_the_names_that_a_preset_gives_them(self):
         done = self.trace("--explain", "-f", "json", "--preset", "own.hidden", "--", self.app)
         names = [value.get("name") for line in done.stdout.splitlines() for value in json.loads(line).get("values", [])]
@@ -212,6 +238,8 @@ class Presets(tool.TempDirCase):
     def test_a_process_is_told_what_it_can_be_asked(self):
         os.makedirs(self.path("waiting"))
         usual = {"counts": "ready", "each": "ready", "hidden": "may not fire", "absent": "not there"}
+        there = self.listed("-p", self.waiting())
+        self.assertRegex(there["own", "absent"]["reason"], r"^process \d+ has no app:gone$")
         for words, environment, each in (([], {"APP_PROBES": "1"}, "ready"), (["--probes"], {"A": "b"}, "ready"), ([], {"A": "b"}, "does not fire")):
             listed = self.listed("-p", self.waiting(*words, **environment))
             self.assertEqual({question: found["state"] for (preset, question), found in listed.items() if preset == "own"}, {**usual, "each": each})

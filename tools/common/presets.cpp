@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -164,6 +165,29 @@ Result<ChosenPreset> choose_known_as(std::vector<ChosenPreset> found, std::strin
   return fail(ErrorKind::invalid_argument, fmt::format("'{}' is asked by {}: name one", name, all_names(found)));
 }
 
+/// Says which preset is meant by a word for what it is about; nothing: none has it.
+std::optional<Error> meant_by(const std::vector<Preset>& all, std::string_view word) {
+  const auto found = std::ranges::find_if(all, [&](const Preset& preset) {
+    return std::ranges::find(preset.script.known_as, word) != preset.script.known_as.end();
+  });
+  if (found == all.end()) return std::nullopt;
+  return Error{ErrorKind::not_found, fmt::format("there is no preset '{}': '{}' is about it", word, found->name)};
+}
+
+/// Whether "NAME,NAME" is meant to be several presets: where what is behind a comma is one, and no question.
+bool names_several(const std::vector<Preset>& all, std::string_view text) {
+  const Preset* const first = find_preset(all, text.substr(0, text.find(',')));
+  for (std::size_t comma = text.find(','); comma != text.npos; comma = text.find(',')) {
+    text.remove_prefix(comma + 1);
+    const std::string_view next = text.substr(0, text.find(','));
+    const bool is_question =
+        first != nullptr &&
+        std::ranges::find(first->script.questions, next, &ScriptQuestion::name) != first->script.questions.end();
+    if (!is_question && (find_preset(all, next) != nullptr || !known_as(all, next).empty())) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_about(const Preset& preset, const std::vector<TargetFile>& files) {
@@ -193,6 +217,9 @@ Presets find_presets() {
 
 Result<ChosenPreset> choose_preset(std::string_view text, const std::function<std::vector<TargetFile>()>& files) {
   Presets presets = find_presets();
+  if (names_several(presets.all, text))
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("'{}': one preset at a time; several questions of one are NAME.QUESTION,QUESTION", text));
   const Preset* const found = find_preset(presets.all, text);
   if (found == nullptr) {
     for (const WrongPreset& wrong : presets.wrong)
@@ -203,6 +230,7 @@ Result<ChosenPreset> choose_preset(std::string_view text, const std::function<st
     if (const auto others = known_as(presets.all, name); !others.empty())
       return fail(ErrorKind::not_found,
                   fmt::format("'{}' has no questions of its own: it means {}", name, all_names(others)));
+    if (auto meant = meant_by(presets.all, name)) return fail(std::move(*meant));
     return there_is_none("preset", name, names_of(presets.all), names_of_other_tracers(presets.all));
   }
   auto questions = choose_questions(*found, text.substr(std::min(found->name.size() + 1, text.size())));

@@ -101,6 +101,7 @@ class Reader {
     if (key.str() == "arguments") return declarations(node);
     if (key.str() == "programs") return take_texts(node, "programs", script_.programs);
     if (key.str() == "tried") return take_texts(node, "tried", script_.tried);
+    if (key.str() == "known-as") return take_texts(node, "known-as", script_.known_as);
     auto option = this->option(key, node);
     if (!option) return fail(option.error());
     script_.shared.push_back(std::move(*option));

@@ -72,6 +72,7 @@ struct Script {
   std::vector<ScriptNeed> needs = {};
   std::vector<std::string> programs = {};  ///< that it is about: globs of the names of their files
   std::vector<std::string> tried = {};     ///< versions that it was tried with
+  std::vector<std::string> known_as = {};  ///< other words for what it is about: "mysql"
   std::vector<ScriptOption> shared = {};   ///< of all questions
   /// Names and meanings of arguments of probes that declare none. Null: there are none.
   std::shared_ptr<const std::vector<ProbeDeclaration>> declarations = {};

@@ -23,6 +23,13 @@ using usdt::tools::Fires;
 using usdt::tools::Preset;
 using usdt::tools::ScriptQuestion;
 
+/// The name of a point as a command line has it.
+std::string name_of(const usdt::PointPattern& pattern) {
+  const auto* probe = std::get_if<usdt::ProbePattern>(&pattern);
+  if (probe == nullptr || !probe->target.empty()) return to_string(pattern);
+  return fmt::format("{}:{}", probe->provider, probe->name);
+}
+
 /// Says which probe of a question is the first that is not there; empty: all are.
 std::string missing_probe(const ScriptQuestion& question, pid_t pid) {
   const auto points = usdt::parse_points(question.probes);
@@ -33,7 +40,7 @@ std::string missing_probe(const ScriptQuestion& question, pid_t pid) {
       const auto found = usdt::select({pattern}, {.pids = in_kernel ? std::vector<pid_t>() : std::vector{pid}});
       if (!found || (found->files.empty() && found->kernel.entries.empty()))
         return fmt::format("{} has no {}", in_kernel ? "this kernel" : fmt::format("process {}", pid),
-                           to_string(pattern));
+                           name_of(pattern));
     }
   }
   return {};
@@ -195,16 +202,29 @@ std::vector<ListedPreset> list_presets(const usdt::tools::Presets& presets, cons
   return all;
 }
 
+namespace {
+
+/// Fails where one of the processes is not there.
+usdt::Result<void> check_there(const std::vector<pid_t>& pids) {
+  for (const pid_t pid : pids)
+    if (const auto files = usdt::files_of_process(pid); !files) return usdt::fail(files.error());
+  return {};
+}
+
+int trouble(const usdt::Error& error) {
+  usdt::tools::print_error(kTool, error);
+  return kTrouble;
+}
+
+}  // namespace
+
 int run_presets(const Flags& flags) {
   const usdt::tools::Presets presets = usdt::tools::find_presets();
   for (const usdt::tools::WrongPreset& wrong : presets.wrong) usdt::tools::print_error(kTool, wrong.error);
-  for (const pid_t pid : flags.pids) {
-    const auto files = usdt::files_of_process(pid);
-    if (files) continue;
-    usdt::tools::print_error(kTool, files.error());
-    return kTrouble;
-  }
+  if (const auto there = check_there(flags.pids); !there) return trouble(there.error());
   const std::vector<ListedPreset> all = list_presets(presets, flags.pids);
+  // Who ended meanwhile is said once, and not that each probe is missing.
+  if (const auto there = check_there(flags.pids); !there) return trouble(there.error());
   usdt::io::Stream out(STDOUT_FILENO);
   if (flags.format == Format::json)
     for (const ListedPreset& each : all) print_json(each, out);

@@ -163,8 +163,9 @@ int print_own_rights() {
 }  // namespace
 
 std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_code) {
-  const auto complain = [&](std::string_view why) {
-    usdt::tools::print_notice("usdt-trace", fmt::format("{}; see --help", why));
+  const auto complain = [&](std::string_view why, bool about_presets = false) {
+    usdt::tools::print_notice("usdt-trace",
+                              fmt::format("{}; see {}", why, about_presets ? "usdt-list --presets" : "--help"));
     exit_code = kUsageError;
     return std::nullopt;
   };
@@ -174,6 +175,8 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
   CLI::App app;
   declare(app, flags, raw);
   if (is_script_for_format(line.own)) return complain("-f is --format, text or json; a script is --script FILE");
+  if (std::ranges::find(line.own, "--presets") != line.own.end())
+    return complain("--preset NAME asks one; usdt-list has a list of them", true);
   if (const auto end = usdt::tools::parse_command_line(app, line.own, kUsageError, &brief_help())) {
     exit_code = *end;
     return std::nullopt;
@@ -186,7 +189,7 @@ std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_c
   if (!flags.script.file.empty() && !flags.script.preset.empty()) return complain("--script and --preset: one of them");
   if (!flags.script.file.empty() || !flags.script.preset.empty()) {
     auto questions = questions_of_script(app, flags, line);
-    if (!questions) return complain(questions.error().message);
+    if (!questions) return complain(questions.error().message, !flags.script.preset.empty());
     return std::move(*questions);
   }
   if (auto sense = interpret(app, flags, raw, line); !sense) return complain(sense.error().message);

@@ -64,9 +64,10 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
   const auto wrong = [&](std::string_view why) { return usdt::fail(script.wrong(option.place, why)); };
   if (known == nullptr) {
     std::vector<std::string> names =
-        table == Table::top ? std::vector<std::string>{"title", "needs", "programs", "tried", "arguments", "question"}
-                            : std::vector<std::string>{"probes",        "title",     "cost",    "on-request",
-                                                       "fires-only-if", "otherwise", "known-as"};
+        table == Table::top
+            ? std::vector<std::string>{"title", "needs", "programs", "tried", "known-as", "arguments", "question"}
+            : std::vector<std::string>{"probes",        "title",     "cost",    "on-request",
+                                       "fires-only-if", "otherwise", "known-as"};
     for (const CLI::Option* each : app.get_options())
       names.insert(names.end(), each->get_lnames().begin(), each->get_lnames().end());
     const std::string near = usdt::tools::nearest(option.name, names);
@@ -251,6 +252,28 @@ usdt::Result<usdt::tools::ChosenPreset> find_script(const ScriptPart& named, con
   return all;
 }
 
+/// Refuses processes of -p in which no function of a preset is, since none runs what it is about. Probes may be in any
+/// program, and who looks for them says where there are none.
+usdt::Result<void> check_processes(const usdt::tools::Preset& preset, const std::vector<Flags>& made) {
+  const usdt::AskedProcesses& asked = made.front().question.processes;
+  const auto is_of_functions = [](const Flags& each) {
+    return std::ranges::all_of(each.question.points.patterns, [](const usdt::PointPattern& pattern) {
+      return std::holds_alternative<usdt::FunctionPattern>(pattern);
+    });
+  };
+  if (preset.script.programs.empty() || asked.pids.empty() || asked.children || !asked.command.empty()) return {};
+  if (!made.front().question.recording.replay.empty() || !std::ranges::all_of(made, is_of_functions)) return {};
+  for (const pid_t pid : asked.pids) {
+    const auto files = usdt::files_of_process(pid);
+    if (!files || usdt::tools::is_about(preset, *files)) return {};  // where it ended that is said later
+  }
+  return usdt::fail(
+      usdt::ErrorKind::not_found,
+      fmt::format("{} {} {} nothing that preset '{}' is about: {}", asked.pids.size() == 1 ? "process" : "processes",
+                  fmt::join(asked.pids, ", "), asked.pids.size() == 1 ? "runs" : "run", preset.name,
+                  fmt::join(preset.script.programs, ", ")));
+}
+
 /// Some forms have the columns, or the stacks, of one question: of several they are for one alone.
 usdt::Result<void> check_forms(const Script& script, const std::vector<std::string>& asked, const OutputPart& output) {
   if (asked.size() < 2) return {};
@@ -288,6 +311,8 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   leave_chosen(script, chosen->questions);
   auto made = make_questions(script, app, flags, line, {});
   if (!made) return usdt::fail(made.error());
+  if (is_preset)
+    if (auto there = check_processes(chosen->preset, *made); !there) return usdt::fail(there.error());
   if (auto fit = check_forms(script, chosen->questions, made->front().output); !fit) return usdt::fail(fit.error());
   return settle_questions(script, chosen->questions, *made);
 }
