@@ -172,8 +172,7 @@ static __always_inline const struct usdt_found_variable *known_variable(void *ta
 	const struct usdt_found_variable *found = bpf_task_storage_get(&usdt_found_variables, task, NULL, 0);
 	__u64 base;
 
-	return found && found->execution == execution_of(task) &&
-		       found->code_pages == IMAGE_WORD(memory, code_pages) &&
+	return found && found->execution == execution_of(task) && found->code_pages == IMAGE_WORD(memory, code_pages) &&
 		       !thread_pointer(task, found->word_size, found->rseq, &base) && base == found->base &&
 		       is_vector_as_before(found)
 		   ? found
