@@ -110,7 +110,7 @@ def requests_are_paired_by_a_program_written_for_libbpf(run):
 def sigterm_in_the_middle_of_requests_leaves_a_server_that_runs_on(run):
     with Traced(run, "request-log") as traced:
         log = traced.server.with_name("log")
-        server = subprocess.Popen([traced.server, log, "2000"])
+        server = subprocess.Popen([traced.server, log, "10000"])
         wait_until(lambda: traced.text(traced.out).count("\n") > 50, "50 requests")
         traced.end(signal.SIGTERM)
         check(server.poll() is None, "the server has ended before the trace")
@@ -119,7 +119,7 @@ def sigterm_in_the_middle_of_requests_leaves_a_server_that_runs_on(run):
         time.sleep(0.05)
         check_equal(len(traced.text(traced.out).splitlines()), len(seen), "lines after the end")
         check_equal(server.wait(timeout=60), 0, "exit code of the server")
-        check_equal(len(log.read_text().splitlines()), 2000, "requests served")
+        check_equal(len(log.read_text().splitlines()), 10000, "requests served")
 
 
 if __name__ == "__main__":
