@@ -26,9 +26,10 @@ Columns::Columns(const AttachPlan& plan, const Printed& printed)
     OfSite& row = columns_[printed.of_probe[site.probe.value]][site.args.value];
     if (!row.empty()) continue;
     for (const PrintItem& item : printed.of(site)) {
-      Column& column = row.emplace_back(Column{.position = position_of(item, plan.args[site.args])});
+      Column column{.position = position_of(item, plan.args[site.args])};
       if (column.position && item.called && parsers::has_meaning(*item.called))
         column.called = std::make_shared<const Arg>(called_so(plan.args[site.args][*column.position], *item.called));
+      row.push_back(std::move(column));
     }
   }
 }
