@@ -8,6 +8,7 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "export/meaning.hpp"
 #include "parsers/declared.hpp"
