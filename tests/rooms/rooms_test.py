@@ -136,6 +136,19 @@ class Rooms(unittest.TestCase):
             self.assertRegex(done.stderr, rf"{wrong}.*(No such file|not found)")
 
 
+TOP = {".ci", ".clang-format", ".clang-tidy", ".github", ".gitignore", "CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json",
+       "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "LICENSES", "README.md", "SECURITY.md", "arch", "bench", "bindings", "bpf",
+       "cmake", "debian", "docs", "examples", "packaging", "parsers", "provider", "run", "sdk", "tests", "tools"}
+
+
+class Repository(unittest.TestCase):
+    def test_the_top_level_has_what_is_meant_to_be_there(self):
+        kept = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+        if kept.returncode != 0:
+            self.skipTest("the sources are in no repository")
+        self.assertEqual(TOP, {name.split("/")[0] for name in kept.stdout.splitlines()})
+
+
 class Walks(unittest.TestCase):
     def test_there_are_six(self):
         self.assertEqual(6, len(list(walks())))
