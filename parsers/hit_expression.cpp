@@ -431,8 +431,8 @@ Error syntax_error(std::string_view text, std::string_view expected, const char*
 }  // namespace
 
 bool TypedExpression::is_word(const ValuePath& value) {
-  const auto* name = std::get_if<std::string>(&value.root);
-  return name != nullptr && value.steps.empty() && value.text == *name && gives_way(*name);
+  const auto* root = std::get_if<std::string>(&value.root);
+  return root != nullptr && value.steps.empty() && value.text == *root && gives_way(*root);
 }
 
 namespace {
