@@ -6,7 +6,7 @@
 
 #include "broker/channel.hpp"
 #include "broker/messages.hpp"
-#include "event/load_part.hpp"
+#include "event/stock_objects.hpp"
 #include "expr/compile.hpp"
 #include "program/specialise.hpp"
 
