@@ -32,14 +32,15 @@ struct Destination {
   io::Stream stream;
   SinkOptions options;
   std::string name;
-  const void* owner = nullptr;                   ///< of forms that are of one question: the sink that writes
   bool has_header = false;                       ///< one of them has said what the columns of events are
   std::uint32_t flows = 0;                       ///< of such traces: as tracks, arrows from one track to another
   std::uint32_t tracks = 0;                      ///< of traces with tracks: how many they have, each with a number
   std::shared_ptr<MetricPage> metric_page = {};  ///< of forms that are metrics
   std::unique_ptr<http::Server> server = {};     ///< which serves it
   std::unique_ptr<http::Poster> poster = {};     ///< of forms that are sent
-  std::atomic<std::size_t> posting_outputs = 0;  ///< that use it so far; sessions may begin in other threads
+  // Sessions may begin in other threads.
+  std::atomic<std::size_t> posting_outputs = 0;  ///< that use the poster so far
+  std::atomic<const void*> owner = nullptr;      ///< of forms that are of one question: the sink that writes
 };
 
 /// Opens the place that a sink of this form writes to. Errors: as Sink::open().

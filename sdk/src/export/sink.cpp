@@ -25,12 +25,12 @@ struct Sink::Impl {
   std::string why = {};  ///< nothing can be written, if it is not the destination's fault
 
   [[nodiscard]] io::Stream& stream() const noexcept { return destination->stream; }
-  /// Returns why a question cannot be answered there; empty: it can.
-  [[nodiscard]] std::string refuse(const AnswerStart& start) {
+  /// Returns why a question cannot be answered there; empty: it can. A form of one question is then this sink's alone.
+  [[nodiscard]] std::string take_destination(const AnswerStart& start) {
     if (row->records && start.layout == nullptr) return "what comes out of a recording is not recorded again";
-    if (!row->format.of_one_question) return {};
-    if (destination->owner == nullptr) destination->owner = this;
-    if (destination->owner == this) return {};
+    const void* owner = nullptr;
+    if (!row->format.of_one_question || destination->owner.compare_exchange_strong(owner, this) || owner == this)
+      return {};
     return fmt::format("{} is of one question, and this one has the answer to another", row->format.name);
   }
 };
@@ -74,7 +74,7 @@ Result<void> Sink::check(const AttachPlan& plan) {
 /// From here on there is an output. A file keeps what it had until then: a question that comes to nothing takes no
 /// recording away.
 void Sink::begin(const AnswerStart& start) {
-  impl_->why = impl_->refuse(start);
+  impl_->why = impl_->take_destination(start);
   if (!impl_->why.empty()) {
     impl_->written = false;
     return;
