@@ -316,7 +316,7 @@ std::vector<std::string> table_lines(const ShownTable& what, const Page& page) {
   }
   if (left_out > 0) lines.push_back(fmt::format("and {} more", left_out));
   if (has_cut_keys(what, shown))
-    lines.emplace_back("texts that end in ... are cut: a row may be several that begin alike (--key-size)");
+    lines.emplace_back("a row whose text ends in ... may be several (--key-size)");
   return lines;
 }
 

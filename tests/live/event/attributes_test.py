@@ -32,12 +32,12 @@ UNNAMED = {"error": "the process does not say what it is called"}
 
 
 class Writer:
-    def __init__(self, run, program=None):
+    def __init__(self, run, program=None, provider="writer"):
         require_root()
         self.message = compiled(run.dir, "process_context", ROOM.parents[1] / "provider").ProcessContext
         self.program = program or run.dir / "writer"
         if not self.program.exists():
-            subprocess.run(["gcc", "-O2", "-rdynamic", "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", self.program, ROOM / "attributes_writer.c"], check=True)
+            subprocess.run(["gcc", "-O2", "-rdynamic", f"-DPROVIDER={provider}", "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", self.program, ROOM / "attributes_writer.c"], check=True)
         self.process = run.adopt(subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
         check_equal(self.process.stdout.readline(), b"ready\n", "its first line")
 
@@ -59,10 +59,10 @@ class Writer:
 
 
 class Trace:
-    def __init__(self, run, writer, *options, listed=LISTED, file="answers"):
-        """`writer`: None, of whoever has its probe."""
+    def __init__(self, run, writer, *options, listed=LISTED, file="answers", points=None):
+        """`points`: of whatever process has them, in place of the writer's."""
         self.file = run.dir / file
-        whose = [f"usdt:{writer.program}:writer:works", "-p", str(writer.process.pid)] if writer else ["writer:works"]
+        whose = [points] if points else [f"usdt:{writer.program}:writer:works", "-p", str(writer.process.pid)]
         shown = ["--print", listed] if listed else []
         argv = [run.tool, *whose, *shown, "-f", "json", "-o", self.file, *options]
         self.process = run.adopt(subprocess.Popen([str(word) for word in argv], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL))
@@ -206,11 +206,11 @@ def pairs_by_attributes_and_recordings_without_them_are_refused_with_the_reason(
 
 @scenario
 def files_that_come_later_are_asked_and_counted_as_those_before(run):
-    writer = Writer(run)
+    writer = Writer(run, provider="of_anybody")  # whom other tests do not have
     writer.publish(KEYS)
     where = ["--where", 'trace_attribute("http.route") =~ "/r/*"']
-    some = Trace(run, None, *where, file="some")
-    table = Trace(run, None, *where, "--by", 'trace_attribute("http.route")', listed=None, file="table")
+    some = Trace(run, writer, *where, file="some", points="of_anybody:works")
+    table = Trace(run, writer, *where, "--by", 'trace_attribute("http.route")', listed=None, file="table", points="of_anybody:works")
     later = Writer(run, program=shutil.copy(writer.program, run.dir / "later"))
     later.publish(KEYS)
     time.sleep(1)  # until it is attached

@@ -85,7 +85,7 @@ static void work(long count) {
     if (route[0]) add(0, route);
     record.valid = n % 9 != 4;
     otel_thread_ctx_v1 = &record;
-    DTRACE_PROBE3(writer, works, n, route, user);
+    DTRACE_PROBE3(PROVIDER, works, n, route, user);
     otel_thread_ctx_v1 = NULL;
   }
 }
@@ -98,7 +98,7 @@ static void hit_with(const char* line) {
   bytes_of(digits, record.attributes);
   record.valid = 1;
   otel_thread_ctx_v1 = &record;
-  DTRACE_PROBE3(writer, works, record.size, "", "");
+  DTRACE_PROBE3(PROVIDER, works, record.size, "", "");
   otel_thread_ctx_v1 = NULL;
 }
 

@@ -441,7 +441,7 @@ def long_texts_are_cut_and_marked(run):
     cut = {hit.name[:23] for hit in hits}
     check_equal({row["key"][0] for row in table.rows.values()}, cut, "texts")
     check(all(row["truncated"] == [0] for row in table.rows.values()), "each is marked")
-    said = "texts that end in ... are cut: a row may be several that begin alike (--key-size)"
+    said = "a row whose text ends in ... may be several (--key-size)"
     for keys, is_said in (("str(arg3), arg2 & 1, cpu * 0, pid * 0, tid * 0, uid", True), ("arg2 & 1", False)):
         shown = subprocess.run([run.tool, NUMBERS.format(program), "--by", keys, "--", program], capture_output=True, text=True, timeout=60).stdout
         check_equal(said in shown.splitlines(), is_said, f"{keys}: a table for people:\n{shown}")

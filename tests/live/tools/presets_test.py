@@ -146,10 +146,24 @@ def exceptions_of_cpp_are_told_by_type_and_time(run):
 
 LIBC = """#include <netdb.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static void* hold(void* of) { pthread_mutex_lock(&mutex); usleep(50000); pthread_mutex_unlock(&mutex); return of; }
+static long waited[3];
+static int begun;
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
+static void* hold(void* of) {
+  long* mine = of;
+  __atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
+  long began = now();
+  pthread_mutex_lock(&mutex);
+  *mine = now() - began;
+  usleep(50000);
+  pthread_mutex_unlock(&mutex);
+  return of;
+}
 static void* kept[20];
 static void forget(void) {
   for (int i = 0; i < 7; i++) kept[i] = malloc(1000);
@@ -164,8 +178,15 @@ static void clean(void) {
 int main(void) {
   clean(); forget(); clean();
   pthread_t threads[3];
-  for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, hold, 0);
+  pthread_mutex_lock(&mutex);
+  for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, hold, &waited[i]);
+  while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < 3) usleep(1000);
+  usleep(20000);
+  pthread_mutex_unlock(&mutex);
   for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+  FILE* told = fopen("waited", "w");
+  for (int i = 0; i < 3; i++) fprintf(told, "%ld\n", waited[i]);
+  fclose(told);
   for (int i = 0; i < 20; i++) getenv("PRESETS_TEST");
   for (int i = 0; i < 30; i++) free(malloc(70000 + i));
   struct addrinfo* found;
@@ -191,8 +212,10 @@ def the_c_library_is_asked_for_hosts_variables_threads_locks_and_allocations(run
     check_equal([int(str(event["args"][0]), 0) & 0xfff for event in made], [address & 0xfff] * 3, "functions of threads")
     check(all("main" in str(event["ustack"]) for event in made), f"who makes them: {made}")
     waits = [event["duration_ns"] for each in got.objects("locks", "slowest") for event in each["events"]]
-    # A thread that begins late, as on a busy machine, waits for less.
-    check(waits[0] >= 60e6 and waits[1] >= 10e6 and waits[2] < 10e6, f"waits for a mutex that each of three has for 50 ms: {waits[:4]}")
+    told = sorted((int(line) for line in (run.dir / "waited").read_text().split()), reverse=True)
+    check(told[0] >= 60e6, f"waits for a mutex that each of three has for 50 ms: {told}")
+    for ours, theirs in zip(waits, told):  # whose clock is read before and after the call, with hits between
+        check(theirs - 40e6 < ours <= theirs, f"waits for a mutex: {waits[:4]}, of which the threads tell {told}")
 
 
 def hold_address(program):
