@@ -70,6 +70,40 @@ bool reduce(Draft& draft, Op op, std::size_t count) {
   return push(draft, std::move(node), at);
 }
 
+std::size_t count_uses(const ExpressionNode& node, std::uint64_t value) {
+  std::size_t uses = node.op == Op::value && node.bits == value ? 1 : 0;
+  for (const ExpressionNode& each : node.of) uses += count_uses(each, value);
+  return uses;
+}
+
+/// The number of a path among the values. It takes the place of value `instead`, if that is used but once.
+std::uint64_t number_of_value(Draft& draft, ValuePath path, std::uint64_t instead) {
+  const auto known = std::ranges::find(draft.values, path.text, &ValuePath::text);
+  if (known != draft.values.end()) return static_cast<std::uint64_t>(known - draft.values.begin());
+  std::size_t uses = 0;
+  for (const ExpressionNode& each : draft.stack) uses += count_uses(each, instead);
+  if (uses > 1) instead = draft.values.size();
+  if (instead == draft.values.size()) draft.values.emplace_back();
+  draft.values[instead] = std::move(path);
+  return instead;
+}
+
+/// Makes a text of a pointer and its length. A length "end - pointer" is one value, the distance: texts are read by
+/// values.
+bool reduce_text(Draft& draft) {
+  if (!reduce(draft, Op::text_of, 2)) return false;
+  const ExpressionNode& pointer = draft.stack.back().of[0];
+  ExpressionNode& length = draft.stack.back().of[1];
+  const bool distance = length.op == Op::subtract && pointer.op == Op::value && length.of[0].op == Op::value &&
+                        length.of[1].op == Op::value && length.of[1].bits == pointer.bits;
+  if (!distance) return true;
+  const std::uint64_t end = length.of[0].bits;
+  auto path = distance_between(draft.values[end], draft.values[pointer.bits]);
+  const std::uint64_t number = number_of_value(draft, std::move(path), end);
+  length = ExpressionNode{.op = Op::value, .bits = number, .column = length.column};
+  return true;
+}
+
 // --- leaves, each a parser of its own, since what they are is not said by characters alone ---------------------------
 
 struct Unit {
@@ -291,6 +325,7 @@ const PathParser path;
 
 template <Op op, std::size_t count>
 const auto make = [](auto& ctx) { x3::_pass(ctx) = reduce(draft_of(ctx), op, count); };
+const auto make_text = [](auto& ctx) { x3::_pass(ctx) = reduce_text(draft_of(ctx)); };
 const auto make_negative = [](auto& ctx) { x3::_pass(ctx) = negate(draft_of(ctx)); };
 const auto go_deeper = [](auto& ctx) {
   Draft& draft = draft_of(ctx);
@@ -332,7 +367,7 @@ auto only(char symbol, char longer) { return x3::lexeme[x3::lit(symbol) >> !x3::
 const auto word_end = !x3::char_("a-zA-Z0-9_");
 
 const auto length = x3::rule<struct LengthTag>("a length, or ')'") =
-    (',' > whole > ')')[make<Op::text_of, 2>] | x3::lit(')')[make<Op::text_of, 1>];
+    (',' > whole > ')')[make_text] | x3::lit(')')[make<Op::text_of, 1>];
 const auto text_of = (x3::lexeme["str" >> word_end] >> '(') > whole > length;
 const auto hex = ((x3::lexeme["hex" >> word_end] >> '(') > whole > ')')[make<Op::hex, 1>];
 const auto ntop = ((x3::lexeme["ntop" >> word_end] >> '(') > whole > ')')[make<Op::ntop, 1>];

@@ -45,7 +45,9 @@ constexpr auto kAsView = [](auto& ctx) {
 
 const auto letter = x3::char_(parsers::kLettersAndDigits);
 x3::rule<struct NestedRule> const nested("a value");
-const auto nested_def = '(' >> *(~x3::char_("()") | nested) >> ')';
+// A text in quotes may have any characters.
+const auto quotes = '"' >> *(('\\' >> x3::char_) | ~x3::char_("\"\\")) >> '"';
+const auto nested_def = '(' >> *(quotes | ~x3::char_("()") | nested) >> ')';
 BOOST_SPIRIT_DEFINE(nested)
 const auto value = x3::rule<struct ValueRule, Part>("a value") =
     x3::raw[x3::lexeme[+(~x3::char_("(),") | nested)]][kAsView];
@@ -62,14 +64,13 @@ const auto address = x3::rule<struct AddressRule, Item>("ntop(argN)") = x3::lexe
 const auto buffer = x3::rule<struct BufferRule, Item>("buf(argN, N)") = x3::lexeme["buf" >> !letter] >> '(' >>
                                                                         x3::attr(PrintForm::bytes) >> one_or_two >> ')';
 const auto quoted = x3::rule<struct QuotedRule, Values>("a key in quotes") =
-    x3::repeat(1)[x3::rule<struct KeyRule, Part>("a key in quotes") =
-                      x3::raw[x3::lexeme['"' >> *(('\\' >> x3::char_) | ~x3::char_("\"\\")) >> '"']][kAsView]];
+    x3::repeat(1)[x3::rule<struct KeyRule, Part>("a key in quotes") = x3::raw[x3::lexeme[quotes]][kAsView]];
 const auto attribute = x3::rule<struct AttributeRule, Item>("trace_attribute(\"KEY\")") =
     x3::lexeme["trace_attribute" >> !letter] >> '(' >> x3::attr(PrintForm::attribute) >> quoted >> ')';
 // A value that is in no parentheses ends before "as", too.
 const auto as_behind = +x3::char_(parsers::kSpaces) >> "as" >> +x3::char_(parsers::kSpaces);
 const auto bare = x3::rule<struct BareRule, Part>("a value") =
-    x3::raw[x3::lexeme[+((~x3::char_("(),") - as_behind) | nested)]][kAsView];
+    x3::raw[x3::lexeme[+(quotes | (~x3::char_("(),") - as_behind) | nested)]][kAsView];
 const auto plain = x3::rule<struct PlainRule, Item>("argN") = x3::attr(PrintForm::value) >> x3::repeat(1)[bare];
 const auto item = x3::rule<struct ItemRule, Item>("a value") = text | hex | address | buffer | attribute | plain;
 const auto name = x3::rule<struct NameRule, Part>("a name") = x3::raw[CalledParser()][kAsView];

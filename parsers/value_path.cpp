@@ -148,11 +148,25 @@ PathPrefix value_path_prefix(const char* at, const char* end) {
 namespace usdt {
 inline namespace v1 {
 
+ValuePath distance_between(ValuePath end, const ValuePath& from) {
+  const auto column = static_cast<std::uint32_t>(end.text.size() + 1);
+  end.steps.push_back({.kind = Kind::distance, .name = from.text, .column = column});
+  end.text = fmt::format("{} - {}", end.text, from.text);
+  return end;
+}
+
 Result<ValuePath> parse_value_path(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  parsers::PathPrefix found = parsers::value_path_prefix(text.data(), text.data() + text.size());
+  const char* const last = text.data() + text.size();
+  parsers::PathPrefix found = parsers::value_path_prefix(text.data(), last);
+  if (found.matched && found.end != last && *found.end == '-') {
+    const parsers::PathPrefix from = parsers::value_path_prefix(std::find_if_not(found.end + 1, last, blank), last);
+    if (from.matched && from.end == last) found.path = distance_between(std::move(found.path), from.path);
+    if (from.matched) found.end = from.end;
+    found.too_long |= from.too_long;
+  }
   const auto column = static_cast<std::uint32_t>(found.end - text.data());
   if (found.too_long)
     return fail(Error{ErrorKind::limit, fmt::format("more than {} steps to one value", kMostSteps), 0, column});

@@ -68,7 +68,7 @@ static __always_inline int capture(const struct usdt_ctx *ctx, void *record, con
 				   __u64 slot)
 {
 	struct usdt_event_arg *args = own_args(record, can);
-	__u64 text = slot * usdt_stock()->record.string_size, by = how - USDT_CAPTURE_LENGTH;
+	__u64 text = slot * usdt_stock()->record.string_size, by = USDT_CAPTURE_ARG(how), length;
 	__u32 at = sizeof(struct usdt_event) + args_of_record(can) * sizeof(struct usdt_event_arg) +
 		   usdt_stock()->record.stack_depth * sizeof(__u64);
 	char *to;
@@ -91,7 +91,10 @@ static __always_inline int capture(const struct usdt_ctx *ctx, void *record, con
 	error = args[by].error;
 	if (error)
 		return error == -USDT_ENODATA && usdt_calls() && !ctx->returns ? 0 : error;
-	return capture_bytes(ctx, to, args[by].bits, args[i].bits);
+	length = args[by].bits;
+	if (how >= USDT_CAPTURE_END)
+		length -= args[i].bits;
+	return capture_bytes(ctx, to, length, args[i].bits);
 }
 
 /* Whether it is the end of a call, whose beginning found that an argument points to no text: what is there now, the

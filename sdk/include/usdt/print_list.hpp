@@ -32,13 +32,16 @@ struct PrintItem {
   Form form = Form::value;
   /// An argument, kReturnValue, or what they lead to; of addresses and bytes with that as the last step.
   ValuePath value;
-  std::optional<ArgName> length = {};  ///< text: the argument that says how long it is
-  std::optional<ValuePath> size = {};  ///< bytes: the value that says how many they are
+  std::optional<ArgName> length = {};  ///< text: the value that says how long it is
+  std::optional<ValuePath> size = {};  ///< of bytes, and of texts that no argument says this of: how many there are
   std::string label;                   ///< as written: "str(arg1)"
   /// It is one of the words of questions: at every site, or, of those that give way to arguments (gives_way()), where
   /// there is none of that name.
   std::optional<HitField> word = {};
   std::optional<std::string> attribute = {};  ///< it is this attribute of the thread's context, at every site
+  /// What is computed of values, as questions are ("arg1 - arg0", "flags & 0xff"): a whole number. `value` has but its
+  /// text. Null: nothing is.
+  std::shared_ptr<const Expression> computed = {};
   /// What is behind "as": the name it has in answers, and what its number means. Null: it is called as it was written.
   std::shared_ptr<const Declaration> called = {};
 
@@ -48,7 +51,9 @@ struct PrintItem {
   /// Whether it is known of every hit.
   [[nodiscard]] bool is_of_hit() const noexcept { return word || attribute; }
   /// Whether an argument of that name comes before the word.
-  [[nodiscard]] bool gives_way() const { return !is_of_hit() || (word && TypedExpression::is_word(value)); }
+  [[nodiscard]] bool gives_way() const {
+    return (!is_of_hit() && !computed) || (word && TypedExpression::is_word(value));
+  }
 };
 /// The values to show of an event, in order.
 using PrintList = std::vector<PrintItem>;
@@ -60,7 +65,7 @@ using PrintList = std::vector<PrintItem>;
 /// Whether a word tells whose the process is: "uid", "gid", "ppid", "cgroup".
 [[nodiscard]] bool is_of_owner(HitField word) noexcept;
 
-/// Whether one of a list's items is this word.
+/// Whether one of a list's items is this word, or is computed of it.
 [[nodiscard]] bool has_word(const PrintList& list, HitField word) noexcept;
 /// Whether one of them is an attribute of the thread's context.
 [[nodiscard]] bool has_attribute(const PrintList& list) noexcept;
@@ -72,8 +77,9 @@ inline constexpr std::string_view kReturnValue = "retval";
 [[nodiscard]] ArgName arg_name_of(const ValuePath& value);
 
 /// Parses "arg0, str(arg1), hex(count), ntop(addr), buf(p, 16), req->peer.port, retval, pid, args.pid,
-/// trace_attribute("http.route")", each with or without what it is called ("str(arg1) as file, arg0 as took[us]").
-/// Messages put `prefix` before the names of options. Errors: syntax with the column;
+/// trace_attribute("http.route"), arg1 - arg0", each with or without what it is called ("str(arg1) as file, arg0 as
+/// took[us]"). A text's length is a value, or the distance to its end ("str(p, end - p)"). Messages put `prefix` before
+/// the names of options. Errors: syntax with the column;
 /// invalid_argument (a size that bytes cannot have, a word in a form that cannot show it).
 [[nodiscard]] Result<PrintList> parse_print_list(std::string_view text, std::string_view prefix = {});
 

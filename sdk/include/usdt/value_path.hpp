@@ -34,6 +34,7 @@ struct PathStep {
     /// "ntop": the bytes of a struct in_addr or in6_addr, or of what a pointer to one points to; any other number
     /// itself. The last step; paths do not write it.
     address,
+    distance,  ///< "- p": how far behind the address that the path `name` leads to; the last step
   };
   Kind kind = Kind::member;
   std::string name = {};     ///< of the member; of the type; of the value that says how many bytes
@@ -42,7 +43,7 @@ struct PathStep {
 };
 
 /// Names a value by the way to it: "req->peer.port", "*count", "p->a.b[2]", "((struct foo *)arg1)->x",
-/// "&((char *)arg1)[24]", "sizeof(struct foo)".
+/// "&((char *)arg1)[24]", "sizeof(struct foo)", "end - p".
 struct ValuePath {
   std::string text;             ///< as written, without blanks at the ends
   ArgName root;                 ///< the argument it begins from; of size_of perhaps a type: "struct foo"
@@ -50,9 +51,13 @@ struct ValuePath {
 };
 
 /// Reads a path, written as in C with the operators above and parentheses. Casts are to pointers, or name a struct,
-/// union or enum by its keyword. A member may be called by a number, which Rust has ("pair.0" is __0). Errors: syntax
-/// with the column; limit (more than 64 operators).
+/// union or enum by its keyword. A member may be called by a number, which Rust has ("pair.0" is __0). Two paths with a
+/// "-" in between are the distance from the second address to the first, in bytes. Errors: syntax with the column;
+/// limit (more than 64 operators).
 [[nodiscard]] Result<ValuePath> parse_value_path(std::string_view text);
+
+/// Returns the way to the distance from the address that `from` leads to, to the one that `end` leads to: "end - from".
+[[nodiscard]] ValuePath distance_between(ValuePath end, const ValuePath& from);
 
 }  // namespace v1
 }  // namespace usdt

@@ -17,6 +17,7 @@
 #include "event/open_calls.hpp"
 #include "event/stock_program.hpp"
 #include "expr/asked_texts.hpp"
+#include "plan/captures.hpp"
 
 namespace usdt::event {
 namespace {
@@ -28,9 +29,8 @@ std::string name_of(const std::vector<Arg>& args, std::size_t n) {
 bool is_text(const usdt_arg_spec& arg) { return arg.capture != USDT_CAPTURE_NONE; }
 
 /// usdt_arg_spec::capture of a text as it is asked about.
-__u8 capture_of(const expr::AskedText& asked) {
-  if (!asked.length) return USDT_CAPTURE_STRING;
-  return static_cast<__u8>(USDT_CAPTURE_BY(*asked.length));
+std::uint8_t capture_of(const std::vector<Arg>& args, const expr::AskedText& asked) {
+  return asked.length ? plan::capture_by(args, asked.text, *asked.length) : std::uint8_t{USDT_CAPTURE_STRING};
 }
 
 class Keeper {
@@ -110,7 +110,7 @@ class Keeper {
     std::uint8_t next = 0;
     for (std::size_t n = 0; n < encoded.size(); ++n) {
       const auto text = std::ranges::find(asked, n, &expr::AskedText::text);
-      if (text != asked.end() && encoded[n].capture == capture_of(*text)) slots[n] = next;
+      if (text != asked.end() && encoded[n].capture == capture_of(args, *text)) slots[n] = next;
       next += is_text(encoded[n]);
     }
     for (const expr::AskedText& each : asked) {

@@ -375,24 +375,28 @@ class JsonOutput final : public Output {
   /// Writes the names that numbers among the values have: those of enums, and those that providers and questions give.
   void names(const Event& event) {
     bool any = false;
-    const auto name = [&](unsigned number, const Arg& arg, std::size_t n) {
+    const auto name = [&](unsigned number, const Arg& arg, const Value& value) {
       const bool has_names = arg.declaration && !arg.declaration->enumerators.empty();
       if (!has_names || arg.declaration->meaning == kTypeMeaning) return;  // which is written in place of its number
-      const std::string_view word = name_of_number(arg, event.value(n));
+      const std::string_view word = name_of_number(arg, value);
       if (word.empty()) return;
       if (!std::exchange(any, true)) json_key(json_, "names"), json_.StartObject();
       json_key(json_, fmt::format("{}", number)), json_text(json_, word);
     };
     const PrintList& list = printed_.of(event.site());
     for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].form != PrintItem::Form::value) continue;
+      const auto number = static_cast<unsigned>(i);
       const auto position = tree_.columns().position(event, i);
-      if (!position || list[i].form != PrintItem::Form::value) continue;
       const Arg* const called = tree_.columns().called(event, i);
-      name(static_cast<unsigned>(i), called ? *called : event.arg_info(*position), *position);
+      if (const auto made = tree_.columns().computed(event, i))
+        name(number, made->arg, made->value);
+      else if (position)
+        name(number, called ? *called : event.arg_info(*position), event.value(*position));
     }
     for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
       const Arg& arg = event.arg_info(n);
-      if (!arg.derived && !is_to_come(plan(), question_.view, arg)) name(number_of(event, n), arg, n);
+      if (!arg.derived && !is_to_come(plan(), question_.view, arg)) name(number_of(event, n), arg, event.value(n));
     }
     if (any) json_.EndObject();
   }

@@ -10,8 +10,11 @@
 #include <limits>
 #include <utility>
 
+#include "event/event_question.hpp"
 #include "export/meaning.hpp"
+#include "expr/numbers.hpp"
 #include "parsers/declared.hpp"
+#include "plan/find_value.hpp"
 
 namespace usdt::exports {
 
@@ -21,6 +24,38 @@ bool looks_like_address(const Arg& arg, std::uint64_t value) {
   return arg.type.size == 8 && (of_process || value >= 0xffff'8000'0000'0000);
 }
 
+namespace {
+
+/// A number that nobody passes.
+Arg number_like(const TypedExpression& computed) {
+  Arg arg;
+  arg.type = {.size = 8, .is_signed = computed.root().type == ExpressionType::signed_integer};
+  return arg;
+}
+
+/// Why there is no answer about an event: a value that it takes, or the computing itself.
+std::string_view why_no_answer(const TypedExpression& computed, const Event& event) {
+  for (const std::uint8_t position : computed.args()) {
+    const Value value = event.value(position);
+    if (const auto* error = std::get_if<ArgError>(&value)) return error->reason;
+  }
+  return "a division by 0, or of what was not recorded";
+}
+
+}  // namespace
+
+std::optional<Columns::Computed> Columns::computed(const Event& event, std::size_t item) const {
+  const Column& column = this->column(event, item);
+  if (!column.called || column.position) return std::nullopt;
+  if (!column.computed) return Computed{*column.called, ArgError{column.refusal}};
+  if (column.computed->asks(HitField::duration) && event.duration() == 0)
+    return Computed{*column.called, ArgError{"duration: only calls and spans have one"}};
+  const auto number = evaluate(*column.computed, event::EventFacts(event));
+  if (!number) return Computed{*column.called, ArgError{why_no_answer(*column.computed, event)}};
+  if (column.called->type.is_signed) return Computed{*column.called, static_cast<std::int64_t>(*number)};
+  return Computed{*column.called, *number};
+}
+
 Columns::Columns(const AttachPlan& plan, const Printed& printed)
     : printed_(&printed), columns_(printed.lists.size(), std::vector<OfSite>(plan.args.size())) {
   for (const PlannedSite& site : plan.sites) {
@@ -28,8 +63,23 @@ Columns::Columns(const AttachPlan& plan, const Printed& printed)
     if (!row.empty()) continue;
     for (const PrintItem& item : printed.of(site)) {
       Column column{.position = position_of(item, plan.args[site.args])};
-      if (column.position && item.called && parsers::has_meaning(*item.called))
-        column.called = std::make_shared<const Arg>(called_so(plan.args[site.args][*column.position], *item.called));
+      Arg arg;
+      if (item.computed) {
+        auto typed = plan::typed_over(*item.computed, plan.args[site.args]);
+        if (!typed) {
+          column.refusal = typed.error().message;
+        } else if (!expr::is_integer(typed->root().type)) {
+          column.refusal = "no whole number";
+        } else {
+          arg = number_like(*typed);
+          column.computed = std::move(*typed);
+        }
+      } else if (column.position) {
+        arg = plan.args[site.args][*column.position];
+      }
+      const bool has_meaning = item.called && parsers::has_meaning(*item.called);
+      if (item.computed || (column.position && has_meaning))
+        column.called = std::make_shared<const Arg>(has_meaning ? called_so(arg, *item.called) : std::move(arg));
       row.push_back(std::move(column));
     }
   }

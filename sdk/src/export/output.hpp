@@ -123,11 +123,20 @@ class Columns {
   [[nodiscard]] const Arg* called(const Event& event, std::size_t item) const {
     return column(event, item).called.get();
   }
+  /// A number that was computed.
+  struct Computed {
+    const Arg& arg;  ///< says what it means
+    Value value;
+  };
+  /// What the item computes of the event, or why it cannot; nothing: it computes nothing.
+  [[nodiscard]] std::optional<Computed> computed(const Event& event, std::size_t item) const;
 
  private:
   struct Column {
     std::optional<std::size_t> position = {};
     std::shared_ptr<const Arg> called = {};
+    std::optional<TypedExpression> computed = {};
+    std::string refusal = {};  ///< why nothing can be computed
   };
   using OfSite = std::vector<Column>;  ///< by item
 

@@ -65,14 +65,19 @@ class ValueTexts {
       const Arg* const called = columns_.called(event, i);
       const bool has_names = called != nullptr && called->type.kind == TypeKind::enumeration;
       const bool plain = position && list[i].form == PrintItem::Form::value && !has_names;
-      take(list[i].name(), text_, plain ? whole_number(event, *position) : std::nullopt);
+      const auto made = columns_.computed(event, i);
+      const bool is_number = made && list[i].form == PrintItem::Form::value && !has_names;
+      take(list[i].name(), text_,
+           plain       ? whole_number(event.arg_info(*position), event.value(*position))
+           : is_number ? whole_number(made->arg, made->value)
+                       : std::nullopt);
     }
     for (std::size_t n = 0; list.empty() && n < event.arg_count(); ++n) {
       const Arg& arg = event.arg_info(n);
       if (arg.derived || is_to_come(*plan_, question_.view, arg)) continue;
       const auto text = unasked_text(*plan_, event, n, question_.values.likely_texts.value_or(true));
       print([&] { text ? values_.show_text(*text) : values_.show_whole(event, n, false); });
-      take(name_among_ends(arg, n), text_, text ? std::nullopt : whole_number(event, n));
+      take(name_among_ends(arg, n), text_, text ? std::nullopt : whole_number(arg, event.value(n)));
     }
   }
 
@@ -85,10 +90,8 @@ class ValueTexts {
   }
 
   /// A number that may say how large something is; those of an enum have names.
-  static std::optional<WholeNumber> whole_number(const Event& event, std::size_t n) {
-    const Arg& arg = event.arg_info(n);
+  static std::optional<WholeNumber> whole_number(const Arg& arg, const Value& value) {
     if (arg.type.kind != TypeKind::integer || arg.type.size > 8 || arg.length) return std::nullopt;
-    const Value value = event.value(n);
     const auto bits = integer_bits(value);
     if (!bits || !enumerator_name(arg, *bits).empty()) return std::nullopt;
     const bool is_signed = std::holds_alternative<std::int64_t>(value);

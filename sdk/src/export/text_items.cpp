@@ -34,6 +34,7 @@ void ItemWriter::show_argument(const Event& event, std::size_t n, bool likely_te
 }
 
 void ItemWriter::show_as(const FormatPiece& piece, const Event& event, const PrintItem& item, std::size_t i) {
+  if (const auto made = columns_.computed(event, i)) return show_computed_as(piece, *made, item);
   const auto position = columns_.position(event, i);
   if (!position && item.is_of_hit()) return show_word_as(piece, event, item);
   if (!position) return values_.show_error("no such argument");
@@ -62,7 +63,9 @@ void ItemWriter::show_item(const Event& event, const PrintItem& item, std::size_
 
 void ItemWriter::show_value_of(const Event& event, const PrintItem& item, std::size_t i) {
   const auto position = columns_.position(event, i);
-  if (!position && item.is_of_hit())
+  if (const auto made = columns_.computed(event, i))
+    values_.show_value(made->arg, made->value, item.form == PrintItem::Form::hex);
+  else if (!position && item.is_of_hit())
     show_word(event, item);
   else if (!position)
     values_.show_error("no such argument");
@@ -102,6 +105,13 @@ void ItemWriter::show_word_as(const FormatPiece& piece, const Event& event, cons
   const std::uint64_t number = std::get<std::uint64_t>(value);
   piece.conversion == 's' ? out_.print("{}", word_text(*item.word, number))
                           : out_.print("{}", integer_text(piece, number, sizeof(number)));
+}
+
+void ItemWriter::show_computed_as(const FormatPiece& piece, const Columns::Computed& made, const PrintItem& item) {
+  const bool is_error = std::holds_alternative<ArgError>(made.value);
+  if (piece.conversion == 's' || is_error)
+    return values_.show_value(made.arg, made.value, item.form == PrintItem::Form::hex);
+  out_.print("{}", integer_text(piece, made.value, made.arg.type.size));
 }
 
 void ItemWriter::show_bytes_as(const FormatPiece& piece, const Event& event, std::size_t n) {

@@ -42,6 +42,7 @@ class ItemWriter {
   /// What is known of every hit, among values.
   void show_word(const Event& event, const PrintItem& item);
   void show_word_as(const FormatPiece& piece, const Event& event, const PrintItem& item);
+  void show_computed_as(const FormatPiece& piece, const Columns::Computed& made, const PrintItem& item);
   void show_bytes_as(const FormatPiece& piece, const Event& event, std::size_t n);
 
   io::Stream& out_;

@@ -91,6 +91,10 @@ class ValueTree {
 
   /// Writes item `i` of the list by which the event is shown.
   void item(const Event& event, const PrintItem& item, std::size_t i) {
+    if (const auto made = columns_.computed(event, i)) {
+      const unsigned size = made->arg.type.size;
+      return item.form == PrintItem::Form::hex ? hex(made->value, size) : value(made->value);
+    }
     const auto position = columns_.position(event, i);
     if (!position) return item.is_of_hit() ? word(event, item) : error("no such argument");
     switch (item.form) {
@@ -101,7 +105,7 @@ class ValueTree {
       case PrintItem::Form::bytes:
         return bytes(event, *position);
       case PrintItem::Form::hex:
-        return hex(event, *position);
+        return hex(event.value(*position), event.arg_info(*position).type.size);
       case PrintItem::Form::value:
         break;
     }
@@ -168,7 +172,7 @@ class ValueTree {
       return wide->is_error ? error(wide->text) : writer_.text(wide->text);
     if (const auto characters = text_of_elements(event, n)) return writer_.text(*characters);
     if (const auto name = type_of_interface(event, n); !name.empty()) return writer_.text(name);
-    if (!has_members(arg) || !members(event, n)) value(event, n);
+    if (!has_members(arg) || !members(event, n)) value(event.value(n));
   }
 
   /// The name of the type that an interface of Go has: the number is an address that says nothing to anybody.
@@ -209,19 +213,17 @@ class ValueTree {
     writer_.end_list();
   }
 
-  void value(const Event& event, std::size_t n) {
-    const Value value = event.value(n);
+  void value(const Value& value) {
     if (const auto* none = std::get_if<ArgError>(&value)) return error(none->reason);
     if (const auto* whole = std::get_if<std::int64_t>(&value)) return writer_.whole(*whole);
     if (const auto* natural = std::get_if<std::uint64_t>(&value)) return writer_.natural(*natural);
     writer_.real(std::get<double>(value));
   }
 
-  void hex(const Event& event, std::size_t n) {
-    const Value value = event.value(n);
+  void hex(const Value& value, unsigned size) {
     if (const auto* none = std::get_if<ArgError>(&value)) return error(none->reason);
     if (const auto* number = std::get_if<double>(&value)) return writer_.real(*number);
-    const unsigned spare = 64 - 8 * event.arg_info(n).type.size;
+    const unsigned spare = 64 - 8 * size;
     const auto* whole = std::get_if<std::int64_t>(&value);
     const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
     writer_.text(fmt::format("{:#x}", bits << spare >> spare));

@@ -77,7 +77,9 @@ Result<Node> TextChecker::text_of(const ExpressionNode& node, const Node& value)
 
 Result<void> TextChecker::check_length(const ExpressionNode& pointer, const ExpressionNode& length) const {
   if (!names_.is_argument(length))
-    return wrong(length, "the length of a text is an argument, or what one leads to: str(arg1, arg2)");
+    return wrong(length,
+                 "the length of a text is an argument, what one leads to, or the distance to its end: str(p, n), "
+                 "str(p, end - p)");
   const auto known = names_.arg_of(pointer).length;
   if (known && *known == names_.position_of(length)) return {};
   return wrong(length, known ? fmt::format("{} has another length", names_.name_of(pointer))

@@ -66,25 +66,35 @@ bool is_asked_for_by_name(const std::vector<Arg>& args, std::size_t n, const Tex
 /// enum usdt_capture of argument `n`, which `may_be_text`: a length that was asked for goes before one that is known.
 std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be_text, const Wanted& wanted) {
   const TextOptions& texts = wanted.texts;
-  if (args[n].length) return USDT_CAPTURE_BY(*args[n].length);
+  if (args[n].length) return capture_by(args, n, *args[n].length);
   for (const BoundedString& each : texts.bounded) {
     const auto length = find_arg(args, each.length);
-    if (find_arg(args, each.text) == n && length && *length < USDT_LENGTH_ARGS) return USDT_CAPTURE_BY(*length);
+    if (find_arg(args, each.text) == n && length && *length < USDT_LENGTH_ARGS) return capture_by(args, n, *length);
   }
   const bool named = is_asked_for_by_name(args, n, texts);
   const auto kept = std::ranges::find(wanted.asked, n, &expr::AskedText::text);
   const bool asked = named || kept != wanted.asked.end() || is_asked_for_by_type(args, n, texts, wanted.described);
   if (!asked && !texts.likely) return USDT_CAPTURE_NONE;
   for (const TextAndLength& each : wanted.lengths) {
-    if (each.text == n && each.length < args.size()) return USDT_CAPTURE_BY(each.length);
+    if (each.text == n && each.length < args.size()) return capture_by(args, n, each.length);
   }
   if (!named && kept != wanted.asked.end() && kept->length && *kept->length < USDT_LENGTH_ARGS)
-    return USDT_CAPTURE_BY(*kept->length);
+    return capture_by(args, n, *kept->length);
   if (asked) return USDT_CAPTURE_STRING;
   return may_be_text ? USDT_CAPTURE_LIKELY : USDT_CAPTURE_NONE;
 }
 
 }  // namespace
+
+std::uint8_t capture_by(const std::vector<Arg>& args, std::size_t text, std::size_t length) {
+  const auto& counts = args[length].counts;
+  if (!counts) return USDT_CAPTURE_BY(length);
+  if (counts->size != 1) return USDT_CAPTURE_NONE;
+  if (!counts->first) return USDT_CAPTURE_BY(length);
+  const Arg& first = args[*counts->first];
+  const bool same = first.location == args[text].location && first.steps == args[text].steps;
+  return same ? USDT_CAPTURE_UP_TO(length) : __u8{USDT_CAPTURE_NONE};
+}
 
 std::span<const TextAndLength> known_lengths(std::string_view provider, std::string_view name) noexcept {
   if (provider != "hotspot") return {};
@@ -104,8 +114,7 @@ std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, std::vector<A
     const bool is_unsigned = arg.kind != USDT_ARG_CONST && (arg.flags & USDT_ARG_SIGNED) == 0;
     const bool may_be_text = is_unsigned && i < USDT_LIKELY_ARGS && !args[i].derived;  // of those it would not be shown
     if (pointer) arg.capture = capture_of(args, i, may_be_text, wanted);
-    if (arg.capture >= USDT_CAPTURE_LENGTH)
-      args[i].length = static_cast<std::uint8_t>(arg.capture - USDT_CAPTURE_LENGTH);
+    if (arg.capture >= USDT_CAPTURE_LENGTH) args[i].length = static_cast<std::uint8_t>(USDT_CAPTURE_ARG(arg.capture));
     texts += arg.capture != USDT_CAPTURE_NONE;
   }
   return texts;

@@ -25,6 +25,10 @@ template <class Name>
   return own ? *own : options.texts;
 }
 
+/// Returns the usdt_arg_spec::capture of argument `text`, whose length `length` is. USDT_CAPTURE_NONE: that one is the
+/// number of other elements than the text's bytes.
+[[nodiscard]] std::uint8_t capture_by(const std::vector<Arg>& args, std::size_t text, std::size_t length);
+
 /// Which arguments of a site are wanted as texts.
 struct Wanted {
   const TextOptions& texts;

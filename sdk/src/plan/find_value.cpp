@@ -64,6 +64,15 @@ std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName&
 namespace plan {
 
 std::optional<ValuePath> own_path_of_end(const ValuePath& path) {
+  if (!path.steps.empty() && path.steps.back().kind == PathStep::Kind::distance) {
+    const auto own = [](std::string_view text) {
+      const auto parsed = parse_value_path(text);
+      return parsed ? own_path_of_end(*parsed) : std::nullopt;
+    };
+    auto end = own(std::string_view(path.text).substr(0, path.steps.back().column));
+    const auto from = own(path.steps.back().name);
+    return end && from ? std::optional(distance_between(std::move(*end), *from)) : std::nullopt;
+  }
   const bool of_end = path.root == ArgName("end") && !path.steps.empty() &&
                       path.steps.front().kind == PathStep::Kind::member &&
                       path.steps.front().column <= path.text.size();

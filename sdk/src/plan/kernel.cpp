@@ -111,7 +111,7 @@ bool reads_behind_pointers(const EncodedSpec& spec) {
   const auto is_result = [](const usdt_arg_spec& arg) { return (arg.flags & USDT_ARG_RESULT) != 0; };
   return std::ranges::any_of(spec.args, [&](const usdt_arg_spec& arg) {
     const std::size_t length =
-        arg.capture >= USDT_CAPTURE_LENGTH ? arg.capture - USDT_CAPTURE_LENGTH : spec.args.size();
+        arg.capture >= USDT_CAPTURE_LENGTH ? USDT_CAPTURE_ARG(std::size_t{arg.capture}) : spec.args.size();
     const bool waits = length < spec.args.size() && is_result(spec.args[length]);
     const bool text = arg.capture != USDT_CAPTURE_NONE && !waits;
     return !is_result(arg) && (text || (arg.kind & USDT_ARG_HAS_STEPS) != 0);

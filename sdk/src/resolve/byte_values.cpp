@@ -57,6 +57,16 @@ Result<BytesAt> bytes_at(const ObjectTypes& types, const PathWalker& paths, cons
   return found;
 }
 
+/// Says where bytes are that are the object's own, or behind what is a pointer by its size.
+Result<BytesAt> pointed_at(const ObjectTypes& types, const PathWalker& paths, const ValuePath& path) {
+  auto at = TRY(bytes_at(types, paths, path));
+  const Type& type = at.type.type;
+  const bool number = type.kind == TypeKind::integer || type.kind == TypeKind::pointer || type.kind == TypeKind::text;
+  if (!at.is_object && (!number || type.size != types.arch().word_size))
+    return refuse_step(fmt::format("{} is no pointer", at.object.text), path.steps.back());
+  return at;
+}
+
 /// The position of the value that says how many bytes there are: an argument, or what was appended before by that name.
 std::optional<std::uint8_t> position_of_length(const ValueList& list, const PathWalker& paths,
                                                const std::string& name) {
@@ -107,18 +117,32 @@ Result<void> put_bytes(ValueList& list, const PathWalker& paths, const ValuePath
 
 Result<void> append_bytes(ValueList& list, const PathWalker& paths, const ValuePath& path) {
   const PathStep& step = path.steps.back();
-  auto at = TRY(bytes_at(list.types(), paths, path));
-  const Type& type = at.type.type;
-  const bool number = type.kind == TypeKind::integer || type.kind == TypeKind::pointer || type.kind == TypeKind::text;
-  if (!at.is_object && (!number || type.size != list.types().arch().word_size))
-    return refuse_step(fmt::format("{} is no pointer", at.object.text), step);
+  auto at = TRY(pointed_at(list.types(), paths, path));
   if (step.name.empty() && step.index > kMostBytes)
     return refuse_step(fmt::format("{} bytes: at most {} are read", step.index, kMostBytes), step);
   std::uint64_t size = step.index;
-  if (step.name.empty() && size == 0) size = at.is_object ? type.size : 0;
+  if (step.name.empty() && size == 0) size = at.is_object ? at.type.type.size : 0;
   if (step.name.empty() && size == 0)
     return refuse_step(fmt::format("how many bytes of {0}? buf({0}, 16)", at.object.text), step);
   return put_bytes(list, paths, path, std::move(at), size);
+}
+
+Result<void> append_distance(ValueList& list, const PathWalker& paths, const ValuePath& path) {
+  auto from = TRY(parse_value_path(path.steps.back().name));
+  from.steps.push_back(path.steps.back());
+  const auto end = TRY(pointed_at(list.types(), paths, path));
+  const auto begin = TRY(pointed_at(list.types(), paths, from));
+  const ListLength length{.number = end.address,
+                          .first = begin.address,
+                          .type = {.size = list.types().arch().word_size},
+                          .size = 1,
+                          .list = path.steps.back().name,
+                          .result = end.object.result,
+                          .needs = end.object.needs,
+                          .within = end.object.within,
+                          .alternative = end.object.alternative};
+  TRY(list.put_count(length, path.text, true, {}));
+  return {};
 }
 
 Result<void> append_address(ValueList& list, const PathWalker& paths, const ValuePath& path) {

@@ -36,6 +36,7 @@ Result<void> MemberAdder::add(const ValuePath& path) {
     if (path.steps.back().kind == PathStep::Kind::size_of) return append_size(path);
     if (path.steps.back().kind == PathStep::Kind::bytes) return append_bytes(values_, paths_, path);
     if (path.steps.back().kind == PathStep::Kind::address) return append_address(values_, paths_, path);
+    if (path.steps.back().kind == PathStep::Kind::distance) return append_distance(values_, paths_, path);
   }
   auto object = TRY(paths_.end_of(path));
   object.text = path.text;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/try.hpp"
+#include "event/event_question.hpp"
+#include "expr/numbers.hpp"
 #include "session/option_names.hpp"
 #include "usdt/question_plan.hpp"
 #include "usdt/signature.hpp"
@@ -91,6 +93,21 @@ std::string what_there_is(const AttachPlan& plan, const Printed& printed, ListNu
                      whole_call.empty() ? "" : fmt::format("; with {}: a return has its arguments, too", whole_call));
 }
 
+/// What is computed can be at some site at least.
+Result<void> check_computed(const AttachPlan& plan, const Printed& printed, ListNumber number, const PrintItem& item,
+                            const std::string& option) {
+  event::EventQuestion asked(*item.computed, plan);
+  std::string_view refusal;
+  for (const Index<PlannedSite> site : plan.sites.indices()) {
+    if (printed.of_probe[plan.sites[site].probe.value] != number || !asked.has_events(site)) continue;
+    const auto& there = asked.at(site);
+    if (there.typed && expr::is_integer(there.typed->root().type)) return {};
+    if (refusal.empty()) refusal = there.typed ? "no whole number" : std::string_view(there.refusal);
+  }
+  if (refusal.empty()) return {};
+  return fail(ErrorKind::invalid_argument, fmt::format("{}: {}", option, refusal));
+}
+
 /// An argument no site has is a mistake, one that some sites lack is not.
 Result<void> check_list(const Question& question, const AttachPlan& plan, const Printed& printed, ListNumber number) {
   const bool in_format = !question.values.format.list.empty() && number == 0;
@@ -102,7 +119,9 @@ Result<void> check_list(const Question& question, const AttachPlan& plan, const 
     });
     const std::string option = in_format ? fmt::format("{}format-string %{{{}}}", question.option_prefix, item.label)
                                          : fmt::format("{}print {}", question.option_prefix, item.label);
-    if (item.attribute) {
+    if (item.computed) {
+      TRY(check_computed(plan, printed, number, item, option));
+    } else if (item.attribute) {
       if (!plan.attributes)
         return fail(ErrorKind::invalid_argument,
                     name_options(fmt::format("{}: it was not recorded: a trace with --record and --trace-attributes "

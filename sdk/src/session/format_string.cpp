@@ -237,8 +237,9 @@ Result<void> check_format(const FormatString& format, const AttachPlan& plan, co
       if (piece.kind != FormatPiece::Kind::value) continue;
       const PrintItem& item = list[next++];
       const auto position = position_of(item, plan.args[site.args]);
-      const std::string_view why = position    ? mismatch(piece, item, plan.args[site.args][*position])
-                                   : item.word ? mismatch(piece, *item.word)
+      const std::string_view why = position ? mismatch(piece, item, plan.args[site.args][*position])
+                                   : item.computed && kReals.find(piece.conversion) != kReals.npos ? kInteger
+                                   : item.word                                 ? mismatch(piece, *item.word)
                                    : item.attribute && piece.conversion != 's' ? kText
                                                                                : std::string_view();
       if (!why.empty())

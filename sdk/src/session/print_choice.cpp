@@ -31,13 +31,23 @@ bool name_means(const KernelPattern& pattern, const PointName& point) {
   return point.module.empty() ? pattern.module == "vmlinux" : glob_match(pattern.module, point.module);
 }
 
-/// Finds the sign that a list is behind. Lists have it in the names of numbers alone, "{0=idle}"; names of files may.
+/// Whether the "=" there is a part of a comparison. ">" and "<" may end the name of a function, "max<int>=arg0": as
+/// operators they have a blank before them.
+bool is_in_comparison(std::string_view word, std::size_t at) {
+  const auto is = [&](std::size_t n, std::string_view which) {
+    return n < word.size() && which.find(word[n]) != which.npos;
+  };
+  return is(at + 1, "=~") || is(at - 1, "=!") || (is(at - 1, "<>") && is(at - 2, " "));
+}
+
+/// Finds the sign that a list is behind. Lists have it in comparisons and in the names of numbers alone, "{0=idle}";
+/// names of files may.
 std::size_t last_equals(std::string_view word) {
   std::size_t depth = 0;
   for (std::size_t at = word.size(); at-- > 0;) {
     if (word[at] == '}') ++depth;
     if (word[at] == '{' && depth > 0) --depth;
-    if (word[at] == '=' && depth == 0) return at;
+    if (word[at] == '=' && depth == 0 && !is_in_comparison(word, at)) return at;
   }
   return word.npos;
 }

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "expr/asked_fields.hpp"
+#include "expr/attributes.hpp"
 #include "parsers/declared.hpp"
 #include "parsers/literal.hpp"
 #include "parsers/print_items.hpp"
@@ -85,6 +87,15 @@ Form form_of(parsers::PrintForm form) {
       break;
   }
   return Form::value;
+}
+
+/// Whether anything is computed, and of something.
+bool computes(const ExpressionNode& root) {
+  const auto is_of_hits = [](const auto& self, const ExpressionNode& node) -> bool {
+    return node.op == Operator::value || node.op == Operator::field || node.op == Operator::attribute ||
+           std::ranges::any_of(node.of, [&](const ExpressionNode& each) { return self(self, each); });
+  };
+  return !root.of.empty() && root.op != Operator::text_of && is_of_hits(is_of_hits, root);
 }
 
 /// Makes one list of one text.
@@ -172,11 +183,16 @@ class PrintListParser {
     return {};
   }
 
-  /// Adds the length of a text.
+  /// Adds the length of a text: an argument, what one leads to, or the distance from the text to its end.
   Result<void> add_length(PrintItem& out, std::string_view part) const {
     auto path = TRY(path_in(part));
-    if (!path.steps.empty()) return fail(expected(column_of(part, path.steps.front().column)));
-    out.length = path.root;
+    const bool distance = !path.steps.empty() && path.steps.back().kind == PathStep::Kind::distance;
+    if (distance && path.steps.back().name != out.value.text)
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{0}: the end of a text is reckoned from where it begins: str({1}, {2}{1})", option_,
+                              out.value.text, path.text.substr(0, path.steps.back().column + 2)));
+    out.length = arg_name_of(path);
+    if (!path.steps.empty()) out.size = std::move(path);
     return {};
   }
 
@@ -191,11 +207,37 @@ class PrintListParser {
     return out;
   }
 
+  /// "arg1 - arg0"
+  [[nodiscard]] Result<PrintItem> computed(Expression expression, Form form) const {
+    PrintItem out;
+    out.form = form;
+    out.label = form == Form::hex ? fmt::format("hex({})", expression.text) : expression.text;
+    out.value.text = expression.text;
+    out.value.root = expression.text;
+    out.computed = std::make_shared<const Expression>(std::move(expression));
+    return out;
+  }
+
+  /// The expression that a part is which is no way to a value; nothing: it is one, or cannot be shown so. Error: it is
+  /// neither, and is wrong behind the place up to which it is a way.
+  [[nodiscard]] Result<std::optional<Expression>> expression_in(std::string_view part, Form form) const {
+    if (form != Form::value && form != Form::hex) return std::nullopt;
+    const std::string_view text = session::without_blanks(part);
+    const auto path = parse_value_path(text);
+    if (path && (path->steps.empty() || path->steps.back().kind != PathStep::Kind::distance)) return std::nullopt;
+    auto expression = parse_expression(text);
+    if (expression) return computes(expression->root) ? std::optional(std::move(*expression)) : std::nullopt;
+    if (!path && expression.error().column.value_or(0) <= path.error().column.value_or(0)) return std::nullopt;
+    return fail(expression.error().within(option_));
+  }
+
   [[nodiscard]] Result<PrintItem> item(const parsers::PrintItemText& parsed) const {
     using Kind = PathStep::Kind;
     if (parsed.form == parsers::PrintForm::attribute) return attribute(parsed.values.front());
     PrintItem out;
     out.form = form_of(parsed.form);
+    if (auto expression = TRY(expression_in(parsed.values.front(), out.form)))
+      return computed(std::move(*expression), out.form);
     auto path = TRY(path_in(parsed.values.front()));
     out.label = path.text;
     const bool argument = take_argument(path);
@@ -238,11 +280,15 @@ bool is_of_owner(HitField word) noexcept { return info_of(word).source == HitFie
 ArgName arg_name_of(const ValuePath& path) { return path.steps.empty() ? path.root : ArgName(path.text); }
 
 bool has_word(const PrintList& list, HitField word) noexcept {
-  return std::ranges::any_of(list, [word](const PrintItem& each) { return each.word == word; });
+  return std::ranges::any_of(list, [word](const PrintItem& each) {
+    return each.word == word || (each.computed && expr::may_ask(*each.computed, word));
+  });
 }
 
 bool has_attribute(const PrintList& list) noexcept {
-  return std::ranges::any_of(list, [](const PrintItem& each) { return each.attribute.has_value(); });
+  return std::ranges::any_of(list, [](const PrintItem& each) {
+    return each.attribute.has_value() || (each.computed && expr::asks_attribute(*each.computed));
+  });
 }
 
 Result<PrintList> parse_print_list(std::string_view text, std::string_view prefix) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/begun_expressions.hpp"
 #include "session/split_condition.hpp"
 
 namespace usdt {
@@ -71,15 +72,6 @@ void take_stacks_of_keys(const View& view, AskedStacks& stacks) {
   if (view.kernel_stacks && stacks.kernel_depth == 0) stacks.kernel_depth = AskedStacks::kUsualKernelDepth;
 }
 
-/// The expression with another beginning.
-std::shared_ptr<const Expression> begun_at(const std::shared_ptr<const Expression>& expression,
-                                           std::uint64_t nanoseconds) {
-  if (!expression) return nullptr;
-  auto begun = std::make_shared<Expression>(*expression);
-  begun->began = nanoseconds;
-  return begun;
-}
-
 }  // namespace
 
 std::vector<PointPattern> all_patterns(const Question& question) {
@@ -97,9 +89,11 @@ bool all_in_kernel(const Question& question) {
 
 void begin_question(Question& question, std::uint64_t nanoseconds) {
   question.began = nanoseconds;
-  question.where = begun_at(question.where, nanoseconds);
-  question.recording.dump_on = begun_at(question.recording.dump_on, nanoseconds);
-  question.view.variance = begun_at(question.view.variance, nanoseconds);
+  question.where = session::begun_at(question.where, nanoseconds);
+  question.recording.dump_on = session::begun_at(question.recording.dump_on, nanoseconds);
+  question.view.variance = session::begun_at(question.view.variance, nanoseconds);
+  session::begin_list(question.values.print.rest, nanoseconds);
+  for (ProbePrint& print : question.values.print.for_probes) session::begin_list(print.list, nanoseconds);
   if (!question.view.question) return;
   auto table = std::make_shared<TableQuestion>(*question.view.question);
   for (Expression& key : table->keys) key.began = nanoseconds;

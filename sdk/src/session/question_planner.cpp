@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "expr/asked_fields.hpp"
 #include "expr/attributes.hpp"
 #include "session/check_printed.hpp"
 #include "session/event_rows.hpp"
@@ -22,11 +23,6 @@ namespace usdt {
 inline namespace v1 {
 namespace {
 
-bool asks_for(const ExpressionNode& node, HitField word) {
-  if (node.op == Operator::field && node.bits == static_cast<std::uint64_t>(word)) return true;
-  return std::ranges::any_of(node.of, [word](const auto& each) { return asks_for(each, word); });
-}
-
 /// Whether anything that is shown or asked of events is known by `source`.
 bool wants(const Question& question, HitFieldSource source) {
   std::vector<const Expression*> asked = session::expressions_of_rows(question);
@@ -34,7 +30,7 @@ bool wants(const Question& question, HitFieldSource source) {
   return std::ranges::any_of(kHitFields, [&](const HitFieldInfo& each) {
     return each.source == source &&
            (question.values.print.has_word(each.field) ||
-            std::ranges::any_of(asked, [&](const Expression* of) { return asks_for(of->root, each.field); }));
+            std::ranges::any_of(asked, [&](const Expression* of) { return expr::may_ask(*of, each.field); }));
   });
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "session/begun_expressions.hpp"
 #include "session/event_rows.hpp"
 #include "session/option_names.hpp"
 #include "usdt/event_filter.hpp"
@@ -119,6 +120,7 @@ struct QuestionReplay::Impl {
     begin_question(question_, view.began);
     recorded_where_ = view.where;
     printed_ = std::move(view.printed);
+    for (PrintList& list : printed_.lists) session::begin_list(list, view.began);
     if (question_.values.print.empty())
       return question_.values.format.empty()
                  ? Result<void>()

@@ -29,6 +29,8 @@ bool is_untyped(const ValuePath& path, std::size_t by_hand) {
 
 bool rests_on_types(const PrintItem& item, std::size_t by_hand) {
   if (item.is_of_hit()) return false;
+  if (item.computed)
+    return std::ranges::any_of(item.computed->values, [&](const ValuePath& path) { return is_untyped(path, by_hand); });
   using Form = PrintItem::Form;
   if (item.form == Form::value) return is_untyped(item.value, by_hand);
   // The others show the bits of an argument, or what is there, whatever its type.

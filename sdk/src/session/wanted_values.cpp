@@ -9,7 +9,10 @@
 namespace usdt::session {
 namespace {
 
+void ask_for_texts(const Expression& expression, const ExpressionNode& node, TextOptions& texts);
+
 void ask_for_text(const PrintItem& item, TextOptions& texts) {
+  if (item.computed) ask_for_texts(*item.computed, item.computed->root, texts);
   if (!item.gives_way()) return;
   if (item.form == PrintItem::Form::value) texts.described.push_back(arg_name_of(item.value));
   if (item.form != PrintItem::Form::text) return;
@@ -28,6 +31,8 @@ void ask_for_text(const PrintItem& item, TextOptions& texts) {
 ValueOptions values_of(const PrintList& list, const Question& question) {
   ValueOptions values;
   for (const PrintItem& item : list) {
+    if (item.computed)
+      values.paths.insert(values.paths.end(), item.computed->values.begin(), item.computed->values.end());
     if (!item.gives_way()) continue;
     if (item.size) values.paths.push_back(*item.size);
     values.paths.push_back(item.value);

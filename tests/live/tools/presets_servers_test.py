@@ -140,6 +140,7 @@ def nginx_is_asked_for_requests_errors_files_and_other_servers(run):
     texts = [args[0] for args in got.args("slow")]
     check(texts[0].startswith("GET /slowly/large HTTP/1.1\r\nHost: shop\r\n"), f"the slowest: {texts[0]!r}")
     check_equal(sorted(text.split(" HTTP")[0] for text in texts), sorted(request for request, _ in served), "requests by their text")
+    check(all(text.endswith("\r\n\r\n") for text in texts), f"each to its end, and nothing of another: {texts}")
     check_equal(got.counts("errors"), {404: 3, 410: 2}, "errors")
     check_equal(got.counts("files"), {str(server.files / name): count for name, count in (("small", 9), ("missing", 3), ("large", 1))}, "files")
     check_equal(got.spans("upstream"), 4, "requests that another server answered")

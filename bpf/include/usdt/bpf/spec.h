@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 11
+#define USDT_SPEC_VERSION 12
 
 /* The kind of an entry (struct usdt_arg_spec): says where an argument is, and so what the other fields mean. */
 enum usdt_arg_kind {
@@ -106,9 +106,15 @@ enum usdt_capture {
 	USDT_CAPTURE_STRING = 1, /* copies it up to its NUL */
 	USDT_CAPTURE_LIKELY = 2, /* does so if the number can be a pointer; if nothing can be read, it is no text */
 	USDT_CAPTURE_LENGTH = 3, /* 3 + N: copies as many bytes as argument N says */
+	USDT_CAPTURE_END = 128,	 /* 128 + N: copies what is before the address that argument N is */
 };
 #define USDT_CAPTURE_BY(arg) ((__u8)(USDT_CAPTURE_LENGTH + (arg)))
-#define USDT_LENGTH_ARGS (255 - USDT_CAPTURE_LENGTH + 1) /* only the first so many arguments can be lengths */
+#define USDT_CAPTURE_UP_TO(arg) ((__u8)(USDT_CAPTURE_END + (arg)))
+/* Only the first so many arguments can be lengths, or ends. */
+#define USDT_LENGTH_ARGS (USDT_CAPTURE_END - USDT_CAPTURE_LENGTH)
+/* The argument that is the length or the end, of what is USDT_CAPTURE_LENGTH or more. */
+#define USDT_CAPTURE_ARG(capture) \
+	((capture) >= USDT_CAPTURE_END ? (capture)-USDT_CAPTURE_END : (capture)-USDT_CAPTURE_LENGTH)
 
 /* Memory operands that are close together on one base are fetched by one read, of a window of at most 64 bytes. A spec
  * has up to three windows. */
