@@ -46,6 +46,9 @@ std::string steps_of(std::string_view text) {
       case PathStep::Kind::address:
         out += " ntop";
         break;
+      case PathStep::Kind::distance:
+        out += " - " + step.name;
+        break;
     }
   }
   return out;
@@ -81,6 +84,15 @@ TEST(ValuePaths, sizes_are_of_types_and_of_values) {
 }
 
 TEST(ValuePaths, rust_calls_members_of_tuples_by_number) { EXPECT_EQ(steps_of("pair.0.1x"), "pair .__0 .__1x"); }
+
+TEST(ValuePaths, two_with_a_minus_in_between_are_a_distance) {
+  EXPECT_EQ(steps_of("end - begin"), "end - begin");
+  EXPECT_EQ(steps_of(" arg1-arg0 "), "arg1 - arg0");
+  EXPECT_EQ(steps_of("b->last - b -> pos"), "b ->last - b -> pos");
+  EXPECT_EQ(parse_value_path(" a [1]-  b ")->text, "a [1] - b") << "as a name that is alike however it is written";
+  for (const std::string_view bad : {"a - ", "a - - b", "a - b - c", "a - 1", "- a", "a -- b"})
+    EXPECT_NE(steps_of(bad).find("syntax"), std::string::npos) << bad << ": " << steps_of(bad);
+}
 
 TEST(ValuePaths, know_where_each_step_is) {
   const auto path = parse_value_path("  req->peer [2]. port");

@@ -51,6 +51,42 @@ TEST(PrintList, takes_the_argument_that_is_the_length_of_a_text) {
   EXPECT_FALSE((*list)[2].length);
 }
 
+TEST(PrintList, takes_the_address_behind_a_text) {
+  const auto list = parse_print_list("str(arg1,arg2-arg1), str(b->pos, b->last - b->pos) as text, buf(p, end - p)");
+  ASSERT_TRUE(list) << list.error().message;
+  EXPECT_EQ((*list)[0].length, ArgName(std::string("arg2 - arg1")));
+  EXPECT_EQ((*list)[0].label, "str(arg1, arg2-arg1)");
+  EXPECT_EQ((*list)[1].size->steps.back().name, "b->pos");
+  EXPECT_EQ((*list)[2].value.steps.back().name, "end - p");
+  for (const char* other : {"str(arg1, arg2 - arg0)", "buf(p, end - q)"})
+    EXPECT_THAT(parse_print_list(other).error().message, HasSubstr("reckoned from where it begins")) << other;
+}
+
+TEST(PrintList, takes_what_is_computed) {
+  const auto list = parse_print_list(
+      R"(arg0 & 0xff as low:{0=none}, hex(arg1 << 2), (arg0 + 1) * 2, a ? "," == comm : -1, end - p, p->x, -x)");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 7U);
+  std::vector<std::string> names;
+  for (const PrintItem& item : *list) names.push_back(item.computed ? item.name() : "no: " + item.name());
+  EXPECT_THAT(names, ElementsAre("low", "hex(arg1 << 2)", "(arg0 + 1) * 2", R"(a ? "," == comm : -1)", "end - p",
+                                 "no: p->x", "-x"));
+  EXPECT_TRUE(has_word(*list, HitField::comm));
+  EXPECT_FALSE(has_word(*list, HitField::pid));
+  EXPECT_TRUE(has_word(*parse_print_list("elapsed / 1000"), HitField::elapsed)) << "where a site has no such argument";
+  for (const char* wrong : {"arg0 +", "5 + 3", "12", "arg0 arg1", "arg0 + (arg1", "str(arg0 + 1, 5)"})
+    EXPECT_EQ(parse_print_list(wrong).error().kind, ErrorKind::syntax) << wrong;
+}
+
+TEST(PrintList, comparisons_are_not_those_of_a_probes_list) {
+  const auto prints = parse_prints({"arg0 == 1, arg1 != 2, arg2 >= 3", "app:max<int>=arg0 <= 5"});
+  ASSERT_TRUE(prints) << prints.error().message;
+  EXPECT_EQ(prints->rest.size(), 3U);
+  ASSERT_EQ(prints->for_probes.size(), 1U);
+  EXPECT_EQ(prints->for_probes[0].probe, "app:max<int>");
+  EXPECT_EQ(prints->for_probes[0].list.front().name(), "arg0 <= 5");
+}
+
 TEST(PrintList, takes_attributes_of_the_threads_context_by_their_keys) {
   const auto list =
       parse_print_list(R"~(trace_attribute("http.route"), trace_attribute( "a, \"b\")" ), trace_attribute)~");
@@ -164,7 +200,7 @@ TEST(PrintList, says_where_it_does_not_understand) {
                              {"hex(arg0, arg1)", 3},
                              {"arg0, foo(arg1)", 9},
                              {"arg256", 0},
-                             {"arg-1", 3},
+                             {"arg0 -", 6},
                              {"1st", 0}}) {
     const auto list = parse_print_list(bad.text);
     ASSERT_FALSE(list) << bad.text;

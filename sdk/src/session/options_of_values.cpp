@@ -151,10 +151,14 @@ std::vector<OptionRow> options_of_prints() {
         .kind = OptionKind::text,
         .value_name = "[PROBE=]LIST",
         .description =
-            "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), ntop(argN) of an IPv4 "
+            "What to show: argN, str(argN), str(argN, argM) of the length argM, str(argN, argM - argN) up to the "
+            "address "
+            "argM, hex(argN), ntop(argN) of an IPv4 "
             "address, ntop(argN, 16) or ntop(argN, 4) of one that it points to, buf(argN, 32) and buf(argN, argM) of "
             "bytes, of functions names as well (count, str(filename)), retval, and what they lead to (req->peer.port, "
-            "*p, a[2], ((struct foo *)arg1)->x, sizeof(struct foo)), " +
+            "*p, a[2], ((struct foo *)arg1)->x, sizeof(struct foo)), whole numbers that are computed of them (argM - "
+            "argN, "
+            "flags & 0xff), " +
             words_of({Source::hit, Source::owner, Source::clock, Source::site, Source::stack, Source::context}) +
             ", trace_attribute(\"KEY\") (args.pid: an argument of that name), each with or without a name (str(arg1) "
             "as file); "

@@ -162,6 +162,15 @@ class PrintListParser {
     return {};
   }
 
+  /// An end is reckoned from the beginning of what it is the end of.
+  [[nodiscard]] Result<void> check_distance(const ValuePath& length, const std::string& begin) const {
+    if (length.steps.empty() || length.steps.back().kind != PathStep::Kind::distance) return {};
+    if (length.steps.back().name == begin) return {};
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("{0}: the end of what is at {1} is reckoned from where it begins: {2}{1}", option_, begin,
+                            length.text.substr(0, length.steps.back().column + 2)));
+  }
+
   /// Adds how many bytes there are: a number, or of bytes that are no address the value that says it.
   Result<void> add_size(PrintItem& out, std::string_view part) const {
     PathStep& last = out.value.steps.back();
@@ -178,6 +187,7 @@ class PrintListParser {
       return {};
     }
     auto path = TRY(path_in(part));
+    TRY(check_distance(path, out.value.text));
     last.name = path.text;
     out.size = std::move(path);
     return {};
@@ -186,11 +196,7 @@ class PrintListParser {
   /// Adds the length of a text: an argument, what one leads to, or the distance from the text to its end.
   Result<void> add_length(PrintItem& out, std::string_view part) const {
     auto path = TRY(path_in(part));
-    const bool distance = !path.steps.empty() && path.steps.back().kind == PathStep::Kind::distance;
-    if (distance && path.steps.back().name != out.value.text)
-      return fail(ErrorKind::invalid_argument,
-                  fmt::format("{0}: the end of a text is reckoned from where it begins: str({1}, {2}{1})", option_,
-                              out.value.text, path.text.substr(0, path.steps.back().column + 2)));
+    TRY(check_distance(path, out.value.text));
     out.length = arg_name_of(path);
     if (!path.steps.empty()) out.size = std::move(path);
     return {};
