@@ -191,7 +191,7 @@ def what_cannot_be_computed_is_refused_with_the_reason(run):
             ("arg2 +", "expected a value at column 7"),
             ("arg2 + nothing", "nothing: there is no such argument"),
             ('arg2 + "text"', "a text"),
-            ("str(arg0, arg1 - arg2)", "str(arg0, arg1 - arg0)"),
+            ("str(arg0, arg1 - arg2)", "reckoned from where it begins: arg1 - arg0"),
             ("str(arg0, arg1 + 1)", "expected"),
             ("duration / 2", "duration: only calls have one"),
             ("5 + 3", "expected argN"),
