@@ -68,7 +68,7 @@ static __always_inline int capture(const struct usdt_ctx *ctx, void *record, con
 				   __u64 slot)
 {
 	struct usdt_event_arg *args = own_args(record, can);
-	__u64 text = slot * usdt_stock()->record.string_size, by = USDT_CAPTURE_ARG(how), length;
+	__u64 text = slot * usdt_stock()->record.string_size, by = USDT_CAPTURE_ARG(i, how), length;
 	__u32 at = sizeof(struct usdt_event) + args_of_record(can) * sizeof(struct usdt_event_arg) +
 		   usdt_stock()->record.stack_depth * sizeof(__u64);
 	char *to;

@@ -50,7 +50,7 @@ TEST(Event, hands_out_an_argument_only_as_the_type_it_has) {
 
 TEST(Event, ends_a_text_with_a_length_there_and_an_array_of_characters_at_its_nul) {
   AttachPlan plan = x86_plan("8@%rdi 8@%rsi", {0});
-  plan.specs[0].args[0].capture = USDT_CAPTURE_BY(1);
+  plan.specs[0].args[0].capture = USDT_CAPTURE_BY(0, 1);
   const std::string_view with_nul("ab\0d", 4);
   const auto text_of = [&](std::string_view bytes) {
     const auto record = *EventBuilder(plan, 4).arg(0, 1).arg(1, bytes.size()).text(0, bytes).build();

@@ -131,12 +131,13 @@ TEST(Plan, gives_texts_the_length_that_is_asked_for_or_documented) {
     for (const auto& arg : plan.specs[0].args) found.push_back(arg.capture);
     return found;
   };
-  constexpr int kBy2 = USDT_CAPTURE_BY(2), kBy4 = USDT_CAPTURE_BY(4);
+  constexpr int kBy2 = USDT_CAPTURE_BY(1, 2), kBy4 = USDT_CAPTURE_BY(3, 4);
   EXPECT_THAT(captures("unheard_of", {.texts = {.numbers = {1}}}), ElementsAre(0, USDT_CAPTURE_STRING, 0, 0, 0));
   EXPECT_THAT(captures("method__entry", {.texts = {.numbers = {1, 3}}}), ElementsAre(0, kBy2, 0, kBy4, 0));
   EXPECT_THAT(captures("method__entry", {.texts = {.numbers = {0}}}), ElementsAre(USDT_CAPTURE_STRING, 0, 0, 0, 0));
   const std::uint8_t text = 1, length = 4, none = 200;
-  EXPECT_THAT(captures("method__entry", {.texts = {.bounded = {{text, length}}}}), ElementsAre(0, kBy4, 0, 0, 0));
+  EXPECT_THAT(captures("method__entry", {.texts = {.bounded = {{text, length}}}}),
+              ElementsAre(0, USDT_CAPTURE_BY(1, 4), 0, 0, 0));
   EXPECT_THAT(captures("unheard_of", {.texts = {.bounded = {{text, none}}}}), ElementsAre(0, 0, 0, 0, 0))
       << "a length the site has not is no reason to read without one";
 }
@@ -146,7 +147,7 @@ TEST(Plan, keeps_documented_lengths_apart_where_two_probes_have_one_argument_tex
        second = site("monitor__notify", first.args_text, 9);
   first.provider = second.provider = "hotspot";
   const AttachPlan plan = plan_of({file_with({first, second})}, {.texts = {.numbers = {1, 2}}});
-  EXPECT_EQ(plan.specs[plan.sites[0].spec].args[1].capture, USDT_CAPTURE_BY(2));
+  EXPECT_EQ(plan.specs[plan.sites[0].spec].args[1].capture, USDT_CAPTURE_BY(1, 2));
   EXPECT_EQ(plan.specs[plan.sites[1].spec].args[1].capture, USDT_CAPTURE_STRING);
 }
 
@@ -179,7 +180,7 @@ TEST(Plan, tries_what_may_point_to_text) {
   EXPECT_THAT(captures(site("a", "4@%eax 8@(%esp) -4@%ecx"), Machine::i386), ElementsAre(kLikely, 0, 0));
   Site documented = site("method__entry", "8@%rdi 8@%rsi 4@%edx 8@%rcx 4@%r8d");
   documented.provider = "hotspot";
-  EXPECT_THAT(captures(documented), ElementsAre(kLikely, USDT_CAPTURE_BY(2), 0, USDT_CAPTURE_BY(4), 0));
+  EXPECT_THAT(captures(documented), ElementsAre(kLikely, USDT_CAPTURE_BY(1, 2), 0, USDT_CAPTURE_BY(3, 4), 0));
 }
 
 TEST(Plan, takes_the_texts_of_each_site) {

@@ -287,7 +287,7 @@ TEST(Recording, of_an_earlier_version_knows_no_parents) {
 
 TEST(Recording, has_texts_with_a_length_whole) {
   AttachPlan plan = testing::synthetic_plan("p", "n", Machine::x86_64, "8@%rdi 8@%rsi", {0});
-  plan.specs[0].args[0].capture = USDT_CAPTURE_BY(1);
+  plan.specs[0].args[0].capture = USDT_CAPTURE_BY(0, 1);
   const File file;
   auto writer = writer_to(file, plan);
   std::vector<std::string> were;

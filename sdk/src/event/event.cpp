@@ -42,9 +42,10 @@ std::string_view failed_step(const Arg& arg, const usdt_event_arg& slot) noexcep
 
 /// Whether text `n` ends at a NUL before its length: of an array of characters that is how many there is room for.
 bool ends_at_nul(const std::vector<Arg>& args, std::size_t n, std::uint8_t capture) noexcept {
-  if (capture < USDT_CAPTURE_LENGTH || USDT_CAPTURE_ARG(capture) >= static_cast<int>(args.size())) return true;
-  const Arg& length = args[static_cast<std::size_t>(USDT_CAPTURE_ARG(capture))];
-  return args[n].length && length.hidden && std::holds_alternative<Constant>(length.location);
+  if (capture < USDT_CAPTURE_LENGTH) return true;
+  if (!args[n].length || *args[n].length >= args.size()) return false;
+  const Arg& length = args[*args[n].length];
+  return length.hidden && std::holds_alternative<Constant>(length.location);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be
   if (args[n].length) return capture_by(args, n, *args[n].length);
   for (const BoundedString& each : texts.bounded) {
     const auto length = find_arg(args, each.length);
-    if (find_arg(args, each.text) == n && length && *length < USDT_LENGTH_ARGS) return capture_by(args, n, *length);
+    if (find_arg(args, each.text) == n && length) return capture_by(args, n, *length);
   }
   const bool named = is_asked_for_by_name(args, n, texts);
   const auto kept = std::ranges::find(wanted.asked, n, &expr::AskedText::text);
@@ -78,8 +78,7 @@ std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be
   for (const TextAndLength& each : wanted.lengths) {
     if (each.text == n && each.length < args.size()) return capture_by(args, n, each.length);
   }
-  if (!named && kept != wanted.asked.end() && kept->length && *kept->length < USDT_LENGTH_ARGS)
-    return capture_by(args, n, *kept->length);
+  if (!named && kept != wanted.asked.end() && kept->length) return capture_by(args, n, *kept->length);
   if (asked) return USDT_CAPTURE_STRING;
   return may_be_text ? USDT_CAPTURE_LIKELY : USDT_CAPTURE_NONE;
 }
@@ -87,13 +86,13 @@ std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be
 }  // namespace
 
 std::uint8_t capture_by(const std::vector<Arg>& args, std::size_t text, std::size_t length) {
+  const std::size_t between = text < length ? length - text : text - length;
   const auto& counts = args[length].counts;
-  if (!counts) return USDT_CAPTURE_BY(length);
-  if (counts->size != 1) return USDT_CAPTURE_NONE;
-  if (!counts->first) return USDT_CAPTURE_BY(length);
+  if (between > USDT_CAPTURE_REACH || (counts && counts->size != 1)) return USDT_CAPTURE_NONE;
+  if (!counts || !counts->first) return USDT_CAPTURE_BY(text, length);
   const Arg& first = args[*counts->first];
   const bool same = first.location == args[text].location && first.steps == args[text].steps;
-  return same ? USDT_CAPTURE_UP_TO(length) : __u8{USDT_CAPTURE_NONE};
+  return same ? USDT_CAPTURE_UP_TO(text, length) : __u8{USDT_CAPTURE_NONE};
 }
 
 std::span<const TextAndLength> known_lengths(std::string_view provider, std::string_view name) noexcept {
@@ -114,7 +113,8 @@ std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, std::vector<A
     const bool is_unsigned = arg.kind != USDT_ARG_CONST && (arg.flags & USDT_ARG_SIGNED) == 0;
     const bool may_be_text = is_unsigned && i < USDT_LIKELY_ARGS && !args[i].derived;  // of those it would not be shown
     if (pointer) arg.capture = capture_of(args, i, may_be_text, wanted);
-    if (arg.capture >= USDT_CAPTURE_LENGTH) args[i].length = static_cast<std::uint8_t>(USDT_CAPTURE_ARG(arg.capture));
+    if (arg.capture >= USDT_CAPTURE_LENGTH)
+      args[i].length = static_cast<std::uint8_t>(USDT_CAPTURE_ARG(i, std::size_t{arg.capture}));
     texts += arg.capture != USDT_CAPTURE_NONE;
   }
   return texts;

@@ -26,7 +26,7 @@ template <class Name>
 }
 
 /// Returns the usdt_arg_spec::capture of argument `text`, whose length `length` is. USDT_CAPTURE_NONE: that one is the
-/// number of other elements than the text's bytes.
+/// number of other elements than the text's bytes, or too far from it for a spec.
 [[nodiscard]] std::uint8_t capture_by(const std::vector<Arg>& args, std::size_t text, std::size_t length);
 
 /// Which arguments of a site are wanted as texts.

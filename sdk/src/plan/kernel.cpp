@@ -109,13 +109,15 @@ usdt_source source_of(Backend backend, const KernelAbilities& kernel) {
 /// words of arguments, and not what these point to.
 bool reads_behind_pointers(const EncodedSpec& spec) {
   const auto is_result = [](const usdt_arg_spec& arg) { return (arg.flags & USDT_ARG_RESULT) != 0; };
-  return std::ranges::any_of(spec.args, [&](const usdt_arg_spec& arg) {
+  for (std::size_t n = 0; n < spec.args.size(); ++n) {
+    const usdt_arg_spec& arg = spec.args[n];
     const std::size_t length =
-        arg.capture >= USDT_CAPTURE_LENGTH ? USDT_CAPTURE_ARG(std::size_t{arg.capture}) : spec.args.size();
+        arg.capture >= USDT_CAPTURE_LENGTH ? USDT_CAPTURE_ARG(n, std::size_t{arg.capture}) : spec.args.size();
     const bool waits = length < spec.args.size() && is_result(spec.args[length]);
     const bool text = arg.capture != USDT_CAPTURE_NONE && !waits;
-    return !is_result(arg) && (text || (arg.kind & USDT_ARG_HAS_STEPS) != 0);
-  });
+    if (!is_result(arg) && (text || (arg.kind & USDT_ARG_HAS_STEPS) != 0)) return true;
+  }
+  return false;
 }
 
 class KernelPlanner {

@@ -31,8 +31,8 @@ namespace {
 using plan::kEndPrefix;
 
 constexpr std::size_t kMostPairs = 65536;
-/// The number of an argument that is a text's length is part of a byte (spec.h).
-constexpr std::size_t kMostArgs = std::min<std::size_t>(USDT_LENGTH_ARGS, USDT_BEGIN_FACTS);
+/// Numbers of arguments are below those of the facts of a beginning (filter.h).
+constexpr std::size_t kMostArgs = USDT_BEGIN_FACTS;
 
 tl::unexpected<Error> wrong(std::string why) { return fail(ErrorKind::invalid_argument, std::move(why)); }
 
@@ -341,10 +341,7 @@ class SpanMaker {
     for (std::uint32_t missing = spans_.first_text - texts_in(both); missing > 0; --missing)
       both.args.emplace_back().capture = USDT_CAPTURE_STRING;
     both.args.resize(spans_.first_arg);
-    for (const usdt_arg_spec& arg : spec_of(end).args) {
-      const bool by_length = arg.capture >= USDT_CAPTURE_LENGTH;
-      both.args.emplace_back().capture = static_cast<__u8>(arg.capture + (by_length ? spans_.first_arg : 0));
-    }
+    for (const usdt_arg_spec& arg : spec_of(end).args) both.args.emplace_back().capture = arg.capture;
     return plan_.specs.add(std::move(both));
   }
 

@@ -74,7 +74,7 @@ std::optional<std::uint8_t> position_of_length(const ValueList& list, const Path
   if (!path) return std::nullopt;
   for (std::size_t n = 0; n < list.size(); ++n) {
     const bool meant = path->steps.empty() ? paths.is_root(*path, n) : list[n].derived && list[n].name() == name;
-    if (meant && n < USDT_LENGTH_ARGS) return static_cast<std::uint8_t>(n);
+    if (meant) return static_cast<std::uint8_t>(n);
   }
   return std::nullopt;
 }

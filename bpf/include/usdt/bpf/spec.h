@@ -105,16 +105,18 @@ enum usdt_capture {
 	USDT_CAPTURE_NONE = 0,
 	USDT_CAPTURE_STRING = 1, /* copies it up to its NUL */
 	USDT_CAPTURE_LIKELY = 2, /* does so if the number can be a pointer; if nothing can be read, it is no text */
-	USDT_CAPTURE_LENGTH = 3, /* 3 + N: copies as many bytes as argument N says */
-	USDT_CAPTURE_END = 128,	 /* 128 + N: copies what is before the address that argument N is */
+	/* LENGTH + REACH + N: copies as many bytes as an argument says, which is N places behind this one, at most
+	 * REACH either way. END + REACH + N: copies what is before the address that it is. */
+	USDT_CAPTURE_LENGTH = 3,
+	USDT_CAPTURE_END = 128,
 };
-#define USDT_CAPTURE_BY(arg) ((__u8)(USDT_CAPTURE_LENGTH + (arg)))
-#define USDT_CAPTURE_UP_TO(arg) ((__u8)(USDT_CAPTURE_END + (arg)))
-/* Only the first so many arguments can be lengths, or ends. */
-#define USDT_LENGTH_ARGS (USDT_CAPTURE_END - USDT_CAPTURE_LENGTH)
-/* The argument that is the length or the end, of what is USDT_CAPTURE_LENGTH or more. */
-#define USDT_CAPTURE_ARG(capture) \
-	((capture) >= USDT_CAPTURE_END ? (capture)-USDT_CAPTURE_END : (capture)-USDT_CAPTURE_LENGTH)
+#define USDT_CAPTURE_REACH 62
+#define USDT_CAPTURE_BY(text, length) ((__u8)(USDT_CAPTURE_LENGTH + USDT_CAPTURE_REACH + (length) - (text)))
+#define USDT_CAPTURE_UP_TO(text, end) ((__u8)(USDT_CAPTURE_END + USDT_CAPTURE_REACH + (end) - (text)))
+/* The argument that is the length or the end of argument `text`, whose capture is USDT_CAPTURE_LENGTH or more. */
+#define USDT_CAPTURE_ARG(text, capture)          \
+	((text) + (capture)-USDT_CAPTURE_REACH - \
+	 ((capture) >= USDT_CAPTURE_END ? USDT_CAPTURE_END : USDT_CAPTURE_LENGTH))
 
 /* Memory operands that are close together on one base are fetched by one read, of a window of at most 64 bytes. A spec
  * has up to three windows. */
