@@ -96,7 +96,8 @@ class PresetPage {
     for (const ListedPreset& each : all)
       for (const ListedQuestion& listed : each.questions) column_ = std::max(column_, name_of(each, listed).size() + 4);
     for (const ListedPreset& each : all) print(each);
-    out_.print("\nusdt-trace --preset NAME asks those with a mark, NAME.QUESTION any one.\n");
+    out_.print("\n");
+    paragraph("usdt-trace --preset NAME asks those with a mark, NAME.QUESTION any one.", usdt::io::Style::plain);
   }
 
  private:
@@ -109,8 +110,7 @@ class PresetPage {
     std::string heading = title.empty() ? preset.preset->name : title;
     if (preset.pid != 0) heading += fmt::format(" (process {})", preset.pid);
     if (!std::exchange(is_first_, false)) out_.print("\n");
-    for (std::string_view rest = heading; !rest.empty();)
-      out_.print("{}\n", out_.styled(usdt::io::next_line(rest, out_.room(0, 20)), usdt::io::Style::bold));
+    paragraph(heading, usdt::io::Style::bold);
     if (!preset.preset->place.empty()) line("", preset.preset->place, usdt::io::Style::dim);
     const std::vector<SharedCondition> shared = shared_conditions(preset);
     for (const SharedCondition& each : shared) {
@@ -136,11 +136,20 @@ class PresetPage {
     }
   }
 
-  /// `text` goes on below itself where the terminal ends.
+  void paragraph(std::string_view text, usdt::io::Style style, std::size_t column = 0) {
+    while (!text.empty())
+      out_.print("{:{}}{}\n", "", column, out_.styled(usdt::io::next_line(text, out_.room(column, 20)), style));
+  }
+
+  /// `text` goes on below itself where the terminal ends, and below the label where little room is beside it.
   void line(std::string_view label, std::string_view text, usdt::io::Style style) {
-    const std::size_t room = out_.room(column_, 20);
-    out_.print("{:<{}}{}\n", label, column_, out_.styled(usdt::io::next_line(text, room), style));
-    while (!text.empty()) out_.print("{:{}}{}\n", "", column_, out_.styled(usdt::io::next_line(text, room), style));
+    constexpr std::size_t kLeast = 40, kIndent = 4;
+    if (out_.room(column_, 0) < kLeast) {
+      if (!label.empty()) out_.print("{}\n", label);
+      return paragraph(text, style, kIndent);
+    }
+    out_.print("{:<{}}{}\n", label, column_, out_.styled(usdt::io::next_line(text, out_.room(column_, 20)), style));
+    paragraph(text, style, column_);
   }
 
   usdt::io::Stream& out_;

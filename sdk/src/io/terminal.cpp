@@ -67,8 +67,9 @@ bool is_utf8_locale() {
 
 std::string_view next_line(std::string_view& text, std::size_t width) noexcept {
   const std::string_view all = text;
-  const std::size_t space = text.size() > width ? text.rfind(' ', width) : text.npos;
-  const bool cut = space != text.npos && space != 0;
+  std::size_t space = text.size() > width ? text.rfind(' ', width) : text.npos;
+  if (text.size() > width && (space == text.npos || space == 0)) space = text.find(' ', 1);
+  const bool cut = space != text.npos;
   text.remove_prefix(cut ? space + 1 : text.size());
   return cut ? all.substr(0, space) : all;
 }

@@ -21,7 +21,7 @@ struct Terminal {
 /// Whether the user's terminal shows UTF-8, by LC_ALL, LC_CTYPE or LANG (locale(7)).
 [[nodiscard]] bool is_utf8_locale();
 
-/// Takes from `text` what fits `width` columns, up to a space.
+/// Takes from `text` what fits `width` columns, up to a space; a word that is longer has a line of its own.
 [[nodiscard]] std::string_view next_line(std::string_view& text, std::size_t width) noexcept;
 
 /// `heat1` to `heat5`: colder and hotter, of 256 colours.

@@ -269,6 +269,19 @@ def functions_are_listed_in_lines_that_fit(run):
     check("const char *second_argument" in texts.pop(), "the signature")
 
 
+@scenario
+def presets_are_listed_in_lines_that_fit(run):
+    """Longer is only what is one word, and each line has all that it has room for."""
+    listing = [run.tool.with_name("usdt-list"), "--presets"]
+    piped = subprocess.run(listing, capture_output=True, text=True, check=True, env={**os.environ, "USDT_PRESETS": str(run.dir)}).stdout
+    for columns in WIDTHS:
+        lines = on_terminal(run, listing, columns, USDT_PRESETS=str(run.dir))
+        check_equal([line for line in lines if len(line) > columns and " " in line.strip()], [], f"lines of more than {columns} columns")
+        check_equal(" ".join(lines).split(), piped.split(), f"the words on {columns} columns")
+        texts = [line for line in lines if line.startswith("    ")]
+        check(max(map(len, texts)) > columns - 12, f"no line takes its room of {columns} columns")
+
+
 
 TABLES = r"""
 #include <stdio.h>
