@@ -62,6 +62,20 @@ TEST(TableLines, HaveTrendsWhereThereIsRoomForThem) {
   EXPECT_EQ(lines(30), (std::vector<std::string>{"COUNT  PER SECOND  number", "   36        8.00  7"}));
 }
 
+TEST(TableLines, SayOfLiveTablesThatCountsAreOfAllAndRatesOfNow) {
+  View view;
+  view.question = std::make_shared<TableQuestion>();
+  view.shown = {RowNumber::count};
+  const PlannedTable table{.keys = {{.label = "number", .type = ExpressionType::unsigned_integer}}};
+  const AttachPlan plan;
+  ArrangedRow row = row_of(7, 8);
+  row.count = 36;
+  const auto heading = [&] { return table_lines({view, plan, table, {row}}, {.live = true}).front(); };
+  EXPECT_EQ(heading(), "COUNT SO FAR  PER SECOND NOW  number");
+  row.per_second.reset();
+  EXPECT_EQ(heading(), "COUNT  number");
+}
+
 TEST(TableLines, HaveBarsByEighthsOfAColumn) {
   View view;
   view.question = std::make_shared<TableQuestion>();

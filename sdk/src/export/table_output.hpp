@@ -27,9 +27,10 @@ struct ShownTable {
 struct Page {
   std::size_t columns = 80;                   ///< for histograms with their bars
   std::size_t room = std::string_view::npos;  ///< columns that lines may have
-  bool redrawn = false;                       ///< the next table takes its place: all lines have to fit, stacks, too
-  bool blocks = false;                        ///< block characters may be used for pictures
-  const Trends* trends = nullptr;             ///< of the rows, for who looks again and again; null: none are shown
+  bool live = false;               ///< the trace goes on: rates are those since the table before, counts are not
+  bool redrawn = false;            ///< the next table takes its place: all lines have to fit, stacks, too
+  bool blocks = false;             ///< block characters may be used for pictures
+  const Trends* trends = nullptr;  ///< of the rows, for who looks again and again; null: none are shown
 };
 
 /// The table as columns, or as histograms; whatever is text of others is printable. Words that there is no room for are

@@ -114,18 +114,19 @@ bool is_number(const TableKey& key, std::string_view text) {
   return text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
 }
 
-std::vector<Column> number_columns(const View& view, std::span<const ArrangedRow> rows) {
+std::vector<Column> number_columns(const View& view, std::span<const ArrangedRow> rows, bool live) {
+  const bool any_rate = std::ranges::any_of(rows, [](const ArrangedRow& row) { return row.per_second.has_value(); });
   std::vector<Column> columns;
   for (const RowNumber shown : view.shown) {
     Column& column = columns.emplace_back(Column{.right = true});
-    column.add_words(header_of(shown, view));
+    const bool is_beside_rates = shown == RowNumber::count && any_rate && live;
+    column.add_words(is_beside_rates ? "COUNT SO FAR" : header_of(shown, view));
     for (const ArrangedRow& row : rows) column.add_number(shown_number(shown, view, row));
   }
-  const bool any_rate = std::ranges::any_of(rows, [](const ArrangedRow& row) { return row.per_second.has_value(); });
   if (!any_rate) return columns;
   Column& column =
       *columns.insert(view.order == RowOrder::rate ? columns.begin() : columns.end(), Column{.right = true});
-  column.add_words("PER SECOND");
+  column.add_words(live ? "PER SECOND NOW" : "PER SECOND");
   for (const ArrangedRow& row : rows) column.add_number(rate_text(row.per_second.value_or(0)));
   return columns;
 }
@@ -180,7 +181,7 @@ void add_trends(std::vector<Column>& columns, const ShownTable& what, std::span<
 }
 
 void add_rows(Lines& lines, const ShownTable& what, std::span<const ArrangedRow> rows, const Page& page) {
-  auto columns = number_columns(what.view, rows);
+  auto columns = number_columns(what.view, rows, page.live);
   std::vector<Column> keys = key_columns(what, rows);
   std::size_t room = page.room;
   for (const Column& key : keys) room -= std::min(room, key.width + kGap.size());
@@ -315,8 +316,7 @@ std::vector<std::string> table_lines(const ShownTable& what, const Page& page) {
     }
   }
   if (left_out > 0) lines.push_back(fmt::format("and {} more", left_out));
-  if (has_cut_keys(what, shown))
-    lines.emplace_back("a row whose text ends in ... may be several (--key-size)");
+  if (has_cut_keys(what, shown)) lines.emplace_back("a row whose text ends in ... may be several (--key-size)");
   return lines;
 }
 

@@ -41,7 +41,7 @@ void TextTables::end_list(std::uint64_t begin, bool last) {
 void TextTables::show_table(const AttachPlan& plan, const ArrangedTable& look) {
   const io::Terminal& terminal = out_.terminal();
   const std::optional<Overhead>& overhead = look.overhead;
-  Page page{.columns = terminal.width, .redrawn = redraws() && !look.last};
+  Page page{.columns = terminal.width, .live = !look.last, .redrawn = redraws() && !look.last};
   if (terminal.interactive) page.columns = page.room = room_of_lines();
   page.blocks = terminal.interactive && io::is_utf8_locale();
   if (redraws() && !look.last) trends_.look(look.rows, view_.shown_keys(look.table));  // the last rates are of all
