@@ -137,6 +137,25 @@ class Presets(tool.TempDirCase):
         self.assertIn("one of them", self.trace("--preset", "own", "--script", "x").stderr)
         self.assertIn("does not go with --preset", self.trace("--preset", "own", "app:work").stderr)
 
+    def test_one_question_goes_with_limits_of_the_command_line_and_several_do_not(self):
+        for option in (["--max-events", "3"], ["-M3"], ["--record", "x.rec"], ["--max-overhead", "5"], ["--max-rate", "9/s"], ["--sample", "1/8"]):
+            name = "--max-events" if option == ["-M3"] else option[0]
+            self.assertEqual(self.questions("--preset", "own.each", *option, "--", self.app)[0], ["each"], option)
+            done = self.trace("--explain", "--preset", "own.each,hidden", *option, "--", self.app)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), option)
+            self.assertIn(f"{name} is of one question, and preset 'own' asks 2: each, hidden; name one: --preset own.each", done.stderr)
+        for option, why in ((["--max-events", "3"], "nor do tables"), (["--record", "x.rec"], "--record is of events, and a table has none"),
+                            (["--max-rate", "9/s"], "--max-rate is about events")):
+            done = self.trace("--explain", "--preset", "own.counts", *option, "--", self.app)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), option)
+            self.assertRegex(done.stderr, f"preset 'own.counts': .*{why}")
+
+    def test_the_question_that_stands_for_another_is_without_limits_of_the_command_line(self):
+        os.makedirs(self.path("waiting"))
+        asked, said = self.questions("--preset", "own.each", "--max-events", "3", "--record", "x.rec", "-p", self.waiting(A="b"))
+        self.assertEqual(asked, ["counts"])
+        self.assertIn("'counts' is asked instead, without --max-events, --record", said)
+
     def test_a_word_for_what_a_preset_is_about_is_answered_with_its_name(self):
         self.write("presets/own.toml", 'known-as = ["application"]\n' + OWN)
         for word, name in (("application", "own"), ("application.counts", "own"), ("java", "hotspot"), ("mysql", "mariadb"), ("ssl", "openssl")):

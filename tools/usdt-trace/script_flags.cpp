@@ -34,6 +34,9 @@ using usdt::tools::ScriptQuestion;
 constexpr std::array<std::string_view, 11> kOfRun = {"format",  "output",  "export", "listen",
                                                      "quiet",   "verbose", "strict", "disable-feature",
                                                      "explain", "script",  "preset"};
+/// Options of one question that the command line may have beside a script, if no more than one is asked.
+constexpr std::array<std::string_view, 5> kOfAskedQuestion = {"max-events", "max-rate", "max-overhead", "sample",
+                                                              "record"};
 /// Options that scripts do not have.
 constexpr std::array<std::string_view, 9> kOfCommandLine = {"replay",  "explain",    "script", "preset",      "help",
                                                             "version", "completion", "manual", "verifier-log"};
@@ -54,6 +57,29 @@ bool is_own(std::string_view name) { return usdt::find_question_option(name) == 
 
 bool goes_with_replay(std::string_view name) {
   return is_own(name) ? own_option_goes_with_replay(name) : usdt::find_question_option(name)->of_replay;
+}
+
+/// Returns those of kOfAskedQuestion that the command line has.
+std::vector<std::string> given_of_asked_question(const CLI::App& app) {
+  std::vector<std::string> given;
+  for (const std::string_view name : kOfAskedQuestion)
+    if (app.get_option(fmt::format("--{}", name))->count() > 0) given.emplace_back(name);
+  return given;
+}
+
+/// Returns a question without some of its options.
+usdt::Result<usdt::QuestionText> without(const usdt::QuestionText& text, const std::vector<std::string>& names) {
+  usdt::QuestionText left(text.option_prefix());
+  left.points = text.points;
+  left.command = text.command;
+  for (const usdt::QuestionOption& option : usdt::question_options()) {
+    if (!text.has(option.name) || std::ranges::find(names, option.name) != names.end()) continue;
+    if (option.kind == usdt::OptionKind::flag)
+      if (auto set = left.set(option.name); !set) return usdt::fail(set.error());
+    for (const std::string& value : text.values(option.name))
+      if (auto set = left.set(option.name, value); !set) return usdt::fail(set.error());
+  }
+  return left;
 }
 
 /// The part of a script that a key is in.
@@ -132,13 +158,17 @@ class ScriptRun {
     auto text = asked_text(flags_, raw, line_);
     if (!text) return usdt::fail(text.error());
     text_ = std::move(*text);
+    auto others = without(text_, given_of_asked_question(given_));
+    if (!others) return usdt::fail(others.error());
+    text_of_others_ = std::move(*others);
     return {};
   }
 
-  /// Makes one question: what it says itself, what the script says of all, and above that the command line.
-  usdt::Result<Flags> question(const ScriptQuestion& question) const {
+  /// Makes one question: what it says itself, what the script says of all, and above that the command line. One that is
+  /// not `asked`, and may stand for one that is, does not have what the command line says of that.
+  usdt::Result<Flags> question(const ScriptQuestion& question, bool asked) const {
     Flags flags = flags_;
-    usdt::QuestionText text = text_;
+    usdt::QuestionText text = asked ? text_ : text_of_others_;
     text.points = question.probes;
     flags.question.name = question.name;
     flags.script.file = script_.file;
@@ -147,8 +177,10 @@ class ScriptRun {
       if (is_own(option.name) || is_given(option.name) || question.has(option.name)) continue;
       if (auto set = set_option_of(question, option, flags, text); !set) return usdt::fail(set.error());
     }
-    for (const ScriptOption& option : question.options)
+    for (const ScriptOption& option : question.options) {
+      if (asked && is_given(option.name)) continue;
       if (auto set = set_option_of(question, option, flags, text); !set) return usdt::fail(set.error());
+    }
     for (const auto& [name, value] : usual_)
       if (!text.has(name))
         if (auto set = text.set(name, value); !set) return usdt::fail(set.error());
@@ -188,11 +220,13 @@ class ScriptRun {
   const OptionValues& usual_;
   Flags flags_ = {};
   usdt::QuestionText text_ = {};
+  usdt::QuestionText text_of_others_ = {};  ///< without what is of the question that is asked
 };
 
-/// As questions_of_script().
-usdt::Result<std::vector<Flags>> make_questions(const Script& script, const CLI::App& app, const Flags& flags,
-                                                const CommandLine& line, const OptionValues& usual) {
+/// As questions_of_script(). `asked`: the names of those that are not only there to stand for others.
+usdt::Result<std::vector<Flags>> make_questions(const Script& script, const std::vector<std::string>& asked,
+                                                const CLI::App& app, const Flags& flags, const CommandLine& line,
+                                                const OptionValues& usual) {
   for (const ScriptOption& option : script.shared)
     if (auto sense = check_option(app, script, option, Table::top); !sense) return usdt::fail(sense.error());
   for (const ScriptQuestion& question : script.questions)
@@ -206,7 +240,7 @@ usdt::Result<std::vector<Flags>> make_questions(const Script& script, const CLI:
   std::vector<Flags> questions;
   std::size_t width = 0;
   for (const ScriptQuestion& question : script.questions) {
-    auto made = run.question(question);
+    auto made = run.question(question, std::ranges::find(asked, question.name) != asked.end());
     if (!made) return usdt::fail(made.error());
     width = std::max(width, usdt::io::shown_width(question.name));
     questions.push_back(std::move(*made));
@@ -239,6 +273,12 @@ std::vector<usdt::TargetFile> files_asked_about(const CLI::App& app, const Comma
   return files;
 }
 
+std::vector<std::string> names_of(const Script& script) {
+  std::vector<std::string> names;
+  for (const ScriptQuestion& question : script.questions) names.push_back(question.name);
+  return names;
+}
+
 /// What of a preset is asked; of a script each question.
 usdt::Result<usdt::tools::ChosenPreset> find_script(const ScriptPart& named, const CLI::App& app,
                                                     const CommandLine& line) {
@@ -248,7 +288,7 @@ usdt::Result<usdt::tools::ChosenPreset> find_script(const ScriptPart& named, con
   if (!script) return usdt::fail(script.error());
   usdt::tools::ChosenPreset all;
   all.preset.script = std::move(*script);
-  for (const ScriptQuestion& question : all.preset.script.questions) all.questions.push_back(question.name);
+  all.questions = names_of(all.preset.script);
   return all;
 }
 
@@ -274,6 +314,25 @@ usdt::Result<void> check_processes(const usdt::tools::Preset& preset, const std:
                   fmt::join(preset.script.programs, ", ")));
 }
 
+/// Refuses what is of one question where several are asked.
+tl::unexpected<usdt::Error> is_of_one_question(std::string_view what, const Script& script,
+                                               const std::vector<std::string>& asked) {
+  const bool is_preset = !script.preset.empty();
+  return usdt::fail(usdt::ErrorKind::invalid_argument,
+                    fmt::format("{} is of one question, and {} asks {}: {}; {}", what,
+                                is_preset ? fmt::format("preset '{}'", script.preset) : script.file, asked.size(),
+                                fmt::join(asked, ", "),
+                                is_preset ? fmt::format("name one: --preset {}.{}", script.preset, asked[0])
+                                          : "a script of one question has it"));
+}
+
+/// Options of the command line are not meant for several questions.
+usdt::Result<void> check_given(const Script& script, const std::vector<std::string>& asked, const CLI::App& app) {
+  const std::vector<std::string> given = given_of_asked_question(app);
+  if (given.empty() || asked.size() < 2) return {};
+  return is_of_one_question("--" + given.front(), script, asked);
+}
+
 /// Some forms have the columns, or the stacks, of one question: of several they are for one alone.
 usdt::Result<void> check_forms(const Script& script, const std::vector<std::string>& asked, const OutputPart& output) {
   if (asked.size() < 2) return {};
@@ -281,12 +340,7 @@ usdt::Result<void> check_forms(const Script& script, const std::vector<std::stri
     const auto formats = usdt::sink_formats();
     const auto form = std::ranges::find(formats, name, &usdt::SinkFormat::name);
     if (form == formats.end() || !form->of_one_question) return {};
-    const std::string one = script.preset.empty() ? "a script of one question has it"
-                                                  : fmt::format("name one: --preset {}.{}", script.preset, asked[0]);
-    return usdt::fail(usdt::ErrorKind::invalid_argument,
-                      fmt::format("{} {} is of one question, and {} asks {}: {}; {}", option, name,
-                                  script.preset.empty() ? script.file : fmt::format("preset '{}'", script.preset),
-                                  asked.size(), fmt::join(asked, ", "), one));
+    return is_of_one_question(fmt::format("{} {}", option, name), script, asked);
   };
   if (auto fits = check("--format", output.shown.format); !fits) return fits;
   for (const ExportPart& each : output.exports)
@@ -300,7 +354,7 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   const bool is_preset = !flags.script.preset.empty();
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
-    if (option->count() > 0 && !is_of_run(name))
+    if (option->count() > 0 && !is_of_run(name) && !is_in(kOfAskedQuestion, name))
       return usdt::fail(usdt::ErrorKind::invalid_argument,
                         fmt::format("{} does not go with --{}, whose questions have theirs",
                                     name == "probe" ? "a probe" : "--" + name, is_preset ? "preset" : "script"));
@@ -309,12 +363,13 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   if (!chosen) return usdt::fail(chosen.error());
   Script& script = chosen->preset.script;
   leave_chosen(script, chosen->questions);
-  auto made = make_questions(script, app, flags, line, {});
+  if (auto fits = check_given(script, chosen->questions, app); !fits) return usdt::fail(fits.error());
+  auto made = make_questions(script, chosen->questions, app, flags, line, {});
   if (!made) return usdt::fail(made.error());
   if (is_preset)
     if (auto there = check_processes(chosen->preset, *made); !there) return usdt::fail(there.error());
   if (auto fit = check_forms(script, chosen->questions, made->front().output); !fit) return usdt::fail(fit.error());
-  return settle_questions(script, chosen->questions, *made);
+  return settle_questions(script, chosen->questions, given_of_asked_question(app), *made);
 }
 
 usdt::Result<std::vector<Flags>> parse_questions(const std::string& file, std::string_view text,
@@ -328,7 +383,7 @@ usdt::Result<std::vector<Flags>> parse_questions(const std::string& file, std::s
   CommandLine line{.own = {"--script", file}, .command = {}};
   if (without_privilege) line.own.emplace_back("--explain");
   if (const auto complaint = usdt::tools::complaint_of(app, line.own)) return wrong(*complaint);
-  return make_questions(*script, app, flags, line, usual);
+  return make_questions(*script, names_of(*script), app, flags, line, usual);
 }
 
 }  // namespace usdt_trace

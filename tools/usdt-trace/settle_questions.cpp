@@ -63,7 +63,8 @@ void leave_chosen(Script& script, const std::vector<std::string>& chosen) {
 }
 
 std::vector<Flags> settle_questions(const Script& script, const std::vector<std::string>& chosen,
-                                    const std::vector<Flags>& made) {
+                                    const std::vector<std::string>& given, const std::vector<Flags>& made) {
+  const std::string without = given.empty() ? "" : fmt::format(", without --{}", fmt::join(given, ", --"));
   std::vector<Flags> asked;
   const auto index_of = [&](const std::string& name) {
     return std::ranges::find(script.questions, name, &ScriptQuestion::name) - script.questions.begin();
@@ -80,7 +81,7 @@ std::vector<Flags> settle_questions(const Script& script, const std::vector<std:
     if (is_traced && !question.cost.empty()) notice(flags, question.cost);
     if (!firing.why.empty()) notice(flags, firing.why);
     const bool is_replaced = firing.never && !question.otherwise.empty();
-    if (is_replaced) notice(flags, fmt::format("'{}' is asked instead", question.otherwise));
+    if (is_replaced) notice(flags, fmt::format("'{}' is asked instead{}", question.otherwise, without));
     ask(is_replaced ? made[index_of(question.otherwise)] : flags);
   }
   return asked;

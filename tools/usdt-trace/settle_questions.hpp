@@ -14,9 +14,11 @@ namespace usdt_trace {
 void leave_chosen(usdt::tools::Script& script, const std::vector<std::string>& chosen);
 
 /// Returns the chosen questions, or those that stand for them where their probes never fire, and says what is to be
-/// known of them: what they cost, and on what their probes depend. `made`: of each question of the script, in order.
+/// known of them: what they cost, and on what their probes depend. `given`: names of options that the chosen ones alone
+/// have. `made`: of each question of the script, in order.
 [[nodiscard]] std::vector<Flags> settle_questions(const usdt::tools::Script& script,
                                                   const std::vector<std::string>& chosen,
+                                                  const std::vector<std::string>& given,
                                                   const std::vector<Flags>& made);
 
 }  // namespace usdt_trace
