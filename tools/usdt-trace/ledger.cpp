@@ -173,14 +173,24 @@ void Ledger::print_filtered(const usdt::Account& total) const {
                     total.abandoned == 0 ? "" : fmt::format("{} abandoned, ", total.abandoned), total.unmatched,
                     total.unpaired == 0 ? "" : fmt::format(", {} whose pair could not be told", total.unpaired)));
   if (plan_.spans) hint_at_pairs(total);
-  if (flags_.question.where != nullptr && !flags_.question.view.in_flight)
-    say(fmt::format("  --where held for {} of {}", total.matched(plan_.spans.has_value()),
-                    counted(total.sampled(plan_.spans.has_value()), plan_.spans ? "span" : "hit")));
+  if (flags_.question.where != nullptr && !flags_.question.view.in_flight) print_matched(total);
   if (total.undecided > 0)
     say(fmt::format(
         "  {} left out without an answer: something that is asked for could not be read there, is of another "
         "type there, is no number (NaN), or was divided by 0",
         counted(total.undecided, "hit")));
+}
+
+/// Prints for how many the condition held. Who asks by a preset wrote none: it is named, and only where it left out
+/// some.
+void Ledger::print_matched(const usdt::Account& total) const {
+  const std::uint64_t matched = total.matched(plan_.spans.has_value());
+  const std::uint64_t asked = total.sampled(plan_.spans.has_value());
+  const bool is_of_preset = !flags_.script.preset.empty();
+  if (is_of_preset && matched == asked) return;
+  say(fmt::format("  {} held for {} of {}",
+                  is_of_preset ? fmt::format("its condition '{}'", flags_.question.where->text) : "--where", matched,
+                  counted(asked, plan_.spans ? "span" : "hit")));
 }
 
 /// Where many beginnings have no end, and as many ends no beginning, they may be in different threads.

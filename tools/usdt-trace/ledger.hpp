@@ -43,6 +43,7 @@ class Ledger {
                       std::string_view option) const;
   void print_overhead(const usdt::Overhead& overhead, const usdt::Account& total) const;
   void print_filtered(const usdt::Account& total) const;
+  void print_matched(const usdt::Account& total) const;
   void hint_at_pairs(const usdt::Account& total) const;
   void print_losers() const;
   void hint_at_children() const;
