@@ -10,6 +10,8 @@ import subprocess
 
 from harness import check, require_root
 
+PYTHON = "/usr/bin/python3.11"
+
 
 class Answers:
     """What a trace of a preset answered: {question: its JSON objects}, and its notices."""
