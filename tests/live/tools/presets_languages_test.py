@@ -3,13 +3,14 @@
 """Presets about languages asked of the distribution's interpreters, of Java and of C++: their numbers are what the programs did."""
 
 import pathlib
+import re
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import check, check_equal, main, require_file, require_program, scenario  # noqa: E402
+from harness import check, check_equal, main, require_file, require_program, require_root, scenario  # noqa: E402
 from presets_support import PYTHON, answers, asked  # noqa: E402
 
 PROGRAM = """
@@ -45,6 +46,21 @@ def python_is_asked_for_collections_imports_calls_lines_and_audit_events(run):
     check_equal(each["function__return"], sum(1 for args in flow if args[0] == "function__return"), "calls")
     check_equal(each["gc__start"], sum(got.counts("gc").values()), "collections")
     check("each call of a Python function is a hit" in got.said, got.said)
+
+
+@scenario
+def counts_so_far_and_rates_of_now_are_told_apart(run):
+    """The program collects 30 times in each second or so."""
+    require_root()
+    require_file(PYTHON)
+    program = "import gc, time\ngc.disable()\nfor _ in range(90): gc.collect(); time.sleep(0.03)"
+    done = subprocess.run([run.tool, "--preset", "python.stat", "--", PYTHON, "-S", "-c", program], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    headings = re.findall(r"^ *(COUNT.*\S) +name$", done.stdout, re.M)
+    check(len(headings) >= 3, f"a table each second: {done.stdout}")
+    check_equal(headings, ["COUNT SO FAR  PER SECOND NOW"] * (len(headings) - 1) + ["COUNT  PER SECOND"], "headings")
+    counts = [int(count) for count in re.findall(r"^ *(\d+) .* gc__start$", done.stdout, re.M)]
+    check(counts == sorted(counts) and counts[-1] >= 90, f"collections so far: {counts}")
 
 
 SCRIPT = """<?php

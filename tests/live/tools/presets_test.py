@@ -8,13 +8,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from puppet import HERE  # noqa: E402, F401 (finds the harness)
-from harness import check, check_equal, main, require_root, scenario  # noqa: E402
+from harness import Skip, check, check_equal, main, require_program, require_root, scenario  # noqa: E402
 from presets_support import answers, questions_asked  # noqa: E402
 
 OWN = """
@@ -63,6 +64,78 @@ def another_question_is_asked_of_processes_in_which_probes_never_fire(run):
     check(f"each: its probes do not fire in process {silent.pid}: only if" in some.said, some.said)
     children = answers(run, "shop.each", options=["-p", silent.pid, "--children"], work=lambda: sell(silent))
     check_equal(len(children.args("each")), 3, "hits of one whose children may fire")
+
+
+LIMITED = """
+[question.some]
+probes = ["shop:sold"]
+where = "arg0 % 3 == 1"
+
+[question.all]
+probes = ["shop:sold"]
+where = "arg0 >= 0"
+"""
+
+
+def sold(run, *words):
+    """What is shown, and said, of what a shop sells seven times."""
+    (run.dir / "presets").mkdir(exist_ok=True)
+    (run.dir / "presets/shop.toml").write_text(LIMITED)
+    (run.dir / "shop.c").write_text(SHOP)
+    program = run.build("shop", [run.dir / "shop.c"])
+    command = [] if "--replay" in words else ["--wait", "--hold-exec", "--", "sh", "-c", f"echo sssssss | {program} > /dev/null"]
+    done = subprocess.run([run.tool, *words, *command], capture_output=True, text=True, timeout=60, cwd=run.dir,
+                          env={**os.environ, "USDT_PRESETS": str(run.dir / "presets")})
+    check_equal(done.returncode, 0, done.stderr)
+    return re.findall(r"arg0=(\d+)", done.stdout), done.stderr
+
+
+@scenario
+def the_condition_of_a_question_is_named_where_it_leaves_hits_out(run):
+    """Who asks by a preset wrote no --where."""
+    require_root()
+    numbers, said = sold(run, "--preset", "shop.some")
+    check_equal(numbers, ["1", "4"], "what it holds for")
+    check("its condition 'arg0 % 3 == 1' held for 2 of 7 hits" in said and "--where" not in said, said)
+    numbers, said = sold(run, "--preset", "shop.all")
+    check_equal(len(numbers), 7, "all")
+    check("held for" not in said, said)
+
+
+@scenario
+def one_question_ends_when_it_has_so_many_events_and_records_them(run):
+    require_root()
+    numbers, said = sold(run, "--preset", "shop.all", "--max-events", "3")
+    check_equal(numbers, ["0", "1", "2"], f"as many as are asked for: {said}")
+    numbers, said = sold(run, "--preset", "shop.some", "--record", "some.rec")
+    check_equal(numbers, [], "what is shown of what is recorded")
+    check_equal(sold(run, "--replay", "some.rec")[0], ["1", "4"], "what was recorded")
+
+
+# Programs of the distribution with the functions that presets ask about.
+OF_FUNCTIONS = {"bash": "bash", "gnutls": "gnutls-cli", "libc": "ls", "mariadb": "mariadbd", "nginx": "nginx", "openssl": "openssl", "php": "php8.2",
+                "redis": "redis-server", "sqlite": "sqlite3"}
+
+
+@scenario
+def no_question_names_debug_packages_whose_types_it_does_not_need(run):
+    require_program("php8.2")
+    (run.dir / "presets").mkdir()
+    (run.dir / "presets/untyped.toml").write_text('[question.error]\nprobes = ["uprobe:*:zend_error_zstr_at"]\n')
+    told = {**os.environ, "USDT_PRESETS": str(run.dir / "presets")}
+
+    def explain(preset, program):
+        done = subprocess.run([run.tool, "--explain", "--preset", preset, "--", program], capture_output=True, text=True, timeout=60, env=told)
+        check_equal(done.returncode, 0, done.stderr)
+        return done.stderr
+    listed = subprocess.run([run.tool.with_name("usdt-list"), "--presets", "-f", "json"], capture_output=True, text=True, check=True, env=told)
+    for each in map(json.loads, listed.stdout.splitlines()):
+        program = OF_FUNCTIONS.get(each["preset"])
+        if program and shutil.which(program):
+            name = f"{each['preset']}.{each['question']}"
+            check("no types of functions" not in explain(name, program), name)
+    if "no types of functions" not in explain("untyped.error", "php8.2"):
+        raise Skip("PHP has its debug information")
 
 
 STATES = """
