@@ -53,7 +53,7 @@ int main(void) {
   pthread_mutex_unlock(&mutex);
   for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
   FILE* told = fopen("waited", "w");
-  for (int i = 0; i < 3; i++) fprintf(told, "%ld\n", waited[i]);
+  for (int i = 0; i < 3; i++) fprintf(told, "%ld\\n", waited[i]);
   fclose(told);
   for (int i = 0; i < 20; i++) getenv("PRESETS_TEST");
   for (int i = 0; i < 30; i++) free(malloc(70000 + i));
