@@ -397,7 +397,7 @@ def a_table_that_is_too_high_says_what_is_missing_and_in_the_end_has_all_of_it(r
 def keys_of_any_language_have_their_columns_below_each_other(run):
     program = build_tables(run)
     lines = tables_of(run, program, 200, ["--by", "str(arg0),arg1"])
-    ends = {columns_of(line[:line.rindex(" ") + 1]) for line in lines[1:] if line}
+    ends = {columns_of(line[:line.rindex(" ") + 1]) for line in lines if re.match(r" *\d", line)}
     check_equal(len(ends), 1, "columns where the last key begins:\n" + "\n".join(lines))
 
 
