@@ -129,11 +129,11 @@ TEST(ResolveTarget, a_device_or_fifo_is_no_target) {
 
 TEST(TargetMeans, a_path_a_name_a_glob_and_a_soname_fit) {
   const TargetFile file{"/usr/lib/x/libpq.so.5.15", "/usr/lib/x/libpq.so.5.15"};
-  for (const char* target :
-       {"/usr/lib/x/libpq.so.5.15", "libpq.so.5.15", "libpq*", "/usr/*/libpq.so*", "libpq", "pq"}) {
+  for (const char* target : {"/usr/lib/x/libpq.so.5.15", "libpq.so.5.15", "libpq.so.5", "libpq.so", "libpq*",
+                             "/usr/*/libpq.so*", "libpq", "pq"}) {
     EXPECT_TRUE(target_means(target, file)) << target;
   }
-  for (const char* target : {"libp", "q", "/usr/lib/x/libpq.so", "/etc", "libpq.so.6"}) {
+  for (const char* target : {"libp", "q", "/usr/lib/x/libpq.so", "/etc", "libpq.so.6", "libpq.so.5.1", "libpq.s"}) {
     EXPECT_FALSE(target_means(target, file)) << target;
   }
 }

@@ -79,10 +79,11 @@ Result<fs::path> program_for_probes(const std::string& name) {
   return find_program(name);
 }
 
-/// "libpq.so.5.15" is called so, and "libpq" and "pq".
+/// "libpq.so.5.15" is called so, and "libpq.so.5", "libpq.so", "libpq" and "pq".
 bool has_name(const TargetFile& file, const std::string& name) {
   const std::string whole = file.path.filename().string();
-  return whole == name || whole.starts_with(fmt::format("{}.so", name)) ||
+  const bool has_version = name.find(".so") != name.npos && whole.starts_with(fmt::format("{}.", name));
+  return whole == name || has_version || whole.starts_with(fmt::format("{}.so", name)) ||
          whole.starts_with(fmt::format("lib{}.so", name));
 }
 
