@@ -39,7 +39,7 @@ def python_is_asked_for_collections_imports_calls_lines_and_audit_events(run):
     check(turns and turns[0] >= 300, f"turns of a loop: {turns}")
     check(got.spans("slow-calls") > 0, "no slow calls")
     check(["cpython.run_file"] in got.args("audit"), "audit events")
-    flow = got.args("flow")
+    flow = got.named_args("flow")
     check_equal([(name, function) for name, function, _, line in flow if function == "callee"],
                 [("function__entry", "callee"), ("function__return", "callee")] * 300, "calls and returns")
     each = got.counts("stat")
@@ -94,7 +94,7 @@ def php_is_asked_for_requests_exceptions_errors_functions_and_files(run):
     check_equal({of: called.get(of) for of in (("f", file), ("main", file), ("main", str(shelf)))}, {("f", file): 30, ("main", file): 1, ("main", str(shelf)): 1},
                 f"calls by whole paths: {called}")
     check(got.spans("slow-functions") > 0, "no slow functions")
-    flow = [(args[0], args[3]) for args in got.args("flow")]
+    flow = [(args[0], args[3]) for args in got.named_args("flow")]
     check_equal([flow.count((name, "f")) for name in ("function__entry", "function__return")], [30, 30], "calls and returns of f")
     check_equal(got.counts("stat"), {"function__entry": sum(1 for name, _ in flow if name == "function__entry"), "exception__thrown": 10,
                                      "request__startup": 1, "compile__file__entry": 2}, "how many of each")
@@ -129,7 +129,7 @@ def ruby_is_asked_for_exceptions_allocations_files_collections_and_methods(run):
     check(got.spans("marking") > 0 and got.spans("sweeping") > 0, "collections")
     check(any("set" in str(args) for args in got.args("requires")), "required files")
     check(got.rows("strings"), "strings")
-    flow = [(args[0], args[2]) for args in got.args("flow")]
+    flow = [(args[0], args[2]) for args in got.named_args("flow")]
     check_equal([flow.count((name, "work")) for name in ("method__entry", "method__return")], [40, 40], "calls and returns of a method")
     each = got.counts("stat")
     check_equal((each["raise"], each["cmethod__entry"]), (sum(got.counts("exceptions").values()), sum(1 for name, _ in flow if name == "cmethod__entry")), "how many of each")

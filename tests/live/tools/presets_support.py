@@ -46,6 +46,10 @@ class Answers:
         listed = [event for each in self.objects(question, "slowest") for event in each["events"]]
         return [event["args"] for event in self.objects(question, "event") + self.objects(question, "span") + listed]
 
+    def named_args(self, question):
+        """The same of events behind the name of each one's probe."""
+        return [(event["probe"].split(":")[-1], *event["args"]) for event in self.objects(question, "event")]
+
 
 def asked(*_):
     """Says which questions a scenario asks: "python.gc,imports". It stands above @scenario, which CMake looks for."""

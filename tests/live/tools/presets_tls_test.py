@@ -107,6 +107,9 @@ def openssl_is_asked_for_handshakes_and_what_is_written_and_read(run):
     check_equal(got.spans("handshakes"), 2, "handshakes of both ends")
     check_equal([bytes.fromhex(args[0]) for args in got.args("written")], [b"GET /secret HTTP/1.1"] * 10, "what was written")
     check_equal([row["sum"] for row in got.rows("sizes").values()], [200], "bytes that were written")
+    silent = answers(run, "openssl.received", [PYTHON, "tls.py"])
+    check_equal(silent.args("received"), [], "what SSL_read_ex() reads")
+    check("its probes fire only if the program reads by SSL_read()" in silent.said, silent.said)
     # The program openssl reads by SSL_read() what a server of Python says.
     (run.dir / "says.py").write_text(TLS_SERVER)
     server = run.start(PYTHON, "says.py", stdout=subprocess.PIPE, bufsize=0, cwd=run.dir)
