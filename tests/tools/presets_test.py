@@ -138,7 +138,12 @@ class Presets(tool.TempDirCase):
         self.assertIn("does not go with --preset", self.trace("--preset", "own", "app:work").stderr)
 
     def test_one_question_goes_with_limits_of_the_command_line_and_several_do_not(self):
-        for option in (["--max-events", "3"], ["-M3"], ["--record", "x.rec"], ["--max-overhead", "5"], ["--max-rate", "9/s"], ["--sample", "1/8"]):
+        of_events = (["--max-events", "3"], ["-M3"], ["--record", "x.rec"], ["--max-overhead", "5"], ["--max-rate", "9/s"], ["--sample", "1/8"],
+                     ["--string-size", "30"])
+        of_tables = (["--top", "3"], ["--interval", "1"], ["--max-rows", "9"], ["--key-size", "99"], ["--max-overhead", "5"], ["--sample", "1/8"])
+        for option in of_tables:
+            self.assertEqual(self.questions("--preset", "own.counts", *option, "--", self.app)[0], ["counts"], option)
+        for option in of_events:
             name = "--max-events" if option == ["-M3"] else option[0]
             self.assertEqual(self.questions("--preset", "own.each", *option, "--", self.app)[0], ["each"], option)
             done = self.trace("--explain", "--preset", "own.each,hidden", *option, "--", self.app)

@@ -34,9 +34,11 @@ using usdt::tools::ScriptQuestion;
 constexpr std::array<std::string_view, 11> kOfRun = {"format",  "output",  "export", "listen",
                                                      "quiet",   "verbose", "strict", "disable-feature",
                                                      "explain", "script",  "preset"};
-/// Options of one question that the command line may have beside a script, if no more than one is asked.
-constexpr std::array<std::string_view, 5> kOfAskedQuestion = {"max-events", "max-rate", "max-overhead", "sample",
-                                                              "record"};
+/// Options of one question that the command line may have beside a script, if no more than one is asked: how much of
+/// its answer there shall be, and where its events are kept.
+constexpr std::array<std::string_view, 10> kOfAskedQuestion = {"max-events", "max-rate",   "max-overhead", "sample",
+                                                               "record",     "top",        "interval",     "max-rows",
+                                                               "key-size",   "string-size"};
 /// Options that scripts do not have.
 constexpr std::array<std::string_view, 9> kOfCommandLine = {"replay",  "explain",    "script", "preset",      "help",
                                                             "version", "completion", "manual", "verifier-log"};
