@@ -299,6 +299,7 @@ def what_was_never_freed_is_known_when_the_program_ends(run):
     """Of a command, and of a process that ends while it is traced; for how long is as of its end."""
     def check_kept(done, said):
         done.check_code(0)
+        check("live: libusdt-heap.so takes a sample for about each 512 KiB, or as USDT_HEAP_MEAN says" in done.stderr, done.stderr)
         kept = [row for row in table_of(done, "live")["rows"] if "leaks_it" in functions_of(row)]
         check_equal([(row["count"], row["sum"]) for row in kept], [(300, totals(said)["kept"])], "what it kept")
         check(all("main" in functions_of(row) for row in kept), f"the whole stack: {kept}")
