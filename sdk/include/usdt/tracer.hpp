@@ -101,8 +101,8 @@ class Tracer {
 
   /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events
   /// reach `callback`; what the ring holds beyond stays there. Returns how many were handed over; 0 also when a signal
-  /// came, or wake(). An exception of `callback` comes out of here: its event counts as discarded, and those behind it
-  /// come with the next call. Errors: io, invalid_argument (called by its own callback).
+  /// came, or wake(), and often while TraceOptions::command begins. An exception of `callback` comes out of here: its
+  /// event is discarded, those behind it come with the next call. Errors: io, invalid_argument (by its own callback).
   [[nodiscard]] Result<std::size_t> poll(const Callback& callback, std::chrono::milliseconds wait,
                                          std::size_t limit = SIZE_MAX);
 

@@ -50,6 +50,10 @@ class ContextPlaces {
   void look_at(const std::vector<pid_t>& named);
   /// Looks at a process that has just begun, as a command has, at each call for some seconds or until it is known.
   void expect(pid_t pid);
+  /// How long nobody need call that, at most `longest`.
+  [[nodiscard]] std::chrono::milliseconds until_due(std::chrono::milliseconds longest) const {
+    return expected_.until_due(longest);
+  }
   /// Looks at processes that questions were asked about which had no answer, since there was no place for them; at some
   /// of them, where that takes long, and not at more than takes a part of the time.
   void look_at_wanted();

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,6 +39,10 @@ class Interpreters {
   /// Looks at a process that has just begun, as a command has, at each call for some seconds or until it is known: it
   /// executes its program soon, perhaps before its first event.
   void expect(pid_t pid);
+  /// How long nobody need call that, at most `longest`.
+  [[nodiscard]] std::chrono::milliseconds until_due(std::chrono::milliseconds longest) const {
+    return map_ < 0 ? longest : expected_.until_due(longest);
+  }
   /// Looks at the process of an event, unless it is known. One that runs no interpreter is looked at again and again,
   /// more and more seldom: it may become another program.
   void see(const Event& event);

@@ -193,7 +193,8 @@ Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::millisec
   impl_->in_callback = true;
   const auto leave = [](bool* in_callback) { *in_callback = false; };
   const std::unique_ptr<bool, decltype(leave)> within(&impl_->in_callback, leave);
-  return impl_->ring.poll([&](std::span<const std::byte> record) { impl_->deliver(record, callback); }, wait, limit);
+  return impl_->ring.poll([&](std::span<const std::byte> record) { impl_->deliver(record, callback); },
+                          impl_->until_next_look(wait), limit);
 }
 
 Result<std::vector<OwnedEvent>> Tracer::take(std::chrono::milliseconds wait, std::size_t limit) try {

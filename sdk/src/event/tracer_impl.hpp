@@ -2,6 +2,7 @@
 // The parts of a tracer. Private to event/.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -53,6 +54,12 @@ struct Tracer::Impl {
     if (!contexts) return;
     if (options.command != 0) contexts->expect(options.command);
     contexts->look_at_wanted();
+  }
+  /// How long an event may be waited for, at most `longest`, until the command is to be looked at again.
+  [[nodiscard]] std::chrono::milliseconds until_next_look(std::chrono::milliseconds longest) const {
+    if (options.command == 0) return longest;
+    longest = interpreters.until_due(longest);
+    return contexts ? contexts->until_due(longest) : longest;
   }
 
   /// Gives one record to `callback` (none: discards it) and counts it.

@@ -241,6 +241,20 @@ def a_command_is_known_before_its_script_has_run_for_long(run):
 
 
 @scenario
+def a_command_that_executes_python_is_known_before_the_first_hit(run):
+    """Such a process is looked at again within milliseconds, though nothing else happens meanwhile."""
+    require_python()
+    script = run.dir / "command.py"
+    script.write_text("import os, time\n"
+                      "time.sleep(0.03)\n"
+                      "os.getppid()\n"
+                      "time.sleep(0.5)\n")
+    result = run.trace([PLACE], "--ustack", command=["/usr/bin/env", PYTHON, "-I", "-S", script])
+    result.check_code(0)
+    check_equal([script_of(event) for event in result.events], [[["<module>", str(script), 3]]], "functions at each hit")
+
+
+@scenario
 def text_and_folded_stacks_have_them(run):
     require_python()
     walkers = Walkers(run, ["nested"], 13, output="text")
