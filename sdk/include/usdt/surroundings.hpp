@@ -4,6 +4,8 @@
 // questions are about; one thread at a time.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -63,6 +65,10 @@ class LiveSurroundings final : public Surroundings {
   explicit LiveSurroundings(const Question& question, StopToken over = {});
   /// Gives names to the stacks among the keys of rows.
   void name(std::vector<TableRow>& rows, const AttachPlan& plan) { symbolizer_.name(rows, plan); }
+  /// Finds the interpreter of process `pid`, which has just begun, before its first event.
+  void expect(pid_t pid) { symbolizer_.expect(pid); }
+  /// Reads what may be gone when `event`, which is kept, is shown.
+  void see(const Event& event) { symbolizer_.see(event); }
 
  private:
   void look_at(const Event& event) override;

@@ -60,6 +60,9 @@ class Symbolizer {
   void see(const Event& event);
   /// Reads what process `pid` has mapped, unless it is known: for a process that you know before its first event.
   void see(pid_t pid);
+  /// Finds the interpreter of process `pid`, which has just begun and may end right after its first event: that reads
+  /// names of scripts at once then. What the process has mapped is not read: more comes.
+  void expect(pid_t pid);
   /// Returns the stack of the process at the hit (TraceOptions::user_stack_depth), with names. Empty: none was asked
   /// for, or the hit was in a thread of the kernel. Errors: io (the kernel could not record it).
   [[nodiscard]] Result<Stack> user_stack(const Event& event);

@@ -193,7 +193,7 @@ void LiveQuestion::tell_attached() {
 }
 
 Result<std::size_t> LiveQuestion::step(std::chrono::milliseconds wait) {
-  auto events = take(wait);
+  auto events = take(look_at_command(wait));
   if (!events) return events;
   pause_while_nobody_looks(*events);
   TRY(view_->show_when_due());
@@ -209,6 +209,14 @@ Result<std::size_t> LiveQuestion::step(std::chrono::milliseconds wait) {
   take_followed();
   if (consumer_.wants_account()) consumer_.account(summary());
   return events;
+}
+
+/// The command may end right after its first event, and the names of its scripts with it: what leads to them is found
+/// before. Returns how long events may be waited for, at most `wait`, until it is looked at again.
+std::chrono::milliseconds LiveQuestion::look_at_command(std::chrono::milliseconds wait) {
+  if (!run_.command() || question_.stacks.user_depth == 0) return wait;
+  if (expected_.is_due()) around_->expect(*run_.command());
+  return expected_.until_due(wait);
 }
 
 /// Larger portions are less work, most of which is to look so often. The ring has room for far more than what comes
@@ -233,13 +241,44 @@ Result<std::size_t> LiveQuestion::take(std::chrono::milliseconds wait) {
     if (question_.view.of_events) return view_->add(event);
     if (question_.view.slowest > 0) return view_->keep_if_slow(event);
     if (dump_on_ && !dumped_ && (dumped_ = (*dump_on_)(event).value_or(false))) run_.end();
-    consumer_.event(event);
+    hand_over(event);
   };
   const auto most = static_cast<std::size_t>(std::min(batch, question_.limits.max_events - given_));
   auto events = tracer_->poll(give, wait, most);
   given_ += passed;
+  if (!kept_.empty() && Clock::now() >= *kept_until_) hand_over_kept();
   view_->name_stacks_of_slowest();
   return events;
+}
+
+/// Whether an event waits until others have come. The first stack takes a hundred milliseconds to name, since files are
+/// read, and a script ends meanwhile: the names of its functions are read of each event first.
+bool LiveQuestion::is_to_be_kept(const Event& event) {
+  constexpr std::chrono::milliseconds longest{300};
+  constexpr std::size_t most = 512;
+  if (!kept_until_ && question_.stacks.user_depth > 0 && !event.script().frames.empty())
+    kept_until_ = Clock::now() + longest;
+  return kept_until_ && kept_.size() < most && Clock::now() < *kept_until_;
+}
+
+void LiveQuestion::hand_over(const Event& event) {
+  if (is_to_be_kept(event)) {
+    around_->see(event);
+    kept_.emplace_back(event);
+    return;
+  }
+  if (!kept_.empty()) {
+    hand_over_kept();
+    around_->begin(event);
+  }
+  consumer_.event(event);
+}
+
+void LiveQuestion::hand_over_kept() {
+  for (const OwnedEvent& each : std::exchange(kept_, {})) {
+    around_->begin(*each);
+    consumer_.event(*each);
+  }
 }
 
 /// Each file has a link of its own, and thousands of them take the kernel seconds. This is said before: a second signal
@@ -264,6 +303,8 @@ Result<void> LiveQuestion::finish() {
     if (!events || *events == 0) break;
     consumer_.flush_rest();
   }
+  hand_over_kept();
+  consumer_.flush_rest();
   if (filter_)
     tracer_->drain([this](const Event& event) { filter_->discard(event); });
   else

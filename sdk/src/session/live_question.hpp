@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "event/expected_process.hpp"
 #include "session/following.hpp"
 #include "session/live_filter.hpp"
 #include "session/live_run.hpp"
@@ -97,6 +98,10 @@ class LiveQuestion {
   /// Applies AskedRecording::dump_on to the plan that the tracer has.
   [[nodiscard]] Result<void> find_dump_on(const AttachPlan& plan);
   [[nodiscard]] Result<std::size_t> take(std::chrono::milliseconds wait);
+  [[nodiscard]] std::chrono::milliseconds look_at_command(std::chrono::milliseconds wait);
+  void hand_over(const Event& event);
+  void hand_over_kept();
+  [[nodiscard]] bool is_to_be_kept(const Event& event);
   void pause_while_nobody_looks(std::size_t events) const;
   void detach();
   [[nodiscard]] SessionSummary summary();
@@ -114,6 +119,9 @@ class LiveQuestion {
   std::optional<Tracer> tracer_;
   Following following_{question_};
   std::optional<LiveSurroundings> around_;
+  event::ExpectedProcess expected_;                ///< the command
+  std::vector<OwnedEvent> kept_;                   ///< the first ones with functions of scripts,
+  std::optional<Clock::time_point> kept_until_{};  ///< and when they are handed over
   std::optional<LiveView> view_;
   std::optional<TraceWatch> watch_;
   std::optional<EventFilter> dump_on_;

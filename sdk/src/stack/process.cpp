@@ -119,9 +119,21 @@ std::shared_ptr<Module> Modules::of(const PlannedFile& file) {
   return module;
 }
 
-Process::Process(pid_t pid, Modules& modules) : pid_(pid), modules_(&modules) { read(); }
+Process::Process(pid_t pid, Modules& modules)
+    : pid_(pid), modules_(&modules), directory_(::open(directory_of(pid).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  struct stat exe {};
+  if (!directory_ || ::fstatat(directory_.get(), "exe", &exe, 0) != 0) return;
+  device_ = exe.st_dev;
+  inode_ = exe.st_ino;
+}
 
-Process::Process(std::vector<Area> areas, Modules& modules) : pid_(0), modules_(&modules), areas_(std::move(areas)) {
+Process::Process(std::vector<Area> areas, Modules& modules) : pid_(0), modules_(&modules) {
+  set_past(std::move(areas));
+}
+
+void Process::set_past(std::vector<Area> areas) {
+  pid_ = 0;
+  areas_ = std::move(areas);
   std::ranges::stable_sort(areas_, {}, &Area::start);
   if (!areas_.empty()) issue_ = FrameIssue::none;
 }
@@ -177,20 +189,22 @@ bool Process::lives() const noexcept {
          exe.st_ino == inode_;
 }
 
-void Process::refresh() {
+bool Process::renew() {
   struct stat exe {};
   const bool there = directory_ && ::fstatat(directory_.get(), "exe", &exe, 0) == 0;
   const bool same = there && exe.st_dev == device_ && exe.st_ino == inode_;
-  if (same && now_ns() - read_at_ < std::max(kOldNs, pause_)) return;
-  if (there && !same) {
-    pause_ = 0;
-    perf_map_.reset();
-    compiled_.reset();
-    follower_.reset();
-    follow_asked_ = false;
-    scripts_.reset();
-  }
-  read_again();
+  if (!there || same) return same;
+  pause_ = 0;
+  perf_map_.reset();
+  compiled_.reset();
+  follower_.reset();
+  follow_asked_ = false;
+  scripts_.reset();
+  return false;
+}
+
+void Process::refresh() {
+  if (!renew() || now_ns() - read_at_ >= std::max(kOldNs, pause_)) read_again();
 }
 
 void Process::read_again() {
@@ -324,20 +338,26 @@ std::vector<Area> ProcessTable::areas_at(pid_t pid, std::uint64_t time, unsigned
 
 Process& ProcessTable::at(pid_t pid, std::uint64_t time) {
   constexpr unsigned most_generations = 16;
-  Process past(areas_at(pid, time, most_generations), modules_);
+  std::vector<Area> areas = areas_at(pid, time, most_generations);
   // One that had ended when it was first seen will not change any more.
   if (const auto known = by_pid_.find(pid);
       known != by_pid_.end() && known->second->process.issue() == FrameIssue::process_gone) {
-    known->second->process = std::move(past);
+    known->second->process.set_past(std::move(areas));
     return known->second->process;
   }
-  return past_.emplace(std::move(past));
+  return past_.emplace(std::move(areas), modules_);
 }
 
 Process& ProcessTable::of(pid_t pid) {
+  Process& process = unread(pid);
+  process.refresh();
+  return process;
+}
+
+Process& ProcessTable::unread(pid_t pid) {
   if (const auto known = by_pid_.find(pid); known != by_pid_.end()) {
     entries_.splice(entries_.begin(), entries_, known->second);
-    entries_.front().process.refresh();
+    entries_.front().process.renew();
     return entries_.front().process;
   }
   if (entries_.size() == most_processes) {

@@ -79,10 +79,15 @@ class Modules {
 /// One process. Its mappings are remembered after it has ended.
 class Process {
  public:
+  /// Only tells it from others: refresh() reads what it has mapped.
   Process(pid_t pid, Modules& modules);
   /// A process that has ended, by its mappings.
   Process(std::vector<Area> areas, Modules& modules);
+  /// Has the mappings of one that had ended before they were read. What is known of its scripts stays.
+  void set_past(std::vector<Area> areas);
 
+  /// Forgets what is not of the program that it has now. Whether it goes on with the one that it had.
+  bool renew();
   /// Reads anew what may have changed: the process became another program, or its number is another process's; or what
   /// was read is old.
   void refresh();
@@ -151,6 +156,8 @@ class ProcessTable {
   [[nodiscard]] Result<void> watch();
   /// As it is now, or was when it lived.
   [[nodiscard]] Process& of(pid_t pid);
+  /// Its mappings are as they were read last, or not at all yet: for its scripts, whose names are gone with it.
+  [[nodiscard]] Process& unread(pid_t pid);
   /// As it was at `time` (CLOCK_MONOTONIC, ns), as far as the kernel told. Good until the next call.
   [[nodiscard]] Process& at(pid_t pid, std::uint64_t time);
   [[nodiscard]] Modules& modules() noexcept { return modules_; }

@@ -46,10 +46,10 @@ bool is_at_return(const Event& event) {
   return of_kernel || event.probe().function == Moment::exit;
 }
 
-stack::Hit hit_of(const Event& event, Process& process) {
+stack::Hit hit_of(const Event& event, Process& process, Process& scripts_of) {
   stack::Hit hit{.when = Period::at(event.timestamp())};
   hit.machine = machine_of(event.plan(), event.site());
-  if (!event.script().frames.empty()) hit.kept = process.scripts(true).loop_registers();
+  if (!event.script().frames.empty()) hit.kept = scripts_of.scripts(true).loop_registers();
   if (std::holds_alternative<FilePlace>(event.site().point)) {
     hit.returns = is_at_return(event);
     hit.on_return = is_on_return(event);
@@ -129,11 +129,17 @@ void say_what_is_interpreted(Frame& frame) {
       "up";
 }
 
+/// The functions of a script as they are shown, by their number in the record; nothing: it is none, or has not begun.
+using ScriptFrames = std::vector<std::optional<Frame>>;
+
 /// Before all else: native functions have their names and callers from files, which stay, and those of scripts have
-/// them from the process, while it lives.
-void read_scripts(const RecordedScript& script, Process& process) {
-  for (const usdt_script_frame& each : script.frames)
-    if ((each.flags & USDT_SCRIPT_MARK) == 0) static_cast<void>(process.scripts(true).frame_of(each));
+/// them from the process, while it lives. What it has mapped takes longer to read, and is for native functions. The
+/// outermost ones come first: CPython frees what a script has outside of functions after its last line.
+ScriptFrames read_scripts(const RecordedScript& script, Process& process) {
+  ScriptFrames frames(script.frames.size());
+  for (std::size_t n = frames.size(); n-- > 0;)
+    if ((script.frames[n].flags & USDT_SCRIPT_MARK) == 0) frames[n] = process.scripts(true).frame_of(script.frames[n]);
+  return frames;
 }
 
 /// The language of functions of scripts, as frames name it.
@@ -167,10 +173,12 @@ void say_what_a_row_lacks(Stack& stack) {
 template <class Impl>  // Symbolizer::Impl, which has no name here
 class StackMaker {
  public:
-  StackMaker(Impl& impl, const Event& event, Process& process)
+  StackMaker(Impl& impl, const Event& event, Process& process, Process& scripts_of, ScriptFrames scripts)
       : impl_(impl),
         event_(event),
         process_(process),
+        scripts_of_(scripts_of),
+        scripts_(std::move(scripts)),
         script_(event.script()),
         most_(event.layout().user_stack_depth) {}
 
@@ -191,9 +199,9 @@ class StackMaker {
 
  private:
   [[nodiscard]] std::vector<stack::Place> placed(const stack::Walked& walked) {
-    if (!script_.frames.empty() && process_.scripts(true).loop_registers())
+    if (!script_.frames.empty() && scripts_of_.scripts(true).loop_registers())
       return place_by_registers(walked, script_.frames);
-    const std::string_view loop = script_.frames.empty() ? "" : process_.scripts(true).loop();
+    const std::string_view loop = script_.frames.empty() ? "" : scripts_of_.scripts(true).loop();
     if (loop.empty()) return place_scripts(walked, script_.frames);
     return place_by_loops(walked, script_.frames, [&](const stack::Step& step) {
       const Area* area = process_.find(step.lookup());
@@ -217,7 +225,7 @@ class StackMaker {
 
   void add_scripts(std::span<const usdt_script_frame> scripts) {
     for (const usdt_script_frame& script : scripts) {
-      auto frame = (script.flags & USDT_SCRIPT_MARK) == 0 ? process_.scripts(true).frame_of(script) : std::nullopt;
+      auto& frame = scripts_[static_cast<std::size_t>(&script - script_.frames.data())];
       if (frame && !make_room()) return;
       if (frame) {
         frame->language = language_of(script_);
@@ -242,7 +250,8 @@ class StackMaker {
     switch (script_.state) {
       case USDT_SCRIPT_NONE:
       case USDT_SCRIPT_OTHER_IMAGE:
-        if (event_.layout().script_depth > 0 && process_.scripts(false).are_known()) add(FrameIssue::script_late, "");
+        if (event_.layout().script_depth > 0 && scripts_of_.scripts(false).are_known())
+          add(FrameIssue::script_late, "");
         break;
       case USDT_SCRIPT_COMPLETE:
       case USDT_SCRIPT_OTHER_THREAD:
@@ -270,6 +279,8 @@ class StackMaker {
   Impl& impl_;
   const Event& event_;
   Process& process_;
+  Process& scripts_of_;  ///< what has the names of its scripts, which `process_` does not if it has ended
+  ScriptFrames scripts_;
   const RecordedScript script_;
   const std::size_t most_;
   std::size_t functions_ = 0;
@@ -291,6 +302,20 @@ struct Symbolizer::Impl {
     Process& past = processes.at(static_cast<pid_t>(event.pid()), event.timestamp());
     if (fits(event, past) && (!fits_now || knows_more(past, process, event))) return past;
     return fits_now ? process : nobody;
+  }
+  /// What has the names of the process's scripts, though it may have ended, and what it had mapped be in another.
+  Process& scripts_of(const Event& event) { return processes.unread(static_cast<pid_t>(event.pid())); }
+  /// Reads the functions of a script of an event that is named later: other code may be in their places by then.
+  void keep_scripts(const Event& event) {
+    constexpr std::size_t most = 512;
+    if (event.script().frames.empty()) return;
+    if (kept_scripts.size() == most) kept_scripts.erase(kept_scripts.begin());
+    kept_scripts[{event.timestamp(), event.tid()}] = read_scripts(event.script(), scripts_of(event));
+  }
+  ScriptFrames script_frames(const Event& event) {
+    const auto kept = kept_scripts.find({event.timestamp(), event.tid()});
+    const bool is_its = kept != kept_scripts.end() && kept->second.size() == event.script().frames.size();
+    return is_its ? kept->second : read_scripts(event.script(), scripts_of(event));
   }
   /// Where the process entered the kernel, at a hit there; nothing: it was hit itself.
   static std::optional<std::uint64_t> entered_at(const Event& event) {
@@ -450,6 +475,7 @@ struct Symbolizer::Impl {
   stack::ProcessTable processes;
   Process nobody;
   KernelSymbols kernel;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, ScriptFrames> kept_scripts;  ///< by when, and thread
   std::map<TableStack, std::shared_ptr<const Stack>> named_keys;  ///< of rows
   std::uint64_t named_until = event_clock();                      ///< when rows were named last: new ones are younger
 };
@@ -462,8 +488,8 @@ Symbolizer::~Symbolizer() = default;
 Result<void> Symbolizer::watch() { return impl_->processes.watch(); }
 
 void Symbolizer::see(const Event& event) {
+  impl_->keep_scripts(event);
   Process& process = impl_->process_of(event);
-  read_scripts(event.script(), process);
   process.look_at_code(event.timestamp());
 }
 
@@ -473,13 +499,16 @@ void Symbolizer::see(pid_t pid) {
   process.look_at_code(event_clock());
 }
 
+void Symbolizer::expect(pid_t pid) { static_cast<void>(impl_->processes.unread(pid).scripts(true)); }
+
 Result<Stack> Symbolizer::user_stack(const Event& event) {
   const auto recorded = TRY(event.user_stack());
   if (recorded.registers.empty()) return Stack{};
+  ScriptFrames scripts = impl_->script_frames(event);
   Process& process = impl_->process_of(event);
-  read_scripts(event.script(), process);
-  const stack::Walked walked = walk_stack(process, recorded, event.layout(), hit_of(event, process));
-  StackMaker<Impl> maker(*impl_, event, process);
+  Process& scripts_of = impl_->scripts_of(event);
+  const stack::Walked walked = walk_stack(process, recorded, event.layout(), hit_of(event, process, scripts_of));
+  StackMaker<Impl> maker(*impl_, event, process, scripts_of, std::move(scripts));
   return maker.make(walked);
 }
 

@@ -254,6 +254,57 @@ def a_command_that_executes_python_is_known_before_the_first_hit(run):
     check_equal([script_of(event) for event in result.events], [[["<module>", str(script), 3]]], "functions at each hit")
 
 
+# Many functions, each hit once, in a process that ends before the first stack is named: files with debug information are
+# read for its native functions.
+SHORT = """
+import os, time
+for n in range(30): exec(f"def made_{n}(): os.getppid()")
+for n in range(30): globals()[f"made_{n}"]()
+time.sleep(0.03)
+"""
+
+
+@scenario
+def a_script_that_ends_at_once_has_the_names_of_all_its_hits(run):
+    require_python()
+    script = run.dir / "short.py"
+    script.write_text(SHORT)
+    result = run.trace([PLACE], "--ustack", command=[PYTHON, script])
+    result.check_code(0)
+    innermost = [script_of(event)[0] for event in result.events]
+    check_equal(innermost, [[f"made_{n}", "<string>", 1] for n in range(30)], "innermost functions")
+    times = [event["ts"] for event in result.events]
+    check_equal(times, sorted(times), "the order of events")
+
+
+MANY_FILES = """
+import mmap, os, resource, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+time.sleep(0.2)
+kept = []
+for n in range(3000):
+    with open(f"{sys.argv[1]}/{n}", "wb+") as file:
+        file.truncate(4096)
+        kept.append(mmap.mmap(file.fileno(), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC))
+def place(): os.getppid()
+place()
+time.sleep(0.05)
+os._exit(0)
+"""
+
+
+@scenario
+def names_are_read_before_what_the_process_has_mapped(run):
+    """Reading 3000 mapped files takes longer than the process lives on."""
+    require_python()
+    script = run.dir / "many.py"
+    script.write_text(MANY_FILES)
+    result = run.trace([PLACE], "--ustack", command=[PYTHON, script, run.dir])
+    result.check_code(0)
+    names = [[name for name, _, _ in script_of(event)] for event in result.events]
+    check_equal(names, [["place", "<module>"]], "functions at the hit")
+
+
 @scenario
 def text_and_folded_stacks_have_them(run):
     require_python()
