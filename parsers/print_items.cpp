@@ -3,6 +3,7 @@
 
 #include <boost/fusion/include/std_pair.hpp>
 #include <boost/spirit/home/x3.hpp>
+#include <optional>
 #include <utility>
 
 #include "parsers/characters.hpp"
@@ -47,6 +48,7 @@ const auto letter = x3::char_(parsers::kLettersAndDigits);
 x3::rule<struct NestedRule> const nested("a value");
 // A text in quotes may have any characters.
 const auto quotes = '"' >> *(('\\' >> x3::char_) | ~x3::char_("\"\\")) >> '"';
+const auto braces = '{' >> *(quotes | ~x3::char_("{}()\"")) >> '}';
 const auto nested_def = '(' >> *(quotes | ~x3::char_("()") | nested) >> ')';
 BOOST_SPIRIT_DEFINE(nested)
 const auto value = x3::rule<struct ValueRule, Part>("a value") =
@@ -70,7 +72,7 @@ const auto attribute = x3::rule<struct AttributeRule, Item>("trace_attribute(\"K
 // A value that is in no parentheses ends before "as", too.
 const auto as_behind = +x3::char_(parsers::kSpaces) >> "as" >> +x3::char_(parsers::kSpaces);
 const auto bare = x3::rule<struct BareRule, Part>("a value") =
-    x3::raw[x3::lexeme[+(quotes | (~x3::char_("(),") - as_behind) | nested)]][kAsView];
+    x3::raw[x3::lexeme[+(quotes | braces | (~x3::char_("(),") - as_behind) | nested)]][kAsView];
 const auto plain = x3::rule<struct PlainRule, Item>("argN") = x3::attr(PrintForm::value) >> x3::repeat(1)[bare];
 const auto item = x3::rule<struct ItemRule, Item>("a value") = text | hex | address | buffer | attribute | plain;
 const auto name = x3::rule<struct NameRule, Part>("a name") = x3::raw[CalledParser()][kAsView];
@@ -81,7 +83,19 @@ const auto called = x3::rule<struct CalledRule, Called>("a value") = item >> (na
 }  // namespace print_grammar
 }  // namespace
 
+/// Where parentheses are nested so deep that nobody wrote them; nothing: nowhere. Each is a call of the grammar.
+std::optional<std::size_t> too_deep(std::string_view list) {
+  constexpr std::size_t most = 256;
+  std::size_t depth = 0;
+  for (std::size_t at = 0; at < list.size(); ++at) {
+    if (list[at] == '(' && ++depth > most) return at;
+    if (list[at] == ')' && depth > 0) --depth;
+  }
+  return std::nullopt;
+}
+
 tl::expected<std::vector<PrintItemText>, std::size_t> split_print_list(std::string_view list) {
+  if (const auto at = too_deep(list)) return tl::unexpected(*at);
   const char* at = list.data();
   const char* const end = at + list.size();
   std::vector<print_grammar::Called> parsed;

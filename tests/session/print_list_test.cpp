@@ -78,10 +78,22 @@ TEST(PrintList, takes_what_is_computed) {
     EXPECT_EQ(parse_print_list(wrong).error().kind, ErrorKind::syntax) << wrong;
 }
 
+TEST(PrintList, what_nobody_writes_ends_nothing) {
+  for (const std::string& around : {std::string("("), std::string("hex("), std::string("str((")}) {
+    std::string deep;
+    for (int i = 0; i < 300'000; ++i) deep += around;
+    const auto list = parse_print_list(deep + "arg0");
+    ASSERT_FALSE(list) << around;
+    EXPECT_LT(list.error().message.size(), 500U) << around;
+  }
+  EXPECT_TRUE(parse_print_list(std::string(60, '(') + "arg0 + 1" + std::string(60, ')')));
+}
+
 TEST(PrintList, comparisons_are_not_those_of_a_probes_list) {
-  const auto prints = parse_prints({"arg0 == 1, arg1 != 2, arg2 >= 3", "app:max<int>=arg0 <= 5"});
+  const auto prints = parse_prints(
+      {R"(arg0 == 1, arg1 != 2, arg2 >= 3, comm == "a=b", arg0<=4, arg0 in {1, 2})", "app:max<int>=arg0 <= 5"});
   ASSERT_TRUE(prints) << prints.error().message;
-  EXPECT_EQ(prints->rest.size(), 3U);
+  EXPECT_EQ(prints->rest.size(), 6U);
   ASSERT_EQ(prints->for_probes.size(), 1U);
   EXPECT_EQ(prints->for_probes[0].probe, "app:max<int>");
   EXPECT_EQ(prints->for_probes[0].list.front().name(), "arg0 <= 5");

@@ -280,6 +280,12 @@ Result<Text> Event::captured_text(std::size_t n) const noexcept {
   if (!slot || *slot >= layout_.string_slots)
     return fail(ErrorKind::not_found, fmt::format("no text was captured for this {}", type_name((*args_)[n].type)));
   const std::int32_t length = slots_[n].text;
+  // Bytes that were read by a length that is not there, as of an empty optional, are none. Of an end before the
+  // beginning the program tells.
+  const auto& by = (*args_)[n].length;
+  const bool before = length == -ERANGE && by && (*args_)[*by].counts;
+  if (const auto why = by && !before ? why_not(*by) : std::string_view(); !why.empty())
+    return fail(ErrorKind::not_found, std::string(why));
   if (length <= 0) {
     if (length == -ERANGE) return fail(ErrorKind::io, "its length is below 0");
     if (slots_[n].bits == 0) return fail(ErrorKind::not_found, "null pointer");

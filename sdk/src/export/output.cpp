@@ -12,7 +12,7 @@
 
 #include "event/event_question.hpp"
 #include "export/meaning.hpp"
-#include "expr/numbers.hpp"
+#include "expr/computed.hpp"
 #include "parsers/declared.hpp"
 #include "plan/find_value.hpp"
 
@@ -26,21 +26,50 @@ bool looks_like_address(const Arg& arg, std::uint64_t value) {
 
 namespace {
 
-/// A number that nobody passes.
+/// A number that nobody passes: no address, whatever its size.
 Arg number_like(const TypedExpression& computed) {
   Arg arg;
   arg.type = {.size = 8, .is_signed = computed.root().type == ExpressionType::signed_integer};
+  arg.declaration = std::make_shared<const Declaration>(
+      Declaration{.name = {}, .type = arg.type.is_signed ? "long" : "unsigned long", .enumerators = {}});
   return arg;
 }
 
-/// Why there is no answer about an event: a value that it takes, or the computing itself.
-std::string_view why_no_answer(const TypedExpression& computed, const Event& event) {
-  for (const std::uint8_t position : computed.args()) {
-    const Value value = event.value(position);
-    if (const auto* error = std::get_if<ArgError>(&value)) return error->reason;
+/// Finds the reason why an expression has no answer about an event, in the order in which it is computed.
+class NoAnswer {
+ public:
+  NoAnswer(const TypedExpression& computed, const Event& event) : computed_(computed), event_(event), facts_(event) {}
+
+  [[nodiscard]] std::string_view why(const TypedExpression::Node& node) const {
+    if (node.op == Operator::value) return why_no_value(node.bits);
+    if (node.op == Operator::field || node.op == Operator::attribute) return "it was not recorded";
+    for (const TypedExpression::Node* each : needed(node))
+      if (!answer(*each)) return why(*each);
+    return "a division by 0";
   }
-  return "a division by 0, or of what was not recorded";
-}
+
+ private:
+  [[nodiscard]] std::optional<std::uint64_t> answer(const TypedExpression::Node& node) const {
+    return evaluate(computed_, node, facts_);
+  }
+  /// The operands that matter: of "?:" the chosen one.
+  [[nodiscard]] std::vector<const TypedExpression::Node*> needed(const TypedExpression::Node& node) const {
+    std::vector<const TypedExpression::Node*> all;
+    for (const TypedExpression::Node& each : node.of) all.push_back(&each);
+    if (node.op != Operator::conditional) return all;
+    const auto condition = answer(node.of[0]);
+    return {condition ? &node.of[*condition != 0 ? 1 : 2] : &node.of[0]};
+  }
+  [[nodiscard]] std::string_view why_no_value(std::uint64_t number) const {
+    const Value value = event_.value(computed_.args()[number]);
+    const auto* error = std::get_if<ArgError>(&value);
+    return error != nullptr ? error->reason : std::string_view("it was not recorded");
+  }
+
+  const TypedExpression& computed_;
+  const Event& event_;
+  event::EventFacts facts_;
+};
 
 }  // namespace
 
@@ -51,7 +80,8 @@ std::optional<Columns::Computed> Columns::computed(const Event& event, std::size
   if (column.computed->asks(HitField::duration) && event.duration() == 0)
     return Computed{*column.called, ArgError{"duration: only calls and spans have one"}};
   const auto number = evaluate(*column.computed, event::EventFacts(event));
-  if (!number) return Computed{*column.called, ArgError{why_no_answer(*column.computed, event)}};
+  if (!number)
+    return Computed{*column.called, ArgError{NoAnswer(*column.computed, event).why(column.computed->root())}};
   if (column.called->type.is_signed) return Computed{*column.called, static_cast<std::int64_t>(*number)};
   return Computed{*column.called, *number};
 }
@@ -68,8 +98,8 @@ Columns::Columns(const AttachPlan& plan, const Printed& printed)
         auto typed = plan::typed_over(*item.computed, plan.args[site.args]);
         if (!typed) {
           column.refusal = typed.error().message;
-        } else if (!expr::is_integer(typed->root().type)) {
-          column.refusal = "no whole number";
+        } else if (const auto why = expr::why_no_number(*typed); !why.empty()) {
+          column.refusal = why;
         } else {
           arg = number_like(*typed);
           column.computed = std::move(*typed);

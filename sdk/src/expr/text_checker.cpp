@@ -80,6 +80,9 @@ Result<void> TextChecker::check_length(const ExpressionNode& pointer, const Expr
     return wrong(length,
                  "the length of a text is an argument, what one leads to, or the distance to its end: str(p, n), "
                  "str(p, end - p)");
+  const usdt::Type& type = names_.arg_of(length).type;
+  if (type.is_float() || type.size > 8)
+    return wrong(length, fmt::format("{} is no number of bytes", names_.name_of(length)));
   const auto known = names_.arg_of(pointer).length;
   if (known && *known == names_.position_of(length)) return {};
   return wrong(length, known ? fmt::format("{} has another length", names_.name_of(pointer))

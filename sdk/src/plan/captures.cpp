@@ -51,6 +51,11 @@ constexpr std::array kHotspot{
     KnownProbe{"vmops__end", {{{0, 1}}}},
 };
 
+bool is_number_of_bytes(const Type& type) {
+  return type.size <= sizeof(std::uint64_t) && !type.is_float() && type.kind != TypeKind::structure &&
+         type.kind != TypeKind::array;
+}
+
 bool is_asked_for_by_type(const std::vector<Arg>& args, std::size_t n, const TextOptions& texts, bool described) {
   const auto is_it = [&](const ArgName& name) { return find_arg(args, name) == n; };
   return args[n].type.kind == TypeKind::text &&
@@ -88,7 +93,8 @@ std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be
 std::uint8_t capture_by(const std::vector<Arg>& args, std::size_t text, std::size_t length) {
   const std::size_t between = text < length ? length - text : text - length;
   const auto& counts = args[length].counts;
-  if (between > USDT_CAPTURE_REACH || (counts && counts->size != 1)) return USDT_CAPTURE_NONE;
+  if (between > USDT_CAPTURE_REACH || !is_number_of_bytes(args[length].type)) return USDT_CAPTURE_NONE;
+  if (counts && counts->size != 1) return USDT_CAPTURE_NONE;
   if (!counts || !counts->first) return USDT_CAPTURE_BY(text, length);
   const Arg& first = args[*counts->first];
   const bool same = first.location == args[text].location && first.steps == args[text].steps;

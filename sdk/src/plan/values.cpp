@@ -30,6 +30,26 @@ void take_lengths(const ExpressionNode& node, const std::vector<std::size_t>& pl
   args[text].length = static_cast<std::uint8_t>(length);
 }
 
+/// Texts that are asked about without a length, by the positions of what points to them.
+void find_whole_texts(const ExpressionNode& node, const std::vector<std::size_t>& places, const std::vector<Arg>& args,
+                      std::set<std::size_t>& texts) {
+  const auto place = [&](const ExpressionNode& each) {
+    return each.op == Operator::value && places[each.bits] < args.size() ? places[each.bits] : args.size();
+  };
+  const auto is_text = [&](const ExpressionNode& each) {
+    return each.op == Operator::text || each.op == Operator::text_of ||
+           (place(each) < args.size() && args[place(each)].type.kind == TypeKind::text);
+  };
+  const bool compares = node.op == Operator::equal || node.op == Operator::not_equal || node.op == Operator::matches;
+  const bool alone = node.op == Operator::part || (node.op == Operator::text_of && node.of.size() == 1);
+  for (const ExpressionNode& each : node.of) {
+    const bool beside = compares && is_text(&each == node.of.data() ? node.of[1] : node.of[0]);
+    const bool as_text = node.op == Operator::part ? is_text(each) : alone || beside;
+    if (as_text && place(each) < args.size()) texts.insert(place(each));
+    find_whole_texts(each, places, args, texts);
+  }
+}
+
 }  // namespace
 
 ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table, const PlannedTable* rows)
@@ -130,7 +150,15 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Membe
     if (each.text < asked.size() && each.length < asked.size() && !asked[each.text].length)
       asked[each.text].length = each.length;
   }
+  const std::vector<Arg> before = asked;
   take_lengths(question_->root, places, asked);
+  std::set<std::size_t> whole;
+  find_whole_texts(question_->root, places, asked, whole);
+  for (const std::size_t text : whole)
+    if (asked[text].length != before[text].length)
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{}: it is asked about by a length, and up to its NUL: a text is read in one way",
+                              asked[text].name().empty() ? fmt::format("arg{}", text) : asked[text].name()));
   auto typed = TypedExpression::check(*question_, asked, places);
   if (!typed) return typed;
   if (typed->args().size() + expr::context_facts(*typed).size() > TypedExpression::kMostValues)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -109,7 +110,7 @@ Result<void> put_bytes(ValueList& list, const PathWalker& paths, const ValuePath
   pointer.text = "void *";
   Arg bytes = list.make(at.object, pointer, std::move(at.address));
   bytes.length = TRY(step.name.empty() ? append_length(list, at.object, path, size) : named_length(list, paths, step));
-  TRY(list.append(std::move(bytes)));
+  TRY(list.put(std::move(bytes), at.object, {}));
   return {};
 }
 
@@ -132,6 +133,9 @@ Result<void> append_distance(ValueList& list, const PathWalker& paths, const Val
   from.steps.push_back(path.steps.back());
   const auto end = TRY(pointed_at(list.types(), paths, path));
   const auto begin = TRY(pointed_at(list.types(), paths, from));
+  for (const BytesAt& each : {std::cref(end), std::cref(begin)})
+    if (each.is_object && each.type.type.kind == TypeKind::structure)
+      return refuse_step(fmt::format("{} is {}, and no address", each.object.text, each.type.text), path.steps.back());
   const ListLength length{.number = end.address,
                           .first = begin.address,
                           .type = {.size = list.types().arch().word_size},

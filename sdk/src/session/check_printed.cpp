@@ -11,7 +11,7 @@
 
 #include "base/try.hpp"
 #include "event/event_question.hpp"
-#include "expr/numbers.hpp"
+#include "expr/computed.hpp"
 #include "session/option_names.hpp"
 #include "usdt/question_plan.hpp"
 #include "usdt/signature.hpp"
@@ -97,20 +97,55 @@ std::string what_there_is(const AttachPlan& plan, const Printed& printed, ListNu
 Result<void> check_computed(const AttachPlan& plan, const Printed& printed, ListNumber number, const PrintItem& item,
                             const std::string& option) {
   event::EventQuestion asked(*item.computed, plan);
+  if (auto checked = asked.check(); !checked) return fail(checked.error().within(option));
   std::string_view refusal;
   for (const Index<PlannedSite> site : plan.sites.indices()) {
     if (printed.of_probe[plan.sites[site].probe.value] != number || !asked.has_events(site)) continue;
     const auto& there = asked.at(site);
-    if (there.typed && expr::is_integer(there.typed->root().type)) return {};
-    if (refusal.empty()) refusal = there.typed ? "no whole number" : std::string_view(there.refusal);
+    const std::string_view why = there.typed ? expr::why_no_number(*there.typed) : std::string_view(there.refusal);
+    if (why.empty()) return {};
+    if (refusal.empty()) refusal = why;
   }
   if (refusal.empty()) return {};
   return fail(ErrorKind::invalid_argument, fmt::format("{}: {}", option, refusal));
 }
 
+/// A text is read once, by one length or up to its NUL.
+Result<void> check_texts(const PrintList& list, std::string_view option) {
+  for (const PrintItem& a : list)
+    for (const PrintItem& b : list)
+      if (a.form == PrintItem::Form::text && b.form == a.form && a.length && a.length != b.length &&
+          arg_name_of(a.value) == arg_name_of(b.value))
+        return fail(ErrorKind::invalid_argument,
+                    fmt::format("{} {}, {}: a text is read once, by one length", option, a.label, b.label));
+  return {};
+}
+
+/// A length is that by which the text, or the bytes, are read at each site.
+Result<void> check_length(const AttachPlan& plan, const Printed& printed, ListNumber number, const PrintItem& item,
+                          const std::string& option) {
+  if (!item.length && !item.size) return {};
+  const ArgName name = item.length ? *item.length : arg_name_of(*item.size);
+  for (const PlannedSite& site : plan.sites) {
+    if ((plan.spans && !site.span) || printed.of_probe[site.probe.value] != number) continue;
+    const std::vector<Arg>& args = plan.args[site.args];
+    const auto text = position_of(item, args), length = find_arg(args, name);
+    if (!text || !length || !args[*text].readable()) continue;
+    const std::vector<usdt_arg_spec>& encoded = plan.specs[site.spec].args;
+    if (args[*text].length == *length && *text < encoded.size() && encoded[*text].capture != USDT_CAPTURE_NONE)
+      continue;
+    return fail(ErrorKind::invalid_argument, fmt::format("{}: {}", option,
+                                                         args[*text].length && args[*text].length != *length
+                                                             ? fmt::format("{} has another length", item.value.text)
+                                                             : "it cannot be read by this length"));
+  }
+  return {};
+}
+
 /// An argument no site has is a mistake, one that some sites lack is not.
 Result<void> check_list(const Question& question, const AttachPlan& plan, const Printed& printed, ListNumber number) {
   const bool in_format = !question.values.format.list.empty() && number == 0;
+  TRY(check_texts(printed.lists[number], name_options("--print", question.option_prefix)));
   for (const PrintItem& item : printed.lists[number]) {
     const bool exists = std::ranges::any_of(plan.sites, [&](const PlannedSite& site) {
       const auto& args = plan.args[site.args];
@@ -141,6 +176,8 @@ Result<void> check_list(const Question& question, const AttachPlan& plan, const 
                   fmt::format("{}: no such argument{}: {}", option,
                               in_format ? fmt::format(", nor one of {}", format_field_names()) : "",
                               what_there_is(plan, printed, number)));
+    } else {
+      TRY(check_length(plan, printed, number, item, option));
     }
   }
   return {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "parsers/quote.hpp"
 #include "session/option_names.hpp"
 #include "usdt/print_list.hpp"
 
@@ -31,25 +32,30 @@ bool name_means(const KernelPattern& pattern, const PointName& point) {
   return point.module.empty() ? pattern.module == "vmlinux" : glob_match(pattern.module, point.module);
 }
 
-/// Whether the "=" there is a part of a comparison. ">" and "<" may end the name of a function, "max<int>=arg0": as
-/// operators they have a blank before them.
+/// Whether the "=" there is a part of a comparison. ">" may end the name of a function, "max<int>=arg0", and a list may
+/// begin with "~": as operators they have a blank before them.
 bool is_in_comparison(std::string_view word, std::size_t at) {
   const auto is = [&](std::size_t n, std::string_view which) {
     return n < word.size() && which.find(word[n]) != which.npos;
   };
-  return is(at + 1, "=~") || is(at - 1, "=!") || (is(at - 1, "<>") && is(at - 2, " "));
+  return is(at + 1, "=") || is(at - 1, "=!<") || (is(at + 1, "~") && is(at - 1, " ")) ||
+         (is(at - 1, ">") && is(at - 2, " "));
 }
 
-/// Finds the sign that a list is behind. Lists have it in comparisons and in the names of numbers alone, "{0=idle}";
-/// names of files may.
+/// Finds the sign that a list is behind: the last one. Lists have it in comparisons, in quotes and in the names of
+/// numbers alone, "{0=idle}"; names of files may.
 std::size_t last_equals(std::string_view word) {
-  std::size_t depth = 0;
-  for (std::size_t at = word.size(); at-- > 0;) {
-    if (word[at] == '}') ++depth;
-    if (word[at] == '{' && depth > 0) --depth;
-    if (word[at] == '=' && depth == 0 && !is_in_comparison(word, at)) return at;
+  std::size_t depth = 0, found = word.npos;
+  for (std::size_t at = 0; at < word.size(); ++at) {
+    if (const std::size_t quoted = quoted_length(word.substr(at)); quoted > 0) {
+      at += quoted - 1;
+      continue;
+    }
+    if (word[at] == '{') ++depth;
+    if (word[at] == '}' && depth > 0) --depth;
+    if (word[at] == '=' && depth == 0 && !is_in_comparison(word, at)) found = at;
   }
-  return word.npos;
+  return found;
 }
 
 }  // namespace

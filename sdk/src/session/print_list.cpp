@@ -118,12 +118,13 @@ class PrintListParser {
 
  private:
   [[nodiscard]] Error expected(std::size_t column) const {
+    constexpr std::size_t most = 200;  // of a recording the list is whatever its maker wrote
     const std::string_view part = source_.substr(std::min(column, source_.size()));
     return {ErrorKind::syntax,
             fmt::format(
                 "{}: expected argN, a name, retval, a member, str(...), hex(...), ntop(...) or buf(...) at column {} "
-                "of '{}'; arguments count from arg0{}",
-                option_, column + 1, source_,
+                "of '{}{}'; arguments count from arg0{}",
+                option_, column + 1, source_.substr(0, most), source_.size() > most ? "..." : "",
                 part.substr(0, part.find(',')).ends_with('-')
                     ? "; 'p->member' has to be in quotes, or the shell takes what is behind > for a file to write to"
                     : ""),
@@ -233,7 +234,9 @@ class PrintListParser {
     if (path && (path->steps.empty() || path->steps.back().kind != PathStep::Kind::distance)) return std::nullopt;
     auto expression = parse_expression(text);
     if (expression) return computes(expression->root) ? std::optional(std::move(*expression)) : std::nullopt;
-    if (!path && expression.error().column.value_or(0) <= path.error().column.value_or(0)) return std::nullopt;
+    const bool limit = expression.error().kind == ErrorKind::limit;
+    if (!path && !limit && expression.error().column.value_or(0) <= path.error().column.value_or(0))
+      return std::nullopt;
     return fail(expression.error().within(option_));
   }
 

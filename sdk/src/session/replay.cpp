@@ -16,6 +16,7 @@
 #include "session/begun_expressions.hpp"
 #include "session/event_rows.hpp"
 #include "session/option_names.hpp"
+#include "session/recorded_texts.hpp"
 #include "usdt/event_filter.hpp"
 #include "usdt/recorded_question.hpp"
 #include "usdt/recording.hpp"
@@ -119,6 +120,7 @@ struct QuestionReplay::Impl {
     question_.recording.last = view.last;
     begin_question(question_, view.began);
     recorded_where_ = view.where;
+    recorded_lists_ = view.printed;
     printed_ = std::move(view.printed);
     for (PrintList& list : printed_.lists) session::begin_list(list, view.began);
     if (question_.values.print.empty())
@@ -129,6 +131,8 @@ struct QuestionReplay::Impl {
     printed_ = {};
     for (ListNumber n = 0; n < choice.count(); ++n) printed_.lists.push_back(choice.list(n));
     for (const PlannedProbe& probe : plan_.probes) printed_.of_probe.push_back(choice.of(plan_, probe));
+    if (auto read = session::check_recorded_texts(recorded_lists_, printed_); !read)
+      return fail(read.error().within(session::name_options("--print", question_.option_prefix)));
     return check_printed(question_, plan_, printed_, false, notices_);
   }
 
@@ -139,10 +143,14 @@ struct QuestionReplay::Impl {
     estimates_.resize(plan_.probes.size());
     if (question_.view.question) {
       TRY(check_stacks());
+      for (const Expression& key : question_.view.question->keys)
+        TRY(session::check_recorded_texts(recorded_lists_, key));
       auto table = TRY(session::EventRows::make(question_, plan_, chosen_probes()));
       table_.emplace(std::move(table));
     } else if (question_.where) {
-      auto filter = EventFilter::make(question_.where, plan_);
+      auto filter = session::check_recorded_texts(recorded_lists_, *question_.where).and_then([&] {
+        return EventFilter::make(question_.where, plan_);
+      });
       if (!filter) return fail(filter.error().within(session::name_options("--where", question_.option_prefix)));
       filter_.emplace(std::move(*filter));
     } else if (!recorded_where_.empty()) {
@@ -318,6 +326,7 @@ struct QuestionReplay::Impl {
   const AttachPlan& plan_ = *shared_plan_;
   RecordedSurroundings around_{recording_};
   Printed printed_;
+  Printed recorded_lists_;  ///< by which texts were read
   std::string recorded_where_;
   std::optional<EventFilter> filter_;
   std::optional<session::EventRows> table_;

@@ -9,10 +9,7 @@
 namespace usdt::session {
 namespace {
 
-void ask_for_texts(const Expression& expression, const ExpressionNode& node, TextOptions& texts);
-
 void ask_for_text(const PrintItem& item, TextOptions& texts) {
-  if (item.computed) ask_for_texts(*item.computed, item.computed->root, texts);
   if (!item.gives_way()) return;
   if (item.form == PrintItem::Form::value) texts.described.push_back(arg_name_of(item.value));
   if (item.form != PrintItem::Form::text) return;
@@ -30,12 +27,15 @@ void ask_for_text(const PrintItem& item, TextOptions& texts) {
 /// texts.
 ValueOptions values_of(const PrintList& list, const Question& question) {
   ValueOptions values;
+  const auto add = [&](const ValuePath& path) {
+    if (std::ranges::find(values.paths, path.text, &ValuePath::text) == values.paths.end())
+      values.paths.push_back(path);
+  };
   for (const PrintItem& item : list) {
-    if (item.computed)
-      values.paths.insert(values.paths.end(), item.computed->values.begin(), item.computed->values.end());
+    if (item.computed) std::ranges::for_each(item.computed->values, add);
     if (!item.gives_way()) continue;
-    if (item.size) values.paths.push_back(*item.size);
-    values.paths.push_back(item.value);
+    if (item.size) add(*item.size);
+    add(item.value);
   }
   values.open = list.empty() && !question.view.no_events();
   values.depth = question.values.depth;

@@ -104,7 +104,7 @@ def numbers_are_those_that_the_program_would_compute(run):
         check_equal(len(said), 120, "hits")
     names = {0: "none", 1: "some"}
     for i, event in enumerate(events(lines)):
-        divided = i // (i % 5) if i % 5 else {"error": "a division by 0, or of what was not recorded"}
+        divided = i // (i % 5) if i % 5 else {"error": "a division by 0"}
         check_equal(event["args"], [i * 3 - 1, -i & 0xff, hex(i << 4), divided, (i + 1) * (-i - 1), int(i > 60 and i != 70),
                                     1 if i < 10 else -1, i % 3, i], f"hit {i}")
         check_equal(event.get("names", {}), {"7": names[i % 3]} if i % 3 in names else {}, f"names at hit {i}")
@@ -182,6 +182,94 @@ def a_recording_shows_what_is_computed_later_too(run):
     replayed = subprocess.run([run.tool, "--replay", recording, "-f", "json", "--print", "arg2 * 5 + arg3", "--where",
                                'str(arg0, arg1 - arg0) =~ "[a-m]*"'], capture_output=True, text=True, check=True).stdout.splitlines()
     check_equal(args(replayed), [[4 * i] for i, own in enumerate(said) if own.text and own.text[0] <= "m"], "asked later")
+
+
+ABSENT = r"""
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+struct request {
+  char* text;
+  std::optional<char*> end;
+  std::optional<int> size;
+  std::vector<int> sizes;
+  std::string name;
+  char fixed[8];
+  double real;
+  request* other;
+};
+extern "C" __attribute__((noinline)) int take(request* r, int n) {
+  asm volatile("" : : "r"(r), "r"(n) : "memory");
+  return n;
+}
+int main() {
+  char text[] = "abcdefghijklmnop";
+  for (int i = 0; i < 12; i++) {
+    request r{text, text + 9, 7, {3}, "name", "fixed", 1.0, i % 3 ? &r : nullptr};
+    r.sizes.reserve(4);
+    r.sizes.push_back(4);
+    // What was there stays in memory.
+    if (i % 2 == 0) r.end.reset(), r.size.reset(), r.sizes.pop_back();
+    take(&r, i);
+  }
+}
+"""
+
+
+def build_absent(run):
+    require_root()
+    (run.dir / "absent.cpp").write_text(ABSENT)
+    return run.build("absent", [], ["-g", "-O1", "-std=c++20", str(run.dir / "absent.cpp")], "g++")
+
+
+@scenario
+def what_is_not_there_is_no_length_nor_number(run):
+    program, recording = build_absent(run), run.dir / "recording"
+    listed = ("str(r->text, r->end.value - r->text), buf(r->text, r->size.value), buf(r->end.value, 3), r->size.value * 2, "
+              "n ? r->other->other == 0 : 5, 1 / (n - n) && r->other->other != 0")
+    lines, _ = traced(run, program, "ucall:{}:take", "--print", listed, "-f", "json")
+    shown = args(lines)
+    check_equal(len(shown), 12, "calls")
+    for i, event in enumerate(shown):
+        end, size = ({"error": f"r->{name} is empty"} for name in ("end", "size"))
+        null = {"error": "r->other is null"}
+        wanted = ["abcdefghi", b"abcdefg".hex(), b"jkl".hex(), 14] if i % 2 else [end, size, end, size]
+        check_equal(event, [*wanted, 5 if i == 0 else 0 if i % 3 else null, {"error": "a division by 0"}], f"call {i}")
+    lines, _ = traced(run, program, "ucall:{}:take", "--print", "str(r->text, r->sizes[1]), n", "-f", "json")
+    check_equal(args(lines), [["abcd" if i % 2 else {"error": "behind the last element"}, i] for i in range(12)], "by an element")
+    where = 'str(r->text, r->end.value - r->text) == "abcdefghi"'
+    lines, _ = traced(run, program, "ucall:{}:take", "--print", "n", "--where", where, "-f", "json")
+    check_equal(args(lines), [[i] for i in range(1, 12, 2)], "calls")
+    traced(run, program, "ucall:{}:take", "--record", recording, "--print", "n, str(r->text, r->end.value - r->text)")
+    replayed = subprocess.run([run.tool, "--replay", recording, "-f", "json", "--print", "n", "--where", where],
+                              capture_output=True, text=True, check=True).stdout.splitlines()
+    check_equal(args(replayed), [[i] for i in range(1, 12, 2)], "calls of a recording")
+
+
+@scenario
+def a_text_is_read_in_one_way(run):
+    program, recording = build_absent(run), run.dir / "recording"
+    for options, why in (
+            (["--print", "str(r->text, n), str(r->text)"], "a text is read once"),
+            (["--print", "str(r->text, n), str(r->text, r->size.value)"], "a text is read once"),
+            (["--print", "str(r->name, n)"], "r->name has another length"),
+            (["--print", "str(r->fixed, n)"], "r->fixed has another length"),
+            (["--print", "str(r->text, r->real)"], "cannot be read by this length"),
+            (["--print", "str(r->text, r->name - r->text)"], "and no address"),
+            (["--print", 'r->text == "abc"'], "texts are compared in questions"),
+            (["--where", 'str(r->text) =~ "a*" && str(r->text, n) == "a"'], "a text is read in one way"),
+            (["--where", 'r->text == "a" && str(r->text, n) == "a"'], "a text is read in one way"),
+            (["--where", 'str(r->text, r->real) == "a"'], "no number of bytes"),
+            (["--where", 'str(r->text, n) == "a"', "--by", "str(r->text)"], "a text is read in one way"),
+    ):
+        said = traced(run, program, "ucall:{}:take", *options, code=2)
+        check(why in said, f"{options}: {said}")
+    traced(run, program, "ucall:{}:take", "--record", recording, "--print", "n, str(r->text, n)")
+    for options in (["--print", "str(r->text)"], ["--where", 'str(r->text) == "a"'], ["--where", 'r->text == "a"'],
+                    ["--by", "str(r->text)"]):
+        done = subprocess.run([run.tool, "--replay", recording, *options], capture_output=True, text=True)
+        check(done.returncode == 2 and "it was recorded as str(r->text, n)" in done.stderr, f"{options}: {done.stderr}")
 
 
 @scenario
