@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "session/begun_expressions.hpp"
 #include "session/live_question.hpp"
 
 #include <fmt/format.h>
@@ -159,6 +160,11 @@ Result<void> LiveQuestion::attach_once(bool leave_out_changed) {
 }
 
 void LiveQuestion::begin_answers() {
+  // What is in flight began after all was attached, which takes a second on a busy machine.
+  if (question_.view.in_flight) {
+    begin_question(question_, event_clock());
+    for (PrintList& list : printed_.lists) session::begin_list(list, question_.began);
+  }
   around_.emplace(question_, question_.points.debuginfod ? run_.told_over() : StopToken());
   view_.emplace(question_, plan_->table ? &*plan_->table : nullptr, *tracer_, *around_, consumer_);
   watch_.emplace(run_, *plan_, *tracer_, consumer_);

@@ -33,7 +33,7 @@ namespace usdt::session {
 /// begin_following(), tell_attached(), step() again and again, finish().
 class LiveQuestion {
  public:
-  LiveQuestion(const Question& question, std::vector<AnswerConsumer*> consumers, LiveRun& run)
+  LiveQuestion(Question& question, std::vector<AnswerConsumer*> consumers, LiveRun& run)
       : question_(question), run_(run), consumer_(std::move(consumers)) {}
   LiveQuestion(const LiveQuestion&) = delete;
   LiveQuestion& operator=(const LiveQuestion&) = delete;
@@ -106,7 +106,7 @@ class LiveQuestion {
   void detach();
   [[nodiscard]] SessionSummary summary();
 
-  const Question& question_;
+  Question& question_;
   LiveRun& run_;
   ConsumerGroup consumer_;
   std::optional<QuestionPlanner> planner_;  ///< once it is known whom the trace is about

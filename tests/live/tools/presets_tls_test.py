@@ -44,7 +44,9 @@ import pathlib, select, socket, ssl, threading, time
 server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); server.load_cert_chain("cert.pem", "key.pem")
 client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); client.check_hostname = False; client.verify_mode = ssl.CERT_NONE
 ours, theirs = socket.socketpair()
+waits = threading.Event()  # the client, so that its handshake takes two calls
 def serve():
+    waits.wait()
     with server.wrap_socket(theirs, server_side=True, suppress_ragged_eofs=True) as tls:
         while tls.recv(4096): time.sleep(0.001)
 thread = threading.Thread(target=serve); thread.start()
@@ -55,7 +57,7 @@ with client.wrap_socket(ours, do_handshake_on_connect=False) as tls:
         try:
             shaken += 1; tls.do_handshake(); break
         except ssl.SSLWantReadError:
-            select.select([tls], [], [])
+            waits.set(); select.select([tls], [], [])
     for n in range(50):
         while True:
             try:
@@ -184,7 +186,9 @@ import ctypes, pathlib, select, socket, ssl, threading, time
 of = ctypes.CDLL("libgnutls.so.30"); of.gnutls_record_send.restype = ctypes.c_ssize_t
 server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); server.load_cert_chain("cert.pem", "key.pem")
 ours, theirs = socket.socketpair(); ours.setblocking(False)
+waits = threading.Event()
 def serve():
+    waits.wait()
     with server.wrap_socket(theirs, server_side=True, suppress_ragged_eofs=True) as tls:
         while tls.recv(4096): time.sleep(0.001)
 thread = threading.Thread(target=serve); thread.start()
@@ -194,7 +198,7 @@ of.gnutls_certificate_allocate_credentials(ctypes.byref(credentials)); of.gnutls
 of.gnutls_transport_set_int2(session, ours.fileno(), ours.fileno())
 again = {"handshake": 0, "send": 0}
 def insist(name, call):
-    while (done := call()) == -28: again[name] += 1; select.select([ours] * (name == "handshake"), [ours] * (name == "send"), [], 0.1)
+    while (done := call()) == -28: waits.set(); again[name] += 1; select.select([ours] * (name == "handshake"), [ours] * (name == "send"), [], 0.1)
     assert done >= 0, done
 insist("handshake", lambda: of.gnutls_handshake(session))
 for n in range(50): insist("send", lambda: of.gnutls_record_send(session, bytes(16000), ctypes.c_size_t(16000)))
