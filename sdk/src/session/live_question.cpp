@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "session/begun_expressions.hpp"
 #include "session/live_question.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 
 #include "base/try.hpp"
 #include "plan/changed_plan.hpp"
+#include "session/begun_expressions.hpp"
 #include "session/notice_words.hpp"
 #include "session/option_names.hpp"
 

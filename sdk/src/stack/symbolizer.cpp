@@ -476,8 +476,8 @@ struct Symbolizer::Impl {
   Process nobody;
   KernelSymbols kernel;
   std::map<std::pair<std::uint64_t, std::uint32_t>, ScriptFrames> kept_scripts;  ///< by when, and thread
-  std::map<TableStack, std::shared_ptr<const Stack>> named_keys;  ///< of rows
-  std::uint64_t named_until = event_clock();                      ///< when rows were named last: new ones are younger
+  std::map<TableStack, std::shared_ptr<const Stack>> named_keys;                 ///< of rows
+  std::uint64_t named_until = event_clock();  ///< when rows were named last: new ones are younger
 };
 
 Symbolizer::Symbolizer(SymbolizerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
