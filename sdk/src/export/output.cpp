@@ -91,28 +91,30 @@ Columns::Columns(const AttachPlan& plan, const Printed& printed)
   for (const PlannedSite& site : plan.sites) {
     OfSite& row = columns_[printed.of_probe[site.probe.value]][site.args.value];
     if (!row.empty()) continue;
-    for (const PrintItem& item : printed.of(site)) {
-      Column column{.position = position_of(item, plan.args[site.args])};
-      Arg arg;
-      if (item.computed) {
-        auto typed = plan::typed_over(*item.computed, plan.args[site.args]);
-        if (!typed) {
-          column.refusal = typed.error().message;
-        } else if (const auto why = expr::why_no_number(*typed); !why.empty()) {
-          column.refusal = why;
-        } else {
-          arg = number_like(*typed);
-          column.computed = std::move(*typed);
-        }
-      } else if (column.position) {
-        arg = plan.args[site.args][*column.position];
-      }
-      const bool has_meaning = item.called && parsers::has_meaning(*item.called);
-      if (item.computed || (column.position && has_meaning))
-        column.called = std::make_shared<const Arg>(has_meaning ? called_so(arg, *item.called) : std::move(arg));
-      row.push_back(std::move(column));
-    }
+    for (const PrintItem& item : printed.of(site)) row.push_back(column_of(item, plan.args[site.args]));
   }
+}
+
+Columns::Column Columns::column_of(const PrintItem& item, const std::vector<Arg>& args) {
+  Column column{.position = position_of(item, args)};
+  Arg arg;
+  if (item.computed) {
+    auto typed = plan::typed_over(*item.computed, args);
+    if (!typed) {
+      column.refusal = typed.error().message;
+    } else if (const auto why = expr::why_no_number(*typed); !why.empty()) {
+      column.refusal = why;
+    } else {
+      arg = number_like(*typed);
+      column.computed = std::move(*typed);
+    }
+  } else if (column.position) {
+    arg = args[*column.position];
+  }
+  const bool has_meaning = item.called && parsers::has_meaning(*item.called);
+  if (item.computed || (column.position && has_meaning))
+    column.called = std::make_shared<const Arg>(has_meaning ? called_so(arg, *item.called) : std::move(arg));
+  return column;
 }
 
 std::string name_of_argument(const Arg& arg, std::size_t n) {

@@ -140,6 +140,8 @@ class Columns {
   };
   using OfSite = std::vector<Column>;  ///< by item
 
+  [[nodiscard]] static Column column_of(const PrintItem& item, const std::vector<Arg>& args);
+
   [[nodiscard]] const Column& column(const Event& event, std::size_t item) const {
     return columns_[printed_->of_probe[event.site().probe.value]][event.site().args.value][item];
   }

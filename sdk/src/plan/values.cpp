@@ -50,6 +50,20 @@ void find_whole_texts(const ExpressionNode& node, const std::vector<std::size_t>
   }
 }
 
+/// Gives texts the lengths that a question has for them. Error: it asks about one without a length, too.
+Result<void> give_lengths(const ExpressionNode& root, const std::vector<std::size_t>& places, std::vector<Arg>& args) {
+  const std::vector<Arg> before = args;
+  take_lengths(root, places, args);
+  std::set<std::size_t> whole;
+  find_whole_texts(root, places, args, whole);
+  for (const std::size_t text : whole)
+    if (args[text].length != before[text].length)
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{}: it is asked about by a length, and up to its NUL: a text is read in one way",
+                              args[text].name().empty() ? fmt::format("arg{}", text) : args[text].name()));
+  return {};
+}
+
 }  // namespace
 
 ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table, const PlannedTable* rows)
@@ -150,15 +164,7 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Membe
     if (each.text < asked.size() && each.length < asked.size() && !asked[each.text].length)
       asked[each.text].length = each.length;
   }
-  const std::vector<Arg> before = asked;
-  take_lengths(question_->root, places, asked);
-  std::set<std::size_t> whole;
-  find_whole_texts(question_->root, places, asked, whole);
-  for (const std::size_t text : whole)
-    if (asked[text].length != before[text].length)
-      return fail(ErrorKind::invalid_argument,
-                  fmt::format("{}: it is asked about by a length, and up to its NUL: a text is read in one way",
-                              asked[text].name().empty() ? fmt::format("arg{}", text) : asked[text].name()));
+  TRY(give_lengths(question_->root, places, asked));
   auto typed = TypedExpression::check(*question_, asked, places);
   if (!typed) return typed;
   if (typed->args().size() + expr::context_facts(*typed).size() > TypedExpression::kMostValues)
